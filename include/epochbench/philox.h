@@ -32,7 +32,8 @@ enum class RandomStream : std::uint32_t {
   dropout = 4,
   masking = 5,
   bootstrap = 6,
-  turns = 7
+  turns = 7,
+  augmentation = 8
 };
 
 inline double uniform01(std::uint32_t bits) { return (bits + 0.5) * 0x1p-32; }  // in (0, 1)

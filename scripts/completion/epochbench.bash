@@ -20,7 +20,7 @@ _epochbench() {
     'run --without') choices="" ;;
     'run --kernels') choices="best portable" ;;
     'run --meters') choices="on off" ;;
-    'run --data') choices="synthetic digits founding-documents idx:DIR cifar10:DIR text:FILE" ;;
+    'run --data') choices="synthetic digits fashion-mnist founding-documents idx:DIR cifar10:DIR images:PATH text:FILE" ;;
     'run --tokenizer') choices="" ;;
     'run --epochs') choices="" ;;
     'run --steps') choices="" ;;
@@ -36,6 +36,9 @@ _epochbench() {
     'run --label-smoothing') choices="" ;;
     'run --order') choices="shuffled sequential" ;;
     'run --dropout') choices="" ;;
+    'run --augment') choices="" ;;
+    'run --normalize') choices="" ;;
+    'run --on-bad-image') choices="" ;;
     'run --loader-threads') choices="" ;;
     'run --decode-cost') choices="" ;;
     'run --cache') choices="none decoded" ;;
@@ -62,7 +65,7 @@ _epochbench() {
     'sweep --without') choices="" ;;
     'sweep --kernels') choices="best portable" ;;
     'sweep --meters') choices="on off" ;;
-    'sweep --data') choices="synthetic digits founding-documents idx:DIR cifar10:DIR text:FILE" ;;
+    'sweep --data') choices="synthetic digits fashion-mnist founding-documents idx:DIR cifar10:DIR images:PATH text:FILE" ;;
     'sweep --tokenizer') choices="" ;;
     'sweep --epochs') choices="" ;;
     'sweep --steps') choices="" ;;
@@ -78,6 +81,9 @@ _epochbench() {
     'sweep --label-smoothing') choices="" ;;
     'sweep --order') choices="shuffled sequential" ;;
     'sweep --dropout') choices="" ;;
+    'sweep --augment') choices="" ;;
+    'sweep --normalize') choices="" ;;
+    'sweep --on-bad-image') choices="" ;;
     'sweep --loader-threads') choices="" ;;
     'sweep --decode-cost') choices="" ;;
     'sweep --cache') choices="none decoded" ;;
@@ -157,8 +163,8 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
-      sweep) options="-h --help --over --values --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
+      run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
+      sweep) options="-h --help --over --values --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --catalog --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;

@@ -9,7 +9,7 @@
 
 build=$root/build
 log=$build/setup.log
-build_packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev zlib1g-dev libjs-d3"
+build_packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev zlib1g-dev libjs-d3 libturbojpeg0-dev libpng-dev"
 test_packages="$build_packages libgtest-dev libgmock-dev libbenchmark-dev python3 python3-jsonschema"
 job_kib=1572864  # memory of one compilation: 1.5 GiB covers the largest kernel file and the sanitizer builds
 
@@ -43,6 +43,8 @@ have() {
     libxxhash-dev) have_header xxhash.h ;;
     libpcre2-dev) have_header pcre2.h ;;
     zlib1g-dev) have_header zlib.h ;;
+    libturbojpeg0-dev) have_header turbojpeg.h ;;
+    libpng-dev) have_header png.h ;;
     libjs-d3) [ -e /usr/share/javascript/d3/d3.min.js ] ;;
     chromium) command -v chromium || command -v chromium-browser || command -v google-chrome ;;
     libgtest-dev) have_header gtest/gtest.h ;;

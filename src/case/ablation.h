@@ -3,9 +3,8 @@
 #pragma once
 
 #include <array>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "src/case/named_parts.h"
 
 namespace epochbench {
 
@@ -17,19 +16,10 @@ struct Without {
   bool operator==(const Without&) const = default;
 };
 
-struct WithoutPart {
-  const char* name;
-  bool Without::*left_out;
-};
-inline constexpr std::array kWithoutParts{WithoutPart{"fusion", &Without::fusion},  // by name
-                                          WithoutPart{"graph-capture", &Without::graph_capture},
-                                          WithoutPart{"prefetch", &Without::prefetch},
-                                          WithoutPart{"winograd", &Without::winograd}};
-
-std::vector<std::string> names(const Without& without);  // {"fusion", "prefetch"}
-std::string to_string(const Without& without);           // "fusion+prefetch", by name; "" where nothing is left out
-
-// Parts joined by +, in any order, or "none". Errors: CallError with the known parts.
-Without parse_without(const std::string& text);
+constexpr auto parts_of(const Without&) {
+  using Part = NamedPart<Without>;
+  return std::array{Part{"fusion", &Without::fusion}, Part{"graph-capture", &Without::graph_capture},
+                    Part{"prefetch", &Without::prefetch}, Part{"winograd", &Without::winograd}};
+}
 
 }  // namespace epochbench

@@ -21,7 +21,7 @@ constexpr double kMaxDecodeSeconds = 60;
 constexpr const char *kMain = "What to run", *kLength = "How long", *kData = "Data and training", *kExperiments = "Experiments",
                      *kOutput = "Output";
 
-constexpr const char* kDataSets = "synthetic, digits, founding-documents, idx:DIR, cifar10:DIR, text:FILE";
+std::string data_sources() { return joined(kDataSources, &DataSource::spec); }
 
 std::string parse_model(const std::string& text) {
   try {
@@ -35,7 +35,7 @@ std::string parse_model(const std::string& text) {
 }
 
 std::string parse_data(const std::string& text) {
-  if (text.empty()) throw CallError(std::string("an empty value; choose from ") + kDataSets);
+  if (text.empty()) throw CallError("an empty value; choose from " + data_sources());
   return text;
 }
 
@@ -151,7 +151,7 @@ Rows execution_options() {
       row("without", "PARTS,...",
           "leave out fusion, graph-capture, prefetch, winograd, or several as in fusion+prefetch, to measure their effect; "
           "none leaves out nothing",
-          Class::ablation, &CaseSpec::without, parse_without, {.group = kExperiments}),
+          Class::ablation, &CaseSpec::without, parse_parts<Without>, {.group = kExperiments}),
       row("kernels", "KERNELS,...",
           "best, or portable: all kernels of the CPU, convolutions and the rest too, as compiled for every processor of its "
           "kind, without wide vectors",
@@ -164,7 +164,7 @@ Rows execution_options() {
 // On which data, and how long.
 Rows length_options() {
   return {
-      row("data", "SPEC", std::string(kDataSets) + " (default: the model's)", Class::workload, &CaseSpec::data, parse_data,
+      row("data", "SPEC", data_sources() + " (default: the model's)", Class::workload, &CaseSpec::data, parse_data,
           {.group = kData}),
       row("tokenizer", "gpt2:DIR", "a text as GPT-2's byte pairs, of DIR/vocab.json and DIR/merges.txt (default: as bytes)",
           Class::workload, &CaseSpec::tokenizer, parse_tokenizer, {.group = kData, .value = name_of_tokenizer}),
@@ -201,6 +201,24 @@ Rows training_options() {
       row("order", "ORDER", "shuffled or sequential", Class::workload, &CaseSpec::order),
       row("dropout", "P", "dropout in place of the model's; without effect on a model that has none", Class::workload,
           &CaseSpec::dropout, real({0, 1, true, false}), {.applies = may_have_dropout}),
+  };
+}
+
+template <class T>
+auto image(T ImageOptions::*member) {
+  return [=](auto& spec) -> auto& { return spec.images.*member; };
+}
+
+// What is done with --data images:PATH.
+Rows image_options() {
+  return {
+      row("augment", "PARTS",
+          "change training images at random: crop (and resize), flip, color, or several as in crop+flip; none changes nothing",
+          Class::workload, image(&ImageOptions::augmentation), parse_parts<Augmentation>),
+      row("normalize", "HOW", "images by the mean and deviation of imagenet, or as measured on 256 training images",
+          Class::workload, image(&ImageOptions::normalization), parse_choice<Normalization>),
+      row("on_bad_image", "WHAT", "at an image that cannot be decoded: stop, or skip, which reads the next one in its place",
+          Class::input, image(&ImageOptions::bad_images), parse_choice<BadImages>),
   };
 }
 
@@ -252,7 +270,7 @@ std::vector<CaseOption> make_options() {
   std::vector<CaseOption> options;
   const std::pair<const char*, Rows (*)()> groups[] = {
       {kMain, main_options},  {kMain, execution_options}, {kLength, length_options}, {kData, training_options},
-      {kData, input_options}, {kOutput, file_options},    {kMain, peer_options}};
+      {kData, image_options}, {kData, input_options},     {kOutput, file_options},   {kMain, peer_options}};
   for (const auto& [title, rows] : groups)
     for (CaseOption& option : rows()) {
       if (option.group.empty()) option.group = title;

@@ -41,6 +41,7 @@ struct CaseSpec {
   std::optional<std::int64_t> batch;
   std::optional<int> threads;
   std::optional<std::string> data;
+  ImageOptions images;               // of image files
   std::string tokenizer;             // of a text: "gpt2:DIR"; empty: its bytes
   Pinning pin = Pinning::automatic;  // of its threads
   Without without;

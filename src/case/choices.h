@@ -9,9 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "epochbench/dataset.h"
 #include "epochbench/precision.h"
 #include "src/base/errors.h"
 #include "src/base/text.h"
+#include "src/case/named_parts.h"
 #include "src/data/order.h"
 
 namespace epochbench {
@@ -32,10 +34,17 @@ constexpr auto texts_of(Schedule) { return std::array{"constant", "cosine", "ste
 constexpr auto texts_of(Kernels) { return std::array{"best", "portable"}; }
 constexpr auto texts_of(Framework) { return std::array{"epochbench", "pytorch"}; }
 constexpr auto texts_of(Order) { return std::array{"shuffled", "sequential"}; }
+constexpr auto texts_of(Normalization) { return std::array{"imagenet", "measured"}; }
+constexpr auto texts_of(BadImages) { return std::array{"stop", "skip"}; }
 // the text of each is that of epochbench/precision.h
 constexpr auto texts_of(Precision) {
   return std::array{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16), name(Precision::fp16),
                     name(Precision::int8)};
+}
+
+constexpr auto parts_of(const Augmentation&) {
+  using Part = NamedPart<Augmentation>;
+  return std::array{Part{"color", &Augmentation::color}, Part{"crop", &Augmentation::crop}, Part{"flip", &Augmentation::flip}};
 }
 
 template <class E>

@@ -28,7 +28,7 @@ std::optional<SettingValue> to_setting(const T& value) {
     return SettingValue(to_string(value));
   } else if constexpr (std::is_same_v<T, Until>) {
     return SettingValue(value.metric + "=" + shortest(value.value));
-  } else if constexpr (std::is_same_v<T, Without>) {
+  } else if constexpr (NamedParts<T>) {
     return SettingValue(names(value));
   } else if constexpr (Choice<T>) {
     return SettingValue(std::string(name(value)));
@@ -41,7 +41,7 @@ template <class T>
 Json to_protocol(const T& value) {
   if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
     return value;
-  else if constexpr (std::is_same_v<T, DeviceId> || std::is_same_v<T, Without>)
+  else if constexpr (std::is_same_v<T, DeviceId> || NamedParts<T>)
     return to_string(value);
   else if constexpr (std::is_same_v<T, Until>)
     return {{"metric", value.metric}, {"value", value.value}};
@@ -57,9 +57,9 @@ void from_protocol(T& value, const Json& json) {
     value = json.get<T>();
   } else if constexpr (std::is_same_v<T, DeviceId>) {
     value = parse_device(json.get<std::string>());
-  } else if constexpr (std::is_same_v<T, Without>) {
+  } else if constexpr (NamedParts<T>) {
     const std::string text = json.get<std::string>();
-    value = text.empty() ? Without{} : parse_without(text);
+    value = text.empty() ? T{} : parse_parts<T>(text);
   } else if constexpr (std::is_same_v<T, Until>) {
     value = {json.at("metric").get<std::string>(), json.at("value").get<double>()};
   } else if constexpr (Choice<T>) {

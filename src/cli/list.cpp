@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "epochbench/backend.h"
+#include "epochbench/dataset.h"
 #include "epochbench/gpu.h"
 #include "epochbench/model.h"
 #include "src/analysis/claims/claims.h"
@@ -146,14 +147,9 @@ std::string suites_text(const Kept& kept) {
 }
 
 Json datasets_json() {
-  const auto row = [](const char* spec, const char* description) { return Json{{"spec", spec}, {"description", description}}; };
-  return {row("synthetic", "random images or texts of the model's shape, prepared before the clock starts"),
-          row("digits", "1,797 handwritten digits of 8x8 pixels, embedded; 1,438 to train, 359 to test"),
-          row("founding-documents", "54,676 bytes of English, embedded: the Declaration of Independence, the Constitution"),
-          row("idx:DIR", "MNIST's files, plain or .gz: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..."),
-          row("cifar10:DIR", "CIFAR-10's binary files: data_batch_1.bin ..., test_batch.bin"),
-          row("text:FILE",
-              "any text, plain or .gz, byte by byte or by --tokenizer, to fill in or to go on; every tenth window to test")};
+  return json_list(kDataSources, [](const DataSource& source) {
+    return Json{{"spec", source.spec}, {"description", source.description}};
+  });
 }
 
 std::string datasets_text(const Kept& kept) {
@@ -279,8 +275,8 @@ int list(const ListOptions& options) {
 }  // namespace
 
 void add_list(Commands& commands) {
-  auto [command, options] = commands.add(
-      "list", "list models, devices, suites, data sets, claims, prices and more", kListExamples, list);
+  auto [command, options] =
+      commands.add("list", "list models, devices, suites, data sets, claims, prices and more", kListExamples, list);
   command.add_option("what", options.what,
                      "models, devices, suites, datasets, claims, prices or published (default: how many there are of each)");
   command.add_option("--match", options.match, "only rows with this text, in any case")->type_name("TEXT");

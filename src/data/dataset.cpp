@@ -6,8 +6,11 @@
 #include <utility>
 
 #include "epochbench/embedded.h"
+#include "src/base/text.h"
 #include "src/data/dataset_sizes.h"
 #include "src/data/image_dataset.h"
+#include "src/data/images/decoder.h"
+#include "src/data/images/image_file_dataset.h"
 #include "src/data/synthetic.h"
 #include "src/data/text.h"
 #include "src/data/tokenizer.h"
@@ -57,6 +60,15 @@ std::unique_ptr<ByteSource> open_text(std::string_view spec) {
   return open_file(file);
 }
 
+// The path of "images:PATH". Errors: DataError.
+std::filesystem::path path_of(std::string_view spec) {
+  const std::string_view path = spec.substr(kImageFiles.size());
+  if (path.empty() || path.find('\0') != std::string_view::npos)
+    throw DataError("data " + in_quotes(spec) + " names no path: give that of a folder or archive (--data images:PATH)");
+  if (const auto reason = ImageDecoder::unavailable()) throw DataError("data " + in_quotes(spec) + ": " + *reason);
+  return path;
+}
+
 // Errors: DataError for a model that takes texts.
 void check_images(std::string_view spec, const SampleSpec& sample) {
   if (sample.text())
@@ -73,7 +85,7 @@ constexpr std::array kFolderFormats{FolderFormat{"idx:", read_idx_split}, Folder
 }  // namespace
 
 std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& sample, std::int64_t nominal_samples,
-                                      std::uint64_t seed, const Tokenizer* tokenizer) {
+                                      std::uint64_t seed, const Tokenizer* tokenizer, const ImageOptions& images) {
   const std::string name(spec);
   const bool is_text = spec == kEmbeddedText || spec.starts_with(kTextPrefix);
   if (tokenizer && !is_text)
@@ -89,6 +101,16 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
     auto [train, test] = read_digits();
     return std::make_unique<ImageDataset>(name, sample, std::move(train), std::move(test));
   }
+  if (spec.starts_with(kImageFiles)) {
+    check_images(spec, sample);
+    return std::make_unique<ImageFileDataset>(name, sample, open_image_files(path_of(spec)), images, seed);
+  }
+  if (spec == kFashionMnist.name) {
+    check_images(spec, sample);
+    const std::filesystem::path folder = folder_of(kFashionMnist);
+    return std::make_unique<ImageDataset>(name, sample, read_idx_split(folder, Split::train),
+                                          read_idx_split(folder, Split::test));
+  }
   for (const auto& [kind, read] : kFolderFormats) {
     if (!spec.starts_with(kind)) continue;
     check_images(spec, sample);
@@ -96,21 +118,21 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
     ImageSet train = read(folder, Split::train);
     return std::make_unique<ImageDataset>(name, sample, std::move(train), read(folder, Split::test));
   }
-  throw DataError("unknown data " + in_quotes(spec) +
-                  ": use synthetic, digits, founding-documents, idx:DIR, cifar10:DIR or text:FILE (--data)");
+  throw DataError("unknown data " + in_quotes(spec) + ": use one of " + joined(kDataSources, &DataSource::spec) + " (--data)");
 }
 
 DatasetSize DatasetSizes::of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples,
-                             const Tokenizer* tokenizer) {
+                             const Tokenizer* tokenizer, const ImageOptions& images) {
   const std::string identity = tokenizer ? tokenizer->identity() : "";
   for (const Known& known : known_)
-    if (known.spec == spec && known.sample == sample && known.nominal_samples == nominal_samples && known.tokenizer == identity)
+    if (known.spec == spec && known.sample == sample && known.nominal_samples == nominal_samples &&
+        known.tokenizer == identity && known.images == images)
       return known.size;
   constexpr std::uint64_t kAnySeed = 0;  // sizes do not depend on it
-  const auto dataset = open_dataset(spec, sample, nominal_samples, kAnySeed, tokenizer);
+  const auto dataset = open_dataset(spec, sample, nominal_samples, kAnySeed, tokenizer, images);
   const DatasetSize size{dataset->name(), dataset->samples(Split::train), dataset->samples(Split::test), dataset->synthetic(),
                          dataset->pixel_values()};
-  known_.push_back({spec, sample, nominal_samples, identity, size});
+  known_.push_back({spec, sample, nominal_samples, identity, images, size});
   return size;
 }
 

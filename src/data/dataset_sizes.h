@@ -21,7 +21,7 @@ class DatasetSizes {
  public:
   // Errors: as open_dataset.
   DatasetSize of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples,
-                 const Tokenizer* tokenizer = nullptr);
+                 const Tokenizer* tokenizer = nullptr, const ImageOptions& images = {});
 
  private:
   struct Known {
@@ -29,6 +29,7 @@ class DatasetSizes {
     SampleSpec sample;
     std::int64_t nominal_samples;
     std::string tokenizer;  // its identity; empty: bytes
+    ImageOptions images;
     DatasetSize size;
   };
   std::vector<Known> known_;

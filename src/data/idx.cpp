@@ -75,4 +75,12 @@ ImageSet read_idx_split(const std::filesystem::path& folder, Split split) {
   return read_idx(*images, *labels);
 }
 
+std::filesystem::path folder_of(const PackagedImages& images) {
+  std::error_code error;
+  if (std::filesystem::is_directory(images.folder, error)) return images.folder;
+  throw DataError("data " + in_quotes(images.name) + " are not on this machine (" + images.folder +
+                  "): on Debian, run apt-get install " + images.package +
+                  "; elsewhere name a folder with the same four files (--data idx:DIR)");
+}
+
 }  // namespace epochbench

@@ -29,6 +29,15 @@ ImageSet read_idx(ByteSource& images, ByteSource& labels);
 // train-images-idx3-ubyte, train-labels-idx1-ubyte (or t10k-...) of a folder, each plain or, if that is missing, with .gz.
 ImageSet read_idx_split(const std::filesystem::path& folder, Split split);
 
+// Images in IDX files that a package of the system holds.
+struct PackagedImages {
+  const char *name, *folder, *package;
+};
+// Xiao et al., "Fashion-MNIST", 2017 (MIT license).
+inline constexpr PackagedImages kFashionMnist{"fashion-mnist", "/usr/share/datasets/fashion-mnist", "dataset-fashion-mnist"};
+// Errors: DataError that says how to install the package.
+std::filesystem::path folder_of(const PackagedImages& images);
+
 // CIFAR-10's binary version (https://www.cs.toronto.edu/~kriz/cifar.html): data_batch_1.bin and the following ones without a
 // gap, up to 5; or test_batch.bin. A record is a label byte and 3 planes (red, green, blue) of 32 x 32 bytes; the channels
 // become the last dimension. Errors: DataError for missing files, incomplete records and labels above 9.

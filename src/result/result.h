@@ -67,14 +67,17 @@ void fields(auto& visit, Is<Device> auto& device) {
 
 // How samples reach the steps, where they are read and decoded while steps run.
 struct Input {
-  int loader_threads = 1;                  // 0: the thread that runs the steps decodes, and waits meanwhile
-  bool prefetch = true;                    // batches are prepared ahead of the step that takes them
-  double decode_cost_seconds = 0;          // of a core, added to the decoding of each sample
-  std::string cache = "none";              // none | decoded: before the first step, and kept in memory
-  std::optional<std::string> images = {};  // u8 | f32: of each value, as a batch travels to the device; of texts null
+  int loader_threads = 1;                            // 0: the thread that runs the steps decodes, and waits meanwhile
+  bool prefetch = true;                              // batches are prepared ahead of the step that takes them
+  double decode_cost_seconds = 0;                    // of a core, added to the decoding of each sample
+  std::string cache = "none";                        // none | decoded: before the first step, and kept in memory
+  std::optional<std::string> images = {};            // u8 | f32: of each value, as a batch travels to the device; of texts null
+  std::optional<std::int64_t> left_out_images = {};  // that could not be decoded (--on-bad-image skip); null: none can be
 };
 
-void fields(auto& visit, Is<Input> auto& input) { VISIT(input, loader_threads, prefetch, decode_cost_seconds, cache, images); }
+void fields(auto& visit, Is<Input> auto& input) {
+  VISIT(input, loader_threads, prefetch, decode_cost_seconds, cache, images, left_out_images);
+}
 
 // Of a run whose process took turns with others (scripts/peers/take_turns): turn i of all runs of one repetition belongs to
 // round i.

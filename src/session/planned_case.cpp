@@ -21,11 +21,20 @@ constexpr std::int64_t kMaxRuns = 100'000;  // nobody waits for as many, and the
 
 // Where data are read or kept otherwise than these can be.
 std::optional<Obstacle> input_obstacle(const CaseSpec& spec, const Settings& settings) {
+  const bool image_files = spec.data->starts_with(kImageFiles);
+  if (!image_files && spec.images != ImageOptions{})
+    return Obstacle{
+        "--augment, --normalize, --on-bad-image: " + *spec.data + " is not made of image files; use --data images:PATH",
+        kExitCallIsWrong};
   const bool asked = !of_classes(settings, {SettingClass::input}).empty();
   if (asked && *spec.data == "synthetic")
     return Obstacle{
         "--loader-threads, --decode-cost, --cache: synthetic data are prepared before the steps, so nothing is read "
         "or decoded; choose other --data, such as digits",
+        kExitCallIsWrong};
+  if (spec.cache != Cache::none && spec.images.augmentation != Augmentation{})
+    return Obstacle{
+        "--cache decoded: --augment changes the images again each epoch, so none can be kept; leave out one of them",
         kExitCallIsWrong};
   const Model model = find_model(spec.model);
   if (spec.cache != Cache::none && model.family->sample({.options = model.options}).text())

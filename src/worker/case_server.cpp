@@ -160,9 +160,10 @@ class Server {
   }
 
   Json finish(bool profile) {
-    CaseResult result{peak_bytes(), huge_page_bytes(), {}, {}};  // before what is only done to leave something behind
+    CaseResult result{peak_bytes(), huge_page_bytes(), {}, {}, {}};  // before what is only done to leave something behind
     if (case_.finish) case_.finish();
     if (case_.skipped_steps) result.skipped_steps = case_.skipped_steps();
+    if (case_.left_out) result.left_out_images = case_.left_out();
     if (profile) result.profile = runner_->profile();
     return answer_of("result", result);
   }

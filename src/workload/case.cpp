@@ -25,7 +25,7 @@ std::int64_t samples_per_epoch(const CaseSpec& spec, std::int64_t samples, bool 
 std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& workload) {
   const ModelFamily& family = *workload.model.family;
   return open_dataset(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch),
-                      spec.seed, workload.tokenizer.get());
+                      spec.seed, workload.tokenizer.get(), workload.images);
 }
 
 // What the loader reads: the data as the program takes them, at the cost that was asked for, decoded beforehand where that was.
@@ -143,6 +143,7 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   if (spec.weight_decay) workload.optimizer.weight_decay = *spec.weight_decay;
   workload.schedule = {spec.lr_schedule, spec.lr_warmup};
   workload.label_smoothing = spec.label_smoothing;
+  workload.images = spec.images;
   return workload;
 }
 
@@ -150,7 +151,7 @@ DatasetSize dataset_size(const CaseSpec& spec, DatasetSizes& sizes) {
   const WorkloadSpec workload = workload_spec(spec);
   const ModelFamily& family = *workload.model.family;
   return sizes.of(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch),
-                  workload.tokenizer.get());
+                  workload.tokenizer.get(), workload.images);
 }
 
 Workload describe_workload(const CaseSpec& spec, const DatasetSize& size) {
@@ -211,6 +212,7 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   PreparedCase prepared;
   prepared.dataset = open_data(spec, workload);
   prepared.samples_per_epoch = samples_per_epoch(spec, prepared.dataset->samples(Split::train), prepared.dataset->synthetic());
+  prepared.left_out = [&files = *prepared.dataset] { return files.left_out(); };
   const DeviceInfo device = backend->device();
   prepared.device = {device.backend, device.name, std::nullopt, std::nullopt};
   if (device.threads > 0) prepared.device.threads = device.threads;

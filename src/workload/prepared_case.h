@@ -32,6 +32,7 @@ struct PreparedCase {
   std::function<void(InputSlot slot, double loss)> after_step;  // as StepObserver of src/worker/runner.h; may be empty
   std::function<double(std::int64_t step)> learning_rate;       // as LearningRate there; empty: it never changes
   std::function<void()> finish;                                 // once all steps are done; may be empty
+  std::function<std::optional<std::int64_t>()> left_out;        // as Dataset::left_out(); may be empty
   std::function<std::int64_t()> skipped_steps;                  // by loss scaling, so far; empty: there is none
 };
 

@@ -87,6 +87,14 @@ float initial_value(const Initializer& initializer, const PhiloxBlock& numbers, 
   return 0;
 }
 
+// Of what is done with images, if it is anything beyond the usual.
+std::string images_text(const ImageOptions& images) {
+  std::string text;
+  if (images.augmentation != Augmentation{}) text += "augment " + to_string(images.augmentation) + "\n";
+  if (images.normalization != Normalization::imagenet) text += std::string("normalize ") + name(images.normalization) + "\n";
+  return text;
+}
+
 }  // namespace
 
 Counts count(const WorkloadSpec& workload) {
@@ -98,7 +106,8 @@ Counts count(const WorkloadSpec& workload) {
   counts.forward_flops_per_sample = total_flops(graph) / batch;
   counts.fingerprint =
       fingerprint(graph, workload.optimizer_text() + "\nbatch " + std::to_string(workload.config.batch) + "\n" +
-                             (workload.tokenizer ? "tokenizer " + workload.tokenizer->identity() + "\n" : ""));
+                             (workload.tokenizer ? "tokenizer " + workload.tokenizer->identity() + "\n" : "") +
+                             images_text(workload.images));
   append_training(graph, workload.optimizer, Precision::fp32);
   counts.train_flops_per_sample = total_flops(graph) / batch;
   return counts;

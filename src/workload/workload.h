@@ -28,6 +28,7 @@ struct WorkloadSpec {
   OptimizerSpec optimizer;
   LearningRateSchedule schedule = {};
   double label_smoothing = 0;                            // of the loss that is trained; evaluation has none
+  ImageOptions images = {};                              // of image files
   std::shared_ptr<const Tokenizer> tokenizer = nullptr;  // of the text; null: its bytes
   std::string optimizer_text() const { return optimizer.to_string() + schedule.to_string(); }
 };

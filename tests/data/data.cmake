@@ -7,5 +7,9 @@ epochbench_tests(data_tests LABEL unit LIBRARIES epochbench_data TESTS
   data/cifar10_test data/dataset_test data/idx_test data/order_test data/prepared_dataset_test data/safetensors_test
   data/text_test data/tokenizer_test)
 target_compile_definitions(data_tests PRIVATE TOKENIZER_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}/data/gpt2")
+if(EPOCHBENCH_HAS_IMAGES)
+  epochbench_tests(image_tests LABEL unit LIBRARIES epochbench_data TESTS
+    data/images/augmentation_test data/images/decoder_test data/images/image_files_test)
+endif()
 epochbench_test(data/loader_test LABEL unit LIBRARIES epochbench_data)
 target_sources(loader_test PRIVATE support/allocations.cpp)

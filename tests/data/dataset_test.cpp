@@ -333,7 +333,8 @@ TEST(OpenDataset, UnknownSpecNamesTheKnownOnes) {
         [&] {
           open_dataset(spec, {8, 8, 1, 10}, 0, 0);
         },
-        {"'" + std::string(spec) + "'", "synthetic", "digits", "founding-documents", "idx:DIR", "cifar10:DIR", "text:FILE"});
+        {"'" + std::string(spec) + "'", "synthetic", "digits", "fashion-mnist", "founding-documents", "idx:DIR", "cifar10:DIR",
+         "images:PATH", "text:FILE"});
   }
   expect_data_error([] { open_dataset(std::string(100000, 'x') + "\n", {8, 8, 1, 10}, 0, 0); }, {"unknown data"});
 }

@@ -73,6 +73,24 @@ TEST_F(Idx, MissingFileAndFolder) {
   expect_data_error([&] { open_dataset("idx:" + (folder_.path() / kImages).string(), kIdxSample, 0, 0); }, {"not a folder"});
 }
 
+TEST_F(Idx, PackagedImagesAreReadFromTheirFolderOrSayWhatToInstall) {
+  const std::string folder = folder_.path().string();
+  EXPECT_EQ(folder_of({"set", folder.c_str(), "dataset-set"}), folder_.path());
+  expect_data_error(
+      [] {
+        folder_of({"set", "/no/such/folder", "dataset-set"});
+      },
+      {"'set'", "/no/such/folder", "apt-get install dataset-set", "idx:DIR"});
+}
+
+TEST_F(Idx, FashionMnistIsThatOfThePackage) {
+  if (!std::filesystem::exists(kFashionMnist.folder)) GTEST_SKIP() << "the package " << kFashionMnist.package << " is missing";
+  const ImageSet test = read_idx_split(folder_of(kFashionMnist), Split::test);
+  EXPECT_EQ(test.samples(), 10'000);
+  EXPECT_EQ(test.height, 28);
+  EXPECT_EQ(test.width, 28);
+}
+
 TEST_F(Idx, FileThatIsAFolder) {
   std::filesystem::remove(folder_.path() / kImages);
   std::filesystem::create_directory(folder_.path() / kImages);

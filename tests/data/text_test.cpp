@@ -305,7 +305,7 @@ TEST(TextErrors, SayWhatIsWrongAndHowToFixIt) {
   expect_data_error([&] { open("long.gz", images); }, {"the model takes images"});
   expect_data_error([&] { open("long.gz", texts(128, 259)); }, {"260 ids", "259"});
   expect_data_error([&] { open_dataset("founding-documents", images, 0, 0); }, {"the model takes images"});
-  for (const char* spec : {"digits", "idx:/", "cifar10:/"})
+  for (const char* spec : {"digits", "fashion-mnist", "idx:/", "cifar10:/", "images:/"})
     expect_data_error([&] { open_dataset(spec, texts(128), 0, 0); }, {"the model takes text"});
 }
 

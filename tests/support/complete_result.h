@@ -80,7 +80,7 @@ inline Run complete_run() {
   ok.device = {"cpu", "Some CPU", 2, "avx2", true, "winograd", "fusion+prefetch"};
   ok.precision = "fp32";
   ok.settings = {{"model", "mlp"}, {"model_options", std::map<std::string, std::int64_t>{{"depth", 3}}}};
-  ok.input = Input{3, false, 0.002, "decoded", "u8"};
+  ok.input = Input{3, false, 0.002, "decoded", "u8", 2};
   ok.timing = Timing{
       3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003, 7, true};
   ok.throughput = Throughput{640, std::nullopt};

@@ -145,7 +145,7 @@ TEST(Ablation, RefusesToLeaveOutMissingParts) {
   spec.data = "synthetic";
   EXPECT_EQ(reason_of(spec), "");
   for (const char* parts : {"fusion", "winograd", "fusion+winograd"}) {
-    spec.without = parse_without(parts);
+    spec.without = parse_parts<Without>(parts);
     EXPECT_EQ(reason_of(spec), "") << parts;
   }
   spec.mode = Mode::forward;
@@ -189,10 +189,10 @@ TEST(Tuning, IsForRunsThatMeasureSpeed) {
 TEST(Ablation, NamesItsPartsInOrder) {
   EXPECT_EQ(to_string(Without{}), "");
   EXPECT_EQ(to_string(Without{.fusion = true, .prefetch = true}), "fusion+prefetch");
-  EXPECT_EQ(parse_without("none"), Without{});
-  EXPECT_EQ(parse_without("winograd+graph-capture"), (Without{.graph_capture = true, .winograd = true}));
+  EXPECT_EQ(parse_parts<Without>("none"), Without{});
+  EXPECT_EQ(parse_parts<Without>("winograd+graph-capture"), (Without{.graph_capture = true, .winograd = true}));
   for (const char* text : {"", "+", "fusion+", "+fusion", "fusion+none", "Fusion", "fusion prefetch"})
-    EXPECT_THROW(parse_without(text), CallError) << text;
+    EXPECT_THROW(parse_parts<Without>(text), CallError) << text;
 }
 
 TEST(Ablation, ThePortableKernelsHaveNoBf16) {

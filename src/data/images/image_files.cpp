@@ -1,0 +1,23 @@
+#include "src/data/images/image_files.h"
+
+#include "src/data/byte_source.h"
+
+namespace epochbench {
+
+std::string ImageFiles::name(Split split, std::int64_t index) const {
+  const ImageList& files = list(split);
+  const auto i = static_cast<std::size_t>(index);
+  return std::string(split == Split::train ? "train/" : "val/") + classes_[files[i].label] + "/" + files.name(i);
+}
+
+std::unique_ptr<ImageFiles> open_image_files(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status)) return open_image_folder(path);
+  if (std::filesystem::is_regular_file(status)) return open_image_archive(path);
+  const std::string reason =
+      std::filesystem::exists(status) ? "is neither a folder nor a file" : "cannot be opened: " + error.message();
+  throw DataError("data " + in_quotes(path.string()) + " " + reason + "; name a folder or a tar archive (--data images:PATH)");
+}
+
+}  // namespace epochbench

@@ -1,0 +1,44 @@
+// Where the files of a set of images lie: in folders, or in a tar archive. ImageNet's layout, train/CLASS/FILE and
+// val/CLASS/FILE; the classes are those of train, numbered by name.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "epochbench/dataset.h"
+#include "src/data/images/image_list.h"
+
+namespace epochbench {
+
+inline constexpr std::uint64_t kMostImageBytes = 1u << 28;  // of one file, and no photograph is as large
+
+class ImageFiles {
+ public:
+  virtual ~ImageFiles() = default;
+  std::int64_t samples(Split split) const { return static_cast<std::int64_t>(list(split).size()); }
+  std::int64_t classes() const { return static_cast<std::int64_t>(classes_.size()); }
+  std::int32_t label(Split split, std::int64_t index) const {
+    return static_cast<std::int32_t>(list(split)[static_cast<std::size_t>(index)].label);
+  }
+  std::string name(Split split, std::int64_t index) const;  // "val/cat/1.jpg"
+  // Replaces `bytes` by the file's. Thread-safe. Errors: BadImage for a file that cannot be read.
+  virtual void read(std::vector<std::uint8_t>& bytes, Split split, std::int64_t index) const = 0;
+
+ protected:
+  const ImageList& list(Split split) const { return split == Split::train ? train_ : test_; }
+  std::vector<std::string> classes_;
+  ImageList train_, test_;
+};
+
+// Errors of both: DataError, one line, for a split or class that is missing, empty or there twice, and for what is neither a
+// folder nor an archive. Other files than images are passed over. Symbolic links are followed.
+std::unique_ptr<ImageFiles> open_image_folder(const std::filesystem::path& folder);
+// Plain tar: ustar, with the long names of pax and GNU. The headers alone are read, so only their pages of the file.
+std::unique_ptr<ImageFiles> open_image_archive(const std::filesystem::path& file);
+// Whichever `path` is.
+std::unique_ptr<ImageFiles> open_image_files(const std::filesystem::path& path);
+
+}  // namespace epochbench
