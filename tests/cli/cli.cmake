@@ -12,11 +12,15 @@ target_link_libraries(epochbench_delayed PRIVATE epochbench_options $<TARGET_NAM
 
 add_executable(complete_result support/complete_result_main.cpp)
 target_link_libraries(complete_result PRIVATE epochbench_options epochbench_test_support epochbench_report)
+set(make_images "")
+if(EPOCHBENCH_HAS_IMAGES)
+  set(make_images $<TARGET_FILE:epochbench_make_images>)
+endif()
 function(epochbench_cli_test class label)  # more test properties may follow
   add_test(NAME cli.${class} COMMAND ${Python3_EXECUTABLE} -B -m unittest -v ${class}
            WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
   set_tests_properties(cli.${class} PROPERTIES LABELS ${label} TIMEOUT 600
-    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_SANITIZED=${EPOCHBENCH_SANITIZE};EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>;EPOCHBENCH_COMPLETE_RESULT=$<TARGET_FILE:complete_result>" ${ARGN})
+    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_SANITIZED=${EPOCHBENCH_SANITIZE};EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>;EPOCHBENCH_COMPLETE_RESULT=$<TARGET_FILE:complete_result>;EPOCHBENCH_MAKE_IMAGES=${make_images}" ${ARGN})
 endfunction()
 epochbench_cli_test(test_calls.BadInput unit)
 epochbench_cli_test(test_calls.OtherCommands unit)
@@ -25,6 +29,9 @@ epochbench_cli_test(test_words.Hints unit)
 epochbench_cli_test(test_words.Words unit)
 epochbench_cli_test(test_words.Widths unit)
 epochbench_cli_test(test_words.Lists unit)
+if(EPOCHBENCH_HAS_IMAGES)
+  epochbench_cli_test(test_images.Images unit)
+endif()
 epochbench_cli_test(test_numbers.Numbers unit COST 30)
 epochbench_cli_test(test_results.Results unit COST 60)  # the longest single-core test first
 epochbench_cli_test(test_hostile.Hostile unit)
