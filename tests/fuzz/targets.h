@@ -18,6 +18,9 @@ void claim_catalog(std::string_view bytes);  // a catalog of claims, and its ans
 void safetensors(std::string_view bytes);    // a weight file
 void idx(std::string_view bytes);            // 2 bytes, little-endian: the length of the images' file; then both, plain or gzip
 void cifar10(std::string_view bytes);        // a file of CIFAR-10's binary version
+void jpeg(std::string_view bytes);           // an image file, of either format
+void png(std::string_view bytes);            // likewise
+void image_archive(std::string_view bytes);  // a tar archive of images
 void text(std::string_view bytes);           // a byte that selects the sequence length; then a text, plain or gzip
 void tokenizer(std::string_view bytes);  // a vocabulary, its merges and a text, with two empty lines after the first and second
 void command_line(std::string_view bytes);  // the arguments, one per line
@@ -36,6 +39,9 @@ inline constexpr std::array kTargets{
     Target{"safetensors", safetensors},
     Target{"idx", idx},
     Target{"cifar10", cifar10},
+    Target{"jpeg", jpeg},
+    Target{"png", png},
+    Target{"image_archive", image_archive},
     Target{"text", text},
     Target{"tokenizer", tokenizer},
     Target{"command_line", command_line},
