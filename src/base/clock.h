@@ -14,6 +14,8 @@ inline double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+inline constexpr double kSecondsPerHour = 3600;
+
 using Day = std::chrono::sys_days;
 
 // "2026-01-19"; empty where the text is not such a day.

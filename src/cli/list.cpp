@@ -159,6 +159,16 @@ std::string datasets_text(const Kept& kept) {
   return table.to_string();
 }
 
+int age_days(const std::string& as_of) { return days_between(parse_day(as_of).value(), today()); }
+
+// "1.293 (2025-03-06, 629 days old)"
+std::string spot_text(const CatalogPrice& price) {
+  if (!price.spot) return "";
+  std::string day = price.spot->as_of;
+  append(day, age_note(price.spot->as_of, today()));
+  return short_number(price.spot->usd_per_hour) + " (" + day + ")";
+}
+
 Json prices_json() {
   Json list = Json::array();
   for (const CatalogPrice& price : embedded_prices().prices)
@@ -172,19 +182,25 @@ Json prices_json() {
          {"gpus", price.gpu_count == 0 ? Json(nullptr) : Json{{"model", price.gpu_model}, {"count", price.gpu_count}}},
          {"source", price.source},
          {"as_of", price.as_of},
-         {"age_days", days_between(parse_day(price.as_of).value(), today())}});
+         {"age_days", age_days(price.as_of)},
+         {"spot", price.spot ? Json{{"usd_per_hour", price.spot->usd_per_hour},
+                                    {"source", price.spot->source},
+                                    {"as_of", price.spot->as_of},
+                                    {"age_days", age_days(price.spot->as_of)}}
+                             : Json(nullptr)}});
   return list;
 }
 
 std::string prices_text(const Kept& kept) {
-  Table table({"-provider", "instance", "--region", ">USD/hour", "->vCPUs", "GPUs", "--as of", "--"});
+  Table table({"-provider", "instance", "--region", ">USD/hour", "->vCPUs", "GPUs", "--as of", "--", "-spot"});
   for (const std::size_t i : kept) {
     const CatalogPrice& price = embedded_prices().prices[i];
     table.add({price.provider, price.instance, price.region, shortest(price.usd_per_hour), std::to_string(price.vcpus),
                price.gpu_count == 0 ? "" : std::to_string(price.gpu_count) + " x " + price.gpu_model, price.as_of,
-               age_note(price, today())});
+               age_note(price.as_of, today()), spot_text(price)});
   }
-  return table.to_string() + embedded_prices().note + "\n";
+  return table.to_string() + "spot: USD per hour of spare capacity, where a public list has it\n" + embedded_prices().note +
+         "\n";
 }
 
 Json claims_list() {

@@ -60,21 +60,29 @@ class Reader {
   void read_file(const std::string& path) { read(path, parse_json(read_text_file(path), path)); }
 
   void read_folder(const std::string& folder) {
-    bool any = false;
+    bool any = false, any_published = false;
+    std::vector<std::string> left_out;
     for (const std::string& path : json_files_of(folder)) {
       const Json document = parse_json(read_text_file(path), path);
       if (!is_result(document) && !is_read_as_turns(document)) {
-        print_error("left out: " + path +
-                    (reads_ == Reads::turns_too ? " is neither a result nor a document of interleaved turns"
-                                                : " has no schema_version, so it is not a result of epochbench"));
+        const bool published = is_published(document);
+        any_published = any_published || published;
+        left_out.push_back("left out: " + path +
+                           (published ? " has results that others published, and no measurements of yours"
+                            : reads_ == Reads::turns_too ? " is neither a result nor a document of interleaved turns"
+                                                         : " has no schema_version, so it is not a result of epochbench"));
         continue;
       }
       any = true;
       read(path, document);
     }
+    if (!any && any_published)
+      throw CallError(folder + ": only results that others published; `epochbench claims` without a file judges by those of " +
+                      "`epochbench list published`");
     if (!any)
       throw CallError(folder + ": no result (*.json) in this folder; name files that `epochbench run --out FILE` " +
                       (reads_ == Reads::turns_too ? "or `epochbench compare --interleave -o FILE` " : "") + "wrote");
+    for (const std::string& line : left_out) print_error(line);
   }
 
   Measurements take() { return std::move(all_); }

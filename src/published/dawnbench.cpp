@@ -20,7 +20,6 @@ constexpr const char* kVersion = "v1.0";
 constexpr const char* kNotice =
     "DAWNBench states no license for its entries. Facts only, with their source; a verdict from them needs two entries of "
     "DAWNBench.";
-constexpr double kSecondsPerHour = 3600;
 
 // An entry does not name its task; the metrics that it reports do.
 struct Task {
@@ -117,6 +116,9 @@ std::string stem_of(const std::string& path) { return path.substr(0, path.rfind(
 PublishedEntry entry_of(const NamedText& file, const NamedText* epochs, const PublishedOrigin& origin) {
   const Json document = parse_json(file.text, file.path);
   const JsonFields from(document, file.path);
+  if (!from.find("version") && !from.find("hardware"))
+    throw FormatError(file.path + ": no entry of DAWNBench, which has version, author, model and hardware, but " +
+                      likely_kind(document) + "; name *.json of CIFAR10 or ImageNet");
   const std::string version = from.text("version");
   if (version != kVersion)
     throw FormatError(from.path("version") + ": '" + version.substr(0, 20) + "' is not known; " + kVersion +

@@ -191,7 +191,8 @@ void take(ResultFiles& files, const NamedText& file) {
   const bool is_scaling = from.find("scaling_factor");
   if (!is_scaling && !from.find("system_name"))
     throw FormatError(file.path +
-                      ": neither a system's description, with system_name, nor a scaling factor, with scaling_factor");
+                      ": neither a system's description, with system_name, nor a scaling factor, with scaling_factor, but " +
+                      likely_kind(document));
   if (is_scaling ? files.scaling.has_value() : files.system.has_value())
     throw FormatError(file.path + ": a second " + (is_scaling ? "scaling factor" : "system") +
                       "; name the files of one result");

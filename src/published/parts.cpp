@@ -1,5 +1,6 @@
 #include "src/published/parts.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,27 @@ std::optional<double> positive_number(const JsonFields& from, const char* key, d
   if (value && !(*value > 0 && *value <= most))
     throw FormatError(from.path(key) + ": must be above 0 and at most " + short_number(most));
   return value;
+}
+
+std::string likely_kind(const Json& document) {
+  struct Kind {
+    const char *key, *what;
+  };
+  constexpr Kind kKinds[] = {{"schema_version", "a result of epochbench"},
+                             {"published_version", "a document that `epochbench import` wrote"},
+                             {"turns_version", "a document of `epochbench compare --interleave`"},
+                             {"documents", "a list of sources"},
+                             {"system_name", "a system of MLPerf"},
+                             {"scaling_factor", "a scaling factor of MLPerf"},
+                             {"hardware", "an entry of DAWNBench"}};
+  for (const Kind& kind : kKinds)
+    if (document.contains(kind.key)) return std::string("seems to be ") + kind.what;
+  constexpr std::size_t kFewKeys = 3, kLongestKey = 30;
+  std::string keys;
+  for (const auto& [key, value] : document.items())
+    if (static_cast<std::size_t>(std::ranges::count(keys, ',')) + 1 < kFewKeys || keys.empty())
+      append(keys, visible(key.substr(0, kLongestKey)));
+  return keys.empty() ? "is an empty object" : "has the keys " + keys + (document.size() > kFewKeys ? ", …" : "");
 }
 
 std::optional<std::string> text_if_any(const JsonFields& from, const char* key) {

@@ -24,6 +24,9 @@ std::string retrieval(const PublishedOrigin& origin);
 // A member that is a number above 0 and at most `most`; empty where it is missing or null. Errors: FormatError.
 std::optional<double> positive_number(const JsonFields& from, const char* key, double most);
 
+// "a result of epochbench": what a file of another kind seems to be, by its keys.
+std::string likely_kind(const Json& document);
+
 std::optional<std::string> text_if_any(const JsonFields& from, const char* key);  // empty where it is missing, null or ""
 
 // "16" as 16: a whole number from 0 to `most`, alone. Empty for any other text.

@@ -48,9 +48,9 @@ TEST(ParseDay, TakesDaysOfTheCalendarAlone) {
 TEST(PriceAge, IsShownForPricesOlderThan180Days) {
   const CatalogPrice price{"aws", "p5", "us-east-1", 55, 192, "H100", 8, "s", "2026-01-19"};
   const Day that_day = *parse_day(price.as_of);
-  EXPECT_EQ(age_note(price, that_day + std::chrono::days(180)), "");
-  EXPECT_EQ(age_note(price, that_day + std::chrono::days(181)), "181 days old");
-  EXPECT_EQ(age_note(price, that_day - std::chrono::days(1)), "");
+  EXPECT_EQ(age_note(price.as_of, that_day + std::chrono::days(180)), "");
+  EXPECT_EQ(age_note(price.as_of, that_day + std::chrono::days(181)), "181 days old");
+  EXPECT_EQ(age_note(price.as_of, that_day - std::chrono::days(1)), "");
   EXPECT_EQ(describe(price, "price for 8 GPUs, 1 used", true, that_day + std::chrono::days(200)),
             "catalog: aws p5 us-east-1 2026-01-19, price for 8 GPUs, 1 used, 200 days old");
 }

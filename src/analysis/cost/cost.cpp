@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/analysis/series.h"
+#include "src/base/clock.h"
 #include "src/base/json_fields.h"
 
 namespace epochbench {
@@ -43,6 +44,11 @@ PriceCatalog parse_prices(std::string_view text, const std::string& source) {
     price.source = row.text("source");
     price.as_of = row.text("as_of");
     if (!parse_day(price.as_of)) throw FormatError(row.path("as_of") + ": must be a day, such as 2026-01-19");
+    if (const auto spot = row.maybe_group("spot")) {
+      price.spot = SpotPrice{spot->number("usd_per_hour"), spot->text("source"), spot->text("as_of")};
+      if (!(price.spot->usd_per_hour > 0)) throw FormatError(spot->path("usd_per_hour") + ": must be above 0");
+      if (!parse_day(price.spot->as_of)) throw FormatError(spot->path("as_of") + ": must be a day, such as 2026-01-19");
+    }
     catalog.prices.push_back(std::move(price));
   }
   return catalog;
@@ -62,16 +68,16 @@ const CatalogPrice* price_of_machine(std::span<const CatalogPrice> catalog, std:
   return nullptr;
 }
 
-std::string age_note(const CatalogPrice& price, Day today) {
-  const std::optional<Day> as_of = parse_day(price.as_of);
-  if (!as_of) return "of an unknown day";
-  const int days = days_between(*as_of, today);
+std::string age_note(const std::string& as_of, Day today) {
+  const std::optional<Day> day = parse_day(as_of);
+  if (!day) return "of an unknown day";
+  const int days = days_between(*day, today);
   return days > kOldPriceDays ? std::to_string(days) + " days old" : "";
 }
 
 std::string describe(const CatalogPrice& price, const std::string& share, bool measured_machine, Day today) {
   std::string text = std::string(kCatalog) + price.provider + " " + price.instance + " " + price.region + " " + price.as_of;
-  for (const std::string& note : {share, age_note(price, today), std::string(measured_machine ? "" : kOtherMachine)})
+  for (const std::string& note : {share, age_note(price.as_of, today), std::string(measured_machine ? "" : kOtherMachine)})
     if (!note.empty()) text += ", " + note;
   return text;
 }
@@ -118,7 +124,6 @@ bool in_usd(const Cost& cost) { return cost.currency.value_or("USD") == "USD"; }
 
 Cost cost_of(const Timing& timing, const HourlyPrice& price) {
   const auto for_seconds = [&](double seconds) -> std::optional<double> {
-    constexpr double kSecondsPerHour = 3600;
     const double usd = price.usd_per_hour * seconds / kSecondsPerHour;
     return std::isfinite(usd) ? std::optional(usd) : std::nullopt;
   };

@@ -15,6 +15,12 @@ namespace epochbench {
 // After so many days the age of a price is shown with it: clouds change list prices a few times per year.
 inline constexpr int kOldPriceDays = 180;
 
+// What spare capacity of an instance cost, which may be taken back at any time; it changes from day to day.
+struct SpotPrice {
+  double usd_per_hour = 0;
+  std::string source, as_of;
+};
+
 // A row of bench/prices.json: what a cloud asked for an instance on a date, in USD.
 struct CatalogPrice {
   std::string provider, instance, region;  // "aws", "c7i.4xlarge", "us-east-1"
@@ -22,7 +28,8 @@ struct CatalogPrice {
   int vcpus = 0;
   std::string gpu_model;  // "" without a GPU
   int gpu_count = 0;
-  std::string source, as_of;  // where the figure stands, and the day on which it stood there: "2026-01-19"
+  std::string source, as_of;           // where the figure stands, and the day on which it stood there: "2026-01-19"
+  std::optional<SpotPrice> spot = {};  // empty: not known
 };
 
 struct PriceCatalog {
@@ -40,7 +47,7 @@ const CatalogPrice* find_price(std::span<const CatalogPrice> catalog, std::strin
 const CatalogPrice* price_of_machine(std::span<const CatalogPrice> catalog, std::string_view vendor, std::string_view product);
 
 // "312 days old" of a price that is older than kOldPriceDays today; empty for a younger one.
-std::string age_note(const CatalogPrice& price, Day today);
+std::string age_note(const std::string& as_of, Day today);
 
 // "catalog: aws c7i.4xlarge us-east-1 2026-05-01", then what a reader must know: the share (src/analysis/cost/price_share.h),
 // ", 312 days old", and for another machine ", not the machine that was measured".

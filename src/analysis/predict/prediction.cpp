@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "src/analysis/cost/price_share.h"
+#include "src/base/clock.h"
 #include "src/base/lookup.h"
 
 namespace epochbench {
 namespace {
 
-constexpr double kSecondsPerHour = 3600;
 constexpr double kLowestCapability = 7.5;  // of this program's CUDA backend
 constexpr int kMeasuredCores = 2;          // of each CPU in results/
 
