@@ -14,6 +14,17 @@
 
 namespace epochbench {
 
+// One of several processes that measured the CPU's peaks, spread over a run: the unit of an interval.
+struct PeakProcess {
+  double seconds = 0;  // since the first of them
+  std::map<std::string, std::optional<double>> peak_flops_per_second;
+  std::optional<double> memory_bandwidth_bytes_per_second;
+};
+
+void fields(auto& visit, Is<PeakProcess> auto& process) {
+  VISIT(process, seconds, peak_flops_per_second, memory_bandwidth_bytes_per_second);
+}
+
 struct CpuInfo {
   std::string model;
   std::optional<int> sockets, cores;
@@ -26,6 +37,7 @@ struct CpuInfo {
   std::optional<double> memory_bandwidth_bytes_per_second;             // measured
   std::map<std::string, std::optional<std::string>> peak_instruction;  // which the peaks are measured with: "vfmadd (avx512)"
   std::optional<int> peak_threads;                                     // which they are measured with, whatever a run uses
+  std::vector<PeakProcess> peak_processes;                             // the first gave the peaks above
 };
 
 // The precisions whose peaks a file always names.
@@ -50,6 +62,7 @@ void fields(auto& visit, Is<CpuInfo> auto& cpu) {
   });
   VISIT(cpu, memory_bytes, frequency_scaling);
   measured_fields(visit, cpu);
+  visit("peak_processes", cpu.peak_processes, {.omitted_if_empty = true});
 }
 
 void measured_fields(auto& visit, Is<GpuInfo> auto& gpu) {

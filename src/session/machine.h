@@ -1,8 +1,11 @@
 // What run and info both ask of this machine.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <vector>
 
+#include "src/base/clock.h"
 #include "src/machine/meters.h"
 #include "src/result/result.h"
 
@@ -13,6 +16,30 @@ namespace epochbench {
 void measure_peaks_of(CpuInfo& cpu);
 // Likewise of the GPU with this index in `gpus`.
 void measure_peaks_of(std::vector<GpuInfo>& gpus, int index);
+
+// Peaks of the CPU by several processes, so that one result has an interval: the one that gave `cpu` its peaks, and later ones
+// evenly between `runs` runs, each only when it costs at most a twentieth of the time since the one before.
+class SpreadPeaks {
+ public:
+  static constexpr std::size_t kProcesses = 5;
+  static constexpr double kLeastSpacing = 20;  // times what a process costs
+
+  // `cost_seconds`: of the process that gave `cpu` its peaks.
+  SpreadPeaks(CpuInfo& cpu, std::size_t runs, double cost_seconds, std::function<void(CpuInfo&)> measure = measure_cpu_peaks,
+              Clock clock = steady_seconds);
+
+  void after_run(std::size_t done);  // so many of the runs are
+
+ private:
+  static void measure_cpu_peaks(CpuInfo& cpu) { measure_peaks_of(cpu); }
+  void add(const CpuInfo& measured, double now);
+
+  CpuInfo* cpu_;
+  std::size_t runs_;
+  std::function<void(CpuInfo&)> measure_;
+  Clock clock_;
+  double cost_seconds_, began_, last_;
+};
 
 // Where the meters are: at the usual place, or where EPOCHBENCH_POWERCAP (a folder of powercap domains, as a container may
 // have it mounted elsewhere) and EPOCHBENCH_NVML (NVIDIA's management library) say. What is read elsewhere is remarked on.

@@ -69,6 +69,7 @@ void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
   cpu.memory_bandwidth_bytes_per_second = earlier.memory_bandwidth_bytes_per_second;
   cpu.peak_instruction = earlier.peak_instruction;
   cpu.peak_threads = earlier.peak_threads;
+  cpu.peak_processes = earlier.peak_processes;
 }
 
 // Of the GPUs that cases run on, likewise.
@@ -241,12 +242,15 @@ Measurement measure(const MeasuringRequest& request) {
   display.note("measuring the idle draw");
   measure_idle_of(meters, remaining);
   display.note("measuring this machine's peaks");
+  const double peaks_begin = steady_seconds();
   fill_peaks(result.context.cpu, earlier.cpu);
+  SpreadPeaks peaks(result.context.cpu, count_to_run(remaining), steady_seconds() - peaks_begin);
   fill_peaks(result.context.gpus, remaining);
 
   const WorkerCommand worker = request.worker.empty() ? WorkerCommand::own() : WorkerCommand(request.worker);
   TimeLeft left = expected_times(remaining, request.budget_seconds, &result.context);
   if (count_to_run(remaining) > 0) display.line(expected_text(remaining, left));
+  std::size_t done = 0;
   for (std::size_t i = 0; i < remaining.size() && !interrupted(); ++i) {
     const PlannedCase& planned = remaining[i];
     if (!planned.obstacle) display.begin(planned.spec.name);  // print_obstacles() has shown the others
@@ -256,6 +260,7 @@ Measurement measure(const MeasuringRequest& request) {
     identify(run, planned);
     derive(run, planned, result.context, prices);
     if (!planned.obstacle) display.end(run);
+    if (!planned.obstacle && !interrupted()) peaks.after_run(++done);
     if (run.status != RunStatus::ok && run.status != RunStatus::skipped && request.quiet) print_error(one_line(run));
     put(result, std::move(run), planned, request.anonymous);
     conclude();

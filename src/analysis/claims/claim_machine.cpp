@@ -18,8 +18,17 @@ namespace {
 struct Ceiling {
   std::string machine;
   std::optional<double> value;
-  bool counted = false;  // by the driver, not measured
+  bool counted = false;                 // by the driver, not measured
+  std::vector<double> by_process = {};  // of the processes that measured it
 };
+
+// One number per process that measured it; of older results one.
+std::vector<double> values_of(const Ceiling& ceiling) {
+  std::vector<double> values = ceiling.by_process;
+  if (values.empty() && ceiling.value) values = {*ceiling.value};
+  std::erase_if(values, [](double value) { return !std::isfinite(value) || value <= 0; });
+  return values;
+}
 
 // Of the CPU, or of the first GPU whose name has `device` in it; without a machine where there is none.
 Ceiling ceiling_of(const Context& context, const std::string& measure, const std::string& device) {
@@ -33,8 +42,13 @@ Ceiling ceiling_of(const Context& context, const std::string& measure, const std
     const auto bytes = cpu.memory_bytes ? std::optional(static_cast<double>(*cpu.memory_bytes)) : std::nullopt;
     return {cpu.model, bytes, true};
   }
-  if (measure == "cpu_memory_bandwidth") return {cpu.model + threads, cpu.memory_bandwidth_bytes_per_second};
-  if (measure == "cpu_peak_fp32") return {cpu.model + threads, peak_in_fp32(cpu.peak_flops_per_second)};
+  const auto of_processes = [&](const auto& value_of) { return known_values(cpu.peak_processes, value_of); };
+  if (measure == "cpu_memory_bandwidth")
+    return {cpu.model + threads, cpu.memory_bandwidth_bytes_per_second, false,
+            of_processes([](const PeakProcess& process) { return process.memory_bandwidth_bytes_per_second; })};
+  if (measure == "cpu_peak_fp32")
+    return {cpu.model + threads, peak_in_fp32(cpu.peak_flops_per_second), false,
+            of_processes([&](const PeakProcess& process) { return peak_in_fp32(process.peak_flops_per_second); })};
   for (const GpuInfo& gpu : context.gpus) {
     if (gpu.name.find(device) == std::string::npos) continue;
     if (measure == "gpu_memory_bandwidth") return {gpu.name, gpu.memory_bandwidth_bytes_per_second};
@@ -111,15 +125,19 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
     any_gpu = any_gpu || !result.context.gpus.empty();
     const Ceiling ceiling = ceiling_of(result.context, quantity.measure, quantity.device);
     if (machine.empty()) machine = ceiling.machine;
-    if (ceiling.machine != machine || !ceiling.value || !std::isfinite(*ceiling.value) || *ceiling.value <= 0) continue;
-    values.push_back(*ceiling.value);
-    counted = ceiling.counted;
+    if (ceiling.machine != machine) continue;
+    for (const double value : values_of(ceiling)) {
+      values.push_back(value);
+      counted = ceiling.counted;
+    }
   }
   if (values.empty()) return {unanswered(quantity, why_no_ceiling(quantity, machine, any_gpu))};
   if (counted) return {answered(quantity, exact(values.front()), machine + "; as its system counts it")};
-  const Estimate estimate =
-      arithmetic_mean_estimate(values, kFewestRepetitions, "results of this machine, each with its peaks measured once");
-  ClaimAnswer answer = answered(quantity, estimate, machine + "; the best of several bursts");
+  const Estimate estimate = arithmetic_mean_estimate(
+      values, kFewestRepetitions, "processes that measured this machine's peaks, as a run of some minutes has,");
+  ClaimAnswer answer = answered(quantity, estimate,
+                                machine + "; the best of several bursts of " + std::to_string(values.size()) +
+                                    (values.size() == 1 ? " process" : " processes"));
   // What a machine did once it can do: above the claim it stays, whatever another measurement may add.
   if (!estimate.ci95 && quantity.claimed.high && *answer.measured > *quantity.claimed.high) {
     answer.verdict = Verdict::exceeded;
@@ -138,13 +156,16 @@ Answers answer_peak_ratio(const ClaimQuantity& quantity, const Evidence& evidenc
     const Ceiling above = ceiling_of(result.context, quantity.measure, quantity.device),
                   below = ceiling_of(result.context, quantity.over, quantity.device);
     if (first.empty()) std::tie(first, second) = std::pair(above.machine, below.machine);
-    if (above.machine != first || below.machine != second || !above.value || !below.value) continue;
+    const std::vector<double> above_values = values_of(above), below_values = values_of(below);
+    if (above.machine != first || below.machine != second || above_values.empty() || below_values.empty()) continue;
     machines = first + " over " + second;
-    of.push_back(*above.value);
-    to.push_back(*below.value);
+    of.insert(of.end(), above_values.begin(), above_values.end());
+    to.insert(to.end(), below_values.begin(), below_values.end());
   }
   if (of.empty()) return {unanswered(quantity, why_no_ceiling(quantity, first, any_gpu))};
-  return {answered(quantity, ratio_estimate(to, of), machines + "; " + std::to_string(of.size()) + " results")};
+  return {answered(
+      quantity, ratio_estimate(to, of),
+      machines + "; " + std::to_string(of.size()) + " and " + std::to_string(to.size()) + " processes that measured them")};
 }
 
 Answers answer_weights(const ClaimQuantity& quantity, const Evidence&) {
