@@ -1,9 +1,11 @@
 // epochbench speedup: pairs of runs of one workload, out of result files.
 #include "src/analysis/speedup/speedup.h"
 
+#include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
+#include "src/published/import.h"
 #include "src/report/text/answer_text.h"
 
 namespace epochbench {
@@ -14,6 +16,7 @@ constexpr const char* kSpeedupExamples = R"(Examples:
   epochbench speedup both.json
   epochbench speedup cpu-box.json gpu-box.json --json   results of two machines
   epochbench speedup sweep.json --best                  each device at its own best batch
+  epochbench speedup mine.json --with published         beside entries of DAWNBench, with what differs
 
 Every GPU run is paired with the CPU run of its precision and with the CPU's in fp32; 16-bit runs also with fp32 and tf32 of
 their own device. An interval needs 5 repetitions per side. Notes say what makes a pair unfair.
@@ -21,6 +24,7 @@ Exit codes: 0 done; 2 a file is not a result, or no two runs can be paired.)";
 
 struct SpeedupOptions {
   std::vector<std::string> results;  // files and folders
+  std::string with;                  // "published"
   bool best = false, json = false;
 };
 
@@ -35,8 +39,23 @@ std::string why_no_pair(const Speedup& speedup) {
          "cpu,cuda:0 --precision fp32,bf16 --repetitions 5`";
 }
 
+// Runs of the results beside what others published of the same model; refused where nothing matches.
+int beside_published(const std::vector<NamedResult>& results, bool json) {
+  const PublishedPairs published = published_pairs(results, embedded_published());
+  if (published.pairs.empty())
+    throw CallError("speedup: --with published: no run here is of a model and image size that DAWNBench has, which is " +
+                    joined(published.known) + "; measure one, such as `epochbench run --model resnet50`");
+  print(json ? print_json(published_pairs_json(published)) : fitted(published_pairs_text(published)));
+  return kExitDone;
+}
+
 int speedup(const SpeedupOptions& options) {
   const auto results = read_result_arguments("speedup", options.results);
+  if (!options.with.empty()) {
+    located("--with", [&] { parse_word(options.with, {name(EvidenceClass::published)}); });
+    if (options.best) throw CallError("--best: --with published pairs every run as it is; leave out one of the two");
+    return beside_published(results, options.json);
+  }
   const Speedup answer = speedup_of(results, options.best ? SpeedupOf::best_batch : SpeedupOf::same_batch);
   if (answer.pairs.empty()) throw CallError(why_no_pair(answer));
   print(options.json ? print_json(speedup_json(answer)) : fitted(speedup_text(answer)));
@@ -50,6 +69,8 @@ void add_speedup(Commands& commands) {
       commands.add("speedup", "compare runs: how much faster, cheaper and more efficient", kSpeedupExamples, speedup);
   command.add_option("RESULT", options.results, "result files, or folders of them");
   command.add_flag("--best", options.best, "compare each device at its own best batch");
+  command.add_option("--with", options.with, "published: beside what others published of the same model and image size")
+      ->type_name("CLASS");
   command.add_flag("--json", options.json, "as JSON");
 }
 

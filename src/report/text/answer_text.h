@@ -10,6 +10,7 @@
 #include "src/analysis/compare/peer_ratios.h"
 #include "src/analysis/cost/local_cost.h"
 #include "src/analysis/predict/prediction.h"
+#include "src/analysis/speedup/published_pairs.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/base/json.h"
 
@@ -21,6 +22,10 @@ std::string speedup_text(const Speedup& speedup);
 // The contract's keys, and: *_reason where a number is null, the interval of cost and energy, repetitions and files of both
 // sides, and `batch`: "same" or "best".
 Json speedup_json(const Speedup& speedup);
+
+// A table whose heading says which numbers others published; below it what differs, the sources and their notice.
+std::string published_pairs_text(const PublishedPairs& published);
+Json published_pairs_json(const PublishedPairs& published);
 
 // Every claim with what is claimed, where it comes from and the experiment. Lines of at most 100 columns.
 std::string claims_list_text(const ClaimCatalog& catalog);

@@ -96,6 +96,40 @@ std::string speedup_text(const Speedup& speedup) {
   return text;
 }
 
+std::string published_pairs_text(const PublishedPairs& published) {
+  Table table({"measured here", ">samples/s", "published by others", ">published samples/s", ">ratio", "notes"});
+  Notes notes;
+  for (const PublishedPair& pair : published.pairs) {
+    const std::string differs = notes.mark(joined(pair.differences, "; ")), source = notes.mark(pair.citation);
+    table.add({pair.run, format_rate(pair.measured), pair.machine, format_rate(pair.published), format_times(pair.ratio),
+               differs + source});
+  }
+  return table.to_string() +
+         wrapped("", "",
+                 "ratio: samples per second measured here over those published, of machines, programs, batches and inputs "
+                 "that differ as the notes say; without an interval, since the source has one training each") +
+         notes.to_string() + wrapped("", "", published.notice);
+}
+
+Json published_pairs_json(const PublishedPairs& published) {
+  Json pairs = Json::array();
+  for (const PublishedPair& pair : published.pairs)
+    pairs.push_back({{"evidence", name(EvidenceClass::published)},
+                     {"run", pair.run},
+                     {"file", pair.file},
+                     {"measured_samples_per_second", pair.measured},
+                     {"repetitions", pair.repetitions},
+                     {"published_entry", pair.entry},
+                     {"published_machine", pair.machine},
+                     {"published_samples_per_second", pair.published},
+                     {"ratio_to_published", pair.ratio},
+                     {"ratio_to_published_reason", "no interval: the source has one training each"},
+                     {"differences", pair.differences},
+                     {"citation", pair.citation},
+                     {"link", text_or_null(pair.link)}});
+  return {{"evidence", name(EvidenceClass::published)}, {"notice", published.notice}, {"pairs", std::move(pairs)}};
+}
+
 Json speedup_json(const Speedup& speedup) {
   Json pairs = Json::array(), unpaired = Json::array();
   for (const SpeedupPair& pair : speedup.pairs) {
