@@ -11,6 +11,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/owning_options.h"
 #include "src/cli/result_arguments.h"
+#include "src/published/import.h"
 #include "src/report/text/answer_text.h"
 #include "src/session/claim_plans.h"
 
@@ -21,7 +22,7 @@ constexpr const char* kClaimsExamples = R"(Examples:
   epochbench run --suite claims --out claims.json        what this machine can measure, within 15 minutes
   epochbench claims claims.json                          a verdict on each claim, or why there is none
   epochbench claims cpu.json gpu.json --strict --json
-  epochbench claims                                      those that arithmetic decides, without any run
+  epochbench claims                                      by arithmetic and by what others published, without any run
   epochbench list claims                                 all claims, with quotes, origins and experiments
   epochbench claims claims.json --id gap-widens --id days-to-hours
   epochbench claims claims.json --catalog other.json     claims of other articles (docs/claims.md has the format)
@@ -30,12 +31,14 @@ constexpr const char* kClaimsExamples = R"(Examples:
 
 A verdict compares the measured 95 % interval with the claimed one: reproduced (inside), exceeded, not reproduced, undecided
 (across a bound, or no interval), or not testable here. A claim of several parts is as good as the worst of those that could
-be tested; the others are named.
+be tested; the others are named. Each class of evidence has a verdict of its own: measured, planned (by arithmetic), published (by
+others; the range of their figures stands for an interval) and predicted (by a bound). The first two lead where they decide.
 A claim of your own: [MEASURE] SIDE[/SIDE] [of MODEL] OPERATOR NUMBER. MEASURE is speed (samples per second, the default),
 per-dollar or per-joule (epochs), memory (MiB) or accuracy (%). SIDE is cpu, cuda, a precision, or both as in cuda-bf16; a device
 alone is in fp32. OPERATOR is >=, >, <=, < or =, which stands for 0.8 to 1.25 times the number. Without a model it is about
 each model of the results.
-Exit codes: 0 done, whatever the verdicts; 1 with --strict, a claim is not reproduced; 2 the call or a file is wrong.)";
+Exit codes: 0 done, whatever the verdicts; 1 with --strict, a result or a plan does not reproduce a claim; 2 the call or a file
+is wrong.)";
 
 constexpr std::size_t kMaxCatalogBytes = std::size_t{1} << 24;
 
@@ -98,26 +101,36 @@ RentOrBuy prices_of(const ClaimsOptions& options, const ClaimCatalog& catalog) {
   return question;
 }
 
+// By results and plans: no run of yours changes what others published.
+bool refuted_here(const ClaimAnswer& answer) {
+  return std::ranges::any_of(answer.verdicts, [](const auto& verdict) {
+    return verdict.second == Verdict::not_reproduced &&
+           (verdict.first == EvidenceClass::measured || verdict.first == EvidenceClass::planned);
+  });
+}
+
 int claims(const ClaimsOptions& options) {
   std::vector<NamedResult> results;
   if (!options.results.empty()) results = read_result_arguments("claims", options.results);
   const ClaimCatalog catalog = chosen(options, catalog_of(options), results);
   ClaimFacts facts = facts_for(catalog.claims);
+  facts.published = embedded_published();
   if (options.owning.any_given()) facts.prices = prices_of(options, catalog);
   const std::vector<ClaimAnswer> answers = judge(catalog.claims, results, facts);
   const bool of_all = options.ids.empty() && options.catalog.empty();
-  const ClaimsShown shown = results.empty() && of_all ? ClaimsShown::with_verdict : ClaimsShown::all;
+  const bool at_prices = options.owning.any_given();  // where figures are missing, the claims about them say which
+  const ClaimsShown shown = results.empty() && of_all && !at_prices ? ClaimsShown::with_verdict : ClaimsShown::all;
   print(options.json ? print_json(claims_json(catalog, answers)) : fitted(claims_text(catalog, answers, shown)));
-  const bool refuted = std::ranges::find(answers, Verdict::not_reproduced, &ClaimAnswer::verdict) != answers.end();
+  const bool refuted = std::ranges::any_of(answers, refuted_here);
   return options.strict && refuted ? kExitAnswerIsNo : kExitDone;
 }
 
 }  // namespace
 
 void add_claims(Commands& commands) {
-  auto [command, options] =
-      commands.add("claims", "judge what articles claim, by results and by arithmetic", kClaimsExamples, claims);
-  command.add_option("result", options.results, "result files, or folders of them (default: what arithmetic decides)")
+  auto [command, options] = commands.add(
+      "claims", "judge what articles claim, by results, by arithmetic and by what others published", kClaimsExamples, claims);
+  command.add_option("result", options.results, "result files, or folders of them (default: what needs none)")
       ->type_name("RESULT...");
   command.add_option("--catalog", options.catalog, "claims of other articles, in the format of docs/claims.md")
       ->type_name("FILE");
@@ -128,7 +141,7 @@ void add_claims(Commands& commands) {
       ->type_name("CLAIM")
       ->allow_extra_args(false);
   add_owning_options(command, options.owning);
-  command.add_flag("--strict", options.strict, "exit with 1 if a claim is not reproduced");
+  command.add_flag("--strict", options.strict, "exit with 1 if a result or a plan does not reproduce a claim");
   command.add_flag("--json", options.json, "as JSON");
 }
 

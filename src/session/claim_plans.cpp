@@ -6,6 +6,7 @@
 #include "epochbench/precision.h"
 #include "src/base/errors.h"
 #include "src/base/lookup.h"
+#include "src/session/predicting.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {
@@ -26,13 +27,19 @@ Planner make_planner() {
   }
 }
 
-PlannedCounts counted(const PlannedStep& step, const Planner& planner) {
+CaseSpec case_of(const PlannedStep& step) {
   CaseSpec spec;
   spec.model = step.model;
   spec.batch = step.batch;
   spec.mode = *from_name<Mode>(step.mode);
+  spec.precision = *from_name<Precision>(step.precision);
+  return spec;
+}
+
+PlannedCounts counted(const PlannedStep& step, const Planner& planner) {
+  const CaseSpec spec = case_of(step);
   const WorkloadSpec workload = workload_spec(spec);
-  const Precision precision = *from_name<Precision>(step.precision);
+  const Precision precision = spec.precision;
   const std::vector<Entry> entries = entries_of_mode(spec.mode);
   const Counts counts = count(workload);
   PlannedCounts planned{.parameters = counts.parameters,
@@ -46,10 +53,27 @@ PlannedCounts counted(const PlannedStep& step, const Planner& planner) {
   return planned;
 }
 
+PredictedSteps predictions_for(std::span<const Claim> claims) {
+  PredictedSteps predictions;
+  for (const PredictedStep& step : predicted_steps(claims)) {
+    try {
+      PredictionRequest request;
+      request.on = {step.device};
+      request.cases = {case_of(step.step)};
+      request.search_largest = false;
+      for (Prediction& prediction : predictions_of(request)) predictions.emplace(step, std::move(prediction));
+    } catch (const std::exception& error) {
+      throw CallError("claims: " + step.step.model + " on " + step.device + " cannot be predicted: " + error.what());
+    }
+  }
+  return predictions;
+}
+
 }  // namespace
 
 ClaimFacts facts_for(std::span<const Claim> claims) {
   ClaimFacts facts;
+  facts.predictions = predictions_for(claims);
   const std::vector<PlannedStep> steps = planned_steps(claims);
   if (steps.empty()) return facts;
   const Planner planner = make_planner();

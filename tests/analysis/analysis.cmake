@@ -7,7 +7,7 @@ epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
 epochbench_test(analysis/coverage_test LABEL slow LIBRARIES epochbench_analysis)
 epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
   analysis/fairness_test analysis/input_pipeline_test analysis/local_cost_test analysis/peer_ratios_test
-  analysis/speedup_test
+  analysis/published_pairs_test analysis/speedup_test
   report/answers_page_test report/compare_report_test report/energy_text_test report/export_test report/export_tools_test
   report/history_test report/html_page_test report/load_mark_test report/report_test result/result_json_test result/schema_test
   result/turns_json_test)
@@ -23,7 +23,8 @@ epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   session/budget_test session/endings_test session/profile_test session/resume_gpus_test session/sweep_test
   session/time_left_test
   analysis/own_claim_test report/page_head_test session/page/outside_program_test analysis/claims_of_cnns_test
-  analysis/claim_conclusion_test analysis/claims_of_owning_test analysis/further_claims_test session/claim_plans_test)
+  analysis/claim_conclusion_test analysis/claims_of_owning_test analysis/further_claims_test session/claim_plans_test
+  analysis/claims_of_machines_test analysis/claims_of_others_test session/spread_peaks_test)
 target_compile_definitions(cli_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results")
 epochbench_tests(prediction_tests LABEL unit LIBRARIES epochbench_fit_parts TESTS
   analysis/device_catalog_test analysis/expected_time_test analysis/prediction_test)

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 // Owning and renting: what a result carries is reported, and what it cannot carry is in the command.
 TEST(Claims, OfTheUsersOwnFiguresNameTheCommand) {
   auto runs = runs_of("resnet50", "cpu", "fp32", 16, 100);
-  EXPECT_THAT(answer_to("local-vs-cloud", {runs}).reason,
+  EXPECT_THAT(part_of(answer_to("local-vs-cloud", {runs}), "yours").reason,
               HasSubstr("epochbench claims made.json --purchase USD --lifetime YEARS --electricity USD_PER_KWH --power WATTS "
                         "--cloud PRICE"));
   for (auto& run : runs) {
@@ -23,12 +23,18 @@ TEST(Claims, OfTheUsersOwnFiguresNameTheCommand) {
     run.cost = Cost{0.34, 0.01, 0.1, "user"};
   }
   const ClaimAnswer answer = answer_to("local-vs-cloud", {runs});
-  EXPECT_EQ(answer.verdict, Verdict::not_testable);
-  EXPECT_EQ(answer.reason,
+  EXPECT_EQ(answer.evidence, EvidenceClass::published) << "the example's figures";
+  EXPECT_EQ(part_of(answer, "yours").verdict, Verdict::not_testable);
+  EXPECT_EQ(part_of(answer, "yours").reason,
             "needs the user's own figures, which no result carries, beside 210 W (measured: rapl), 0.34 USD per hour (of the "
             "result: user) of resnet50/cpu/fp32/b16: epochbench claims made.json --purchase USD --lifetime YEARS --electricity "
             "USD_PER_KWH");
-  EXPECT_THAT(answer_to("local-vs-cloud", std::vector<NamedResult>{}).reason, HasSubstr("epochbench claims --purchase USD"));
+  const ClaimAnswer alone = answer_to("local-vs-cloud", std::vector<NamedResult>{});
+  EXPECT_THAT(part_of(alone, "yours").reason, HasSubstr("epochbench claims --purchase USD"));
+  const ClaimAnswer& example = part_of(alone, "example");
+  EXPECT_NEAR(*example.measured, 199000 / 60.0 / (21.957642 - 6.5 * 0.13), 1e-6) << "USD per month over USD per hour";
+  EXPECT_EQ(example.verdict, Verdict::reproduced);
+  EXPECT_EQ(example.sources.size(), 5u);
 }
 
 ClaimAnswer at_prices(const std::string& id, const RentOrBuy& prices, const std::vector<NamedResult>& results = {}) {

@@ -28,14 +28,20 @@ class Claims(CliTest):
         for name in ids:
             self.assertIn(name, text)
 
-    def test_without_results_have_arithmetic_alone(self):
+    def test_without_results_are_judged_by_plans_and_by_others(self):
         by_plan = {"memory-7b": "not_reproduced", "memory-model-size": "not_reproduced", "memory-16gb": "reproduced",
                    "memory-batch": "reproduced", "inference-lighter": "reproduced"}
         for name, claim in self.claims("--strict", code=1).items():
             self.assertLessEqual(KEYS, claim.keys())
-            self.assertEqual(claim["verdict"], by_plan.get(name, "not_testable"), name)
-            self.assertEqual(claim["verdicts"], {"planned": by_plan[name]} if name in by_plan else {}, name)
-            self.assertTrue(claim["reason"], name)
+            self.assertEqual(claim["verdicts"].get("planned"), by_plan.get(name) or claim["verdicts"].get("planned"), name)
+            self.assertNotIn("measured", claim["verdicts"], name)
+            self.assertNotEqual(claim["evidence"], "measured", name)
+            if not claim["verdicts"]:
+                self.assertEqual(claim["verdict"], "not_testable", name)
+                self.assertTrue(claim["reason"], name)
+            for part in claim.get("parts", [claim]):
+                if part["evidence"] == "published" and part["measured"] is not None:
+                    self.assertTrue(all(source["text"] for source in part["sources"]) and part["sources"], name)
         parts = {part["id"]: part for part in self.claims()["memory-7b"]["parts"]}
         weights = parts["weights-fp32"]
         self.assertEqual((weights["measured"], weights["verdict"], weights["evidence"]), (28, "reproduced", "planned"))
@@ -108,6 +114,10 @@ class Claims(CliTest):
         self.assertEqual(claims["local-vs-cloud"]["verdicts"], {"planned": "reproduced"})
         self.assertEqual(self.claims(*prices, "0.15")["local-vs-cloud"]["verdict"], "not_reproduced")
         self.assertIn("--lifetime", self.claims("--purchase", "2400")["local-vs-cloud"]["reason"])
+        self.assertIn("--lifetime", self.call("claims", "--purchase", "2400").stdout.replace("\n      ", " "))
+        example = self.claims("--id", "local-vs-cloud")["local-vs-cloud"]
+        self.assertEqual((example["evidence"], example["verdict"]), ("published", "reproduced"))
+        self.assertIn("--purchase USD", example["parts"][0]["reason"])
         self.assertIn("g5.xlarge", json.dumps(self.call("list", "prices").stdout))
         self.assertEqual(self.claims(*prices, "g5.xlarge")["cloud-idle"]["verdict"], "reproduced")
         self.assert_refused(self.call("claims", "--purchase", "2400", "--id", "memory-7b"), 2, "about owning and renting")
@@ -145,6 +155,18 @@ class Claims(CliTest):
                 self.assert_refused(self.call("claims", "--catalog", file), 2, why)
         file.write_text("{")
         self.assert_refused(self.call("claims", "--catalog", file), 2, "catalog.json")
+
+    def test_the_sample_of_the_page_about_them_is_a_catalog(self):
+        page = (SCHEMAS.parents[1] / "docs" / "claims.md").read_text()
+        sample = next(part.split("```")[0] for part in page.split("```json\n")[1:] if '"quotes"' in part)
+        (self.folder / "sample.json").write_text(sample)
+        claims = self.claims("--catalog", self.folder / "sample.json")
+        self.assertEqual(len(claims), len(json.loads(sample)["claims"]))
+
+    def test_published_results_are_no_results(self):
+        folder = SCHEMAS.parent / "published"
+        self.assert_refused(self.call("claims", folder), 2, "only results that others published", "without a file")
+        self.assert_refused(self.call("claims", folder / "dawnbench.json"), 2, "dawnbench.json", "others published")
 
     def test_refuse_what_is_no_result(self):
         self.out.write_text("no result")

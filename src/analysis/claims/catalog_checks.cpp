@@ -36,52 +36,40 @@ void check_each(const std::string& path, const Names& texts) {
     }
 }
 
-void check_object(const Json& object, const std::string& path, const Names& known) {
-  if (!object.is_object()) return;  // reading says so
-  for (const auto& [key, value] : object.items())
-    if (!contains(known, key)) throw FormatError(path + ": unknown key '" + key.substr(0, 60) + "'" + did_you_mean(key, known));
+// Each * costs a search, so there are few.
+void check_patterns(const ClaimQuantity& quantity, const JsonFields& fields) {
+  constexpr std::size_t kLongest = 200, kMostStars = 4;
+  for (const auto& [key, patterns] : {std::pair("entries", &quantity.entries), std::pair("against", &quantity.against)})
+    for (const std::string& pattern : *patterns)
+      if (pattern.size() > kLongest || static_cast<std::size_t>(std::ranges::count(pattern, '*')) > kMostStars)
+        throw FormatError(fields.path(key) + ": a name has at most " + std::to_string(kLongest) + " characters and " +
+                          std::to_string(kMostStars) + " *");
 }
 
-// Every element of a list, if it is one.
-void for_each_in(const Json& object, const char* key, const std::string& path, const auto& check) {
-  const auto list = object.is_object() ? object.find(key) : object.end();
-  if (list == object.end() || !list->is_array()) return;
-  for (std::size_t i = 0; i < list->size(); ++i) check((*list)[i], path_of_element(path + "." + key, i));
+// The facts and the devices must be in the catalog of devices.
+void check_rating(const ClaimQuantity& quantity, const JsonFields& fields) {
+  Names facts, devices;
+  for (const char* fact : gpu_facts()) facts.emplace_back(fact);
+  for (const char* fact : cpu_facts()) facts.emplace_back(fact);
+  for (const CatalogDevice& device : embedded_devices().devices) devices.push_back(device.id);
+  check_word(fields.path("measure"), quantity.measure, facts);
+  if (!quantity.over.empty()) check_word(fields.path("over"), quantity.over, facts);
+  for (const std::string& device : quantity.entries) check_word(fields.path("entries"), device, devices);
+  for (const std::string& device : quantity.against) check_word(fields.path("against"), device, devices);
 }
 
-void check_quantity_keys(const Json& quantity, const std::string& path) {
-  static const Names choice{"model", "backends", "precisions", "mode", "data", "batch", "settings"};
-  check_object(quantity, path, {"id",     "quantity",    "unit",  "scale",       "claimed",     "less_is_more", "carries",
-                                "counts", "alternative", "kind",  "measure",     "over",        "pairing",      "each",
-                                "device", "parameters",  "bytes", "least_seeds", "least_cores", "models",       "differs",
-                                "reason", "of",          "to",    "than"});
-  if (!quantity.is_object()) return;
-  for (const char* key : {"of", "to"})
-    if (quantity.contains(key)) check_object(quantity[key], path + "." + key, choice);
-  if (!quantity.contains("than")) return;
-  check_object(quantity["than"], path + ".than", {"of", "to"});
-  for (const auto& [key, side] : quantity["than"].items()) check_object(side, path + ".than." + key, choice);
+void check_example(const ClaimQuantity& quantity, const JsonFields& fields) {
+  if (quantity.figures.empty()) return;
+  Names given;
+  for (const StatedFigure& figure : quantity.figures) {
+    check_word(fields.path("figures"), figure.of, example_figures());
+    given.push_back(figure.of);
+  }
+  for (const std::string& needed : example_figures())
+    if (!contains(given, needed)) throw FormatError(fields.path("figures") + ": an example needs '" + needed + "' too");
 }
 
 }  // namespace
-
-void check_keys(const Json& catalog, const std::string& source) {
-  check_object(catalog, source, {"note", "articles", "conflicts", "claims"});
-  for_each_in(catalog, "articles", source, [](const Json& article, const std::string& path) {
-    check_object(article, path, {"file", "sha256"});
-  });
-  for_each_in(catalog, "conflicts", source, [](const Json& conflict, const std::string& path) {
-    check_object(conflict, path, {"claims", "why"});
-  });
-  for_each_in(catalog, "claims", source, [](const Json& claim, const std::string& path) {
-    check_object(claim, path,
-                 {"id", "text", "quotes", "conditions", "origin", "experiment", "verdict", "holds_for", "quantities"});
-    for_each_in(claim, "quotes", path, [](const Json& quote, const std::string& quote_path) {
-      check_object(quote, quote_path, {"article", "text", "reads"});
-    });
-    for_each_in(claim, "quantities", path, check_quantity_keys);
-  });
-}
 
 void check_choice(const RunChoice& choice, const JsonFields& fields) {
   check_each<Mode>(fields.path("mode"), {choice.mode});
@@ -118,6 +106,14 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
   if (of_plans && !quantity.over.empty()) check_word(fields.path("over"), quantity.over, {"weights"});
   needs("measure", kind != QuantityKind::suite || !quantity.measure.empty());
   needs("parameters", kind != QuantityKind::weights || (quantity.parameters > 0 && quantity.bytes > 0));
+  const bool of_entries = kind == QuantityKind::published || kind == QuantityKind::rated || kind == QuantityKind::predicted;
+  const bool says_why_not = kind == QuantityKind::published && !quantity.reason.empty();
+  needs("entries", !of_entries || says_why_not || !quantity.entries.empty());
+  needs("figures", kind != QuantityKind::stated || !quantity.figures.empty());
+  if (kind == QuantityKind::published) check_patterns(quantity, fields);
+  if (kind == QuantityKind::rated) check_rating(quantity, fields);
+  if (kind == QuantityKind::break_even) check_example(quantity, fields);
+  needs("samples", kind != QuantityKind::predicted || quantity.measure != "seconds" || quantity.samples > 0);
   needs("reason", kind != QuantityKind::missing || !quantity.reason.empty());
 }
 

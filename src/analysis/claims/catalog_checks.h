@@ -8,8 +8,7 @@
 
 namespace epochbench {
 
-// Errors of all three: FormatError that begins with the place.
-void check_keys(const Json& catalog, const std::string& source);  // none that is unknown
+// Errors of both: FormatError that begins with the place.
 void check_choice(const RunChoice& choice, const JsonFields& fields);
 void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields);  // what its kind cannot do without
 

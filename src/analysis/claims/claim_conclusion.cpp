@@ -3,6 +3,7 @@
 #include <array>
 
 #include "src/analysis/claims/claims.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 
@@ -30,11 +31,15 @@ int rank_among_alternatives(const ClaimAnswer* part) {
   return static_cast<int>(std::ranges::find(kBestFirst, part->verdict) - kBestFirst.begin());
 }
 
+bool is_own(const std::optional<EvidenceClass>& evidence) {
+  return !evidence || *evidence == EvidenceClass::measured || *evidence == EvidenceClass::planned;
+}
+
 // Of every statement the part that speaks for it, in their order; what does not count is left out.
-Parts leading(const std::vector<ClaimAnswer>& parts, std::optional<EvidenceClass> evidence) {
+Parts leading(const std::vector<ClaimAnswer>& parts, const auto& of_class) {
   Parts leaders;
   for (const ClaimAnswer& part : parts) {
-    if (!part.counts || (evidence && part.evidence != evidence)) continue;
+    if (!part.counts || !of_class(part.evidence)) continue;
     const auto rival = std::ranges::find_if(leaders, [&](const ClaimAnswer* leader) {
       return !part.alternative.empty() && leader->alternative == part.alternative;
     });
@@ -88,7 +93,7 @@ Conclusion of_any(const Parts& parts) {
     if (part->measured)
       append(measured,
              part->id + " " + short_number(*part->measured, 3) + (part->unit == "x" ? "" : " ") + part->unit + ", " +
-                 (part->verdict == Verdict::reproduced ? "which holds" : name(part->verdict)),
+                 (part->verdict == Verdict::reproduced ? "which holds" : spaced(name(part->verdict))),
              "; ");
   return {best->verdict, measured.empty() ? best->reason : "of a model, whichever: " + measured, best, best};
 }
@@ -120,6 +125,15 @@ Conclusion of_most(const Parts& parts) {
   return conclusion;
 }
 
+// Why no other class of evidence has anything, before the reason that a run has: it may end in a text of a driver.
+std::string with_why_of_others(const std::string& reason, const std::vector<ClaimAnswer>& parts) {
+  std::string reasons;
+  for (const ClaimAnswer& part : parts)
+    if (!is_own(part.evidence) && !part.reason.empty() && part.reason != reason) append(reasons, part.reason, "; ");
+  append(reasons, reason, "; ");
+  return reasons;
+}
+
 Conclusion conclusion_of(const Parts& parts, HoldsFor holds_for) {
   if (holds_for == HoldsFor::any) return of_any(parts);
   return holds_for == HoldsFor::most ? of_most(parts) : of_all(parts);
@@ -129,13 +143,22 @@ Conclusion conclusion_of(const Parts& parts, HoldsFor holds_for) {
 
 void conclude(ClaimAnswer& answer, HoldsFor holds_for) {
   std::vector<ClaimAnswer> parts = std::move(answer.parts);
+  const auto conclusion_from = [&](const auto& of_class) -> std::optional<Conclusion> {
+    const Parts leaders = leading(parts, of_class);
+    return leaders.empty() ? std::nullopt : std::optional(conclusion_of(leaders, holds_for));
+  };
+  const auto decides = [](const std::optional<Conclusion>& from) { return from && from->verdict != Verdict::not_testable; };
   std::vector<std::pair<EvidenceClass, Verdict>> verdicts;
-  for (const EvidenceClass evidence : {EvidenceClass::measured, EvidenceClass::planned})
-    if (const Parts leaders = leading(parts, evidence); !leaders.empty())
-      if (const Verdict verdict = conclusion_of(leaders, holds_for).verdict; verdict != Verdict::not_testable)
-        verdicts.emplace_back(evidence, verdict);
+  std::optional<Conclusion> found = conclusion_from(is_own);
+  for (const char* text : texts_of(EvidenceClass{})) {
+    const EvidenceClass evidence = *from_name<EvidenceClass>(text);
+    const auto from = conclusion_from([&](const std::optional<EvidenceClass>& of_part) { return of_part == evidence; });
+    if (!decides(from)) continue;
+    verdicts.emplace_back(evidence, from->verdict);
+    if (!is_own(evidence) && !decides(found)) found = from;
+  }
   const bool alone = parts.size() == 1 && holds_for != HoldsFor::most;
-  const Conclusion conclusion = conclusion_of(leading(parts, std::nullopt), holds_for);
+  const Conclusion conclusion = found ? *found : *conclusion_from([](const auto&) { return true; });
   if (alone || holds_for == HoldsFor::any) {
     answer = ClaimAnswer(*conclusion.shown);
   } else {
@@ -143,9 +166,11 @@ void conclude(ClaimAnswer& answer, HoldsFor holds_for) {
     answer.measured = conclusion.shown->measured;
     answer.measured_ci95 = conclusion.shown->measured_ci95;
     answer.conditions = conclusion.shown->conditions;
+    answer.sources = conclusion.shown->sources;
   }
   answer.verdict = conclusion.verdict;
   if (!alone) answer.reason = conclusion.reason;
+  if (answer.verdict == Verdict::not_testable) answer.reason = with_why_of_others(answer.reason, parts);
   answer.evidence = conclusion.decides->evidence;
   answer.verdicts = std::move(verdicts);
   answer.parts.clear();

@@ -106,6 +106,10 @@ Answers answers_by_model(const ClaimQuantity& quantity, bool named, const Answer
 // What is known exactly, by arithmetic or by a plan.
 Estimate exact(double value);
 
+// Figures of others: the mean, and from the least to the greatest as the interval.
+ClaimAnswer answered_by_others(const ClaimQuantity& quantity, const std::vector<double>& values, std::string conditions,
+                               std::vector<ClaimSource> sources);
+
 // From a quantity to its answers: one, or one for each of its models.
 using AnswerFunction = Answers(const ClaimQuantity& quantity, const Evidence& evidence);
 
@@ -115,10 +119,13 @@ AnswerFunction answer_ratio, answer_effect, answer_value, answer_difference, ans
 AnswerFunction answer_peak, answer_peak_ratio, answer_weights, answer_memory, answer_input;
 // claim_owning.cpp: owning and renting, at the user's prices.
 AnswerFunction answer_break_even;
+std::vector<std::string> example_figures();  // that an example of a claim about owning needs
 // claim_suite.cpp: how long a suite takes.
 AnswerFunction answer_suite;
 // claim_plans.cpp: what a step takes by its graph alone.
 AnswerFunction answer_plan;
+// claim_others.cpp: what others published, rate or state. claim_predicted.cpp: what devices of the catalog can do at most.
+AnswerFunction answer_published, answer_rated, answer_stated, answer_predicted;
 // claim_trends.cpp: does a number grow with a size?
 AnswerFunction answer_slope;
 // claim_curves.cpp: where do curves cross, flatten or reach?

@@ -1,10 +1,15 @@
 // Claims about owning and renting, from the user's figures and what meters and prices of a result add (local_cost.h).
+#include <algorithm>
+
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 
 namespace epochbench {
 namespace {
+
+constexpr const char *kPurchase = "purchase_usd", *kLifetime = "lifetime_years", *kPower = "power_watts",
+                     *kElectricity = "usd_per_kwh", *kCloud = "cloud_usd_per_hour";
 
 // The run that knows most of what the answer takes, of the first result that has any; without results the user's figures alone.
 struct Known {
@@ -56,6 +61,18 @@ std::string describe(const RunCost& cost) {
   return figures;
 }
 
+// An example by published figures, where the call gives none.
+RentOrBuy question_of(const std::vector<StatedFigure>& figures) {
+  RentOrBuy question;
+  const auto figure = [&](const char* of) { return std::ranges::find(figures, of, &StatedFigure::of)->value; };
+  question.local.purchase_usd = figure(kPurchase);
+  question.local.lifetime_years = figure(kLifetime);
+  question.local.power_watts = figure(kPower);
+  question.local.usd_per_kwh = figure(kElectricity);
+  question.cloud.usd_per_hour = figure(kCloud);
+  return question;
+}
+
 // Up to how many hours of work per month renting is cheaper.
 double hours_of_renting(const RunCost& cost, const Figure& break_even) {
   if (break_even.value) return *break_even.value;
@@ -63,14 +80,9 @@ double hours_of_renting(const RunCost& cost, const Figure& break_even) {
   return *rented.value <= *owned.value ? kHoursAMonth : 0;
 }
 
-}  // namespace
-
-Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidence) {
-  const Known known = most_known(evidence);
-  const RunCost& cost = known.cost;
-  if (!evidence.facts.prices) return {unanswered(quantity, figures_needed(known))};
+ClaimAnswer answer_of(const ClaimQuantity& quantity, const RunCost& cost, EvidenceClass evidence) {
   const Figure hours = break_even_hours(cost.local, cost.cloud), month_of_rest = local_usd_per_month(cost.local, 0);
-  if (!month_of_rest.value || !cloud_usd_per_month(cost.cloud, kHoursAMonth).value) return {unanswered(quantity, hours.reason)};
+  if (!month_of_rest.value || !cloud_usd_per_month(cost.cloud, kHoursAMonth).value) return unanswered(quantity, hours.reason);
   ClaimAnswer answer;
   if (quantity.measure == "idle") {
     answer = answered(quantity, exact(*cost.cloud.usd_per_hour * kHoursAMonth / *month_of_rest.value), describe(cost));
@@ -84,8 +96,30 @@ Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidenc
     answer.verdict = Verdict::not_reproduced;
     answer.conditions = describe(cost);
   }
-  if (answer.measured || answer.verdict != Verdict::not_testable) answer.evidence = EvidenceClass::planned;
-  return {answer};
+  if (answer.measured || answer.verdict != Verdict::not_testable) answer.evidence = evidence;
+  return answer;
+}
+
+}  // namespace
+
+std::vector<std::string> example_figures() { return {kPurchase, kLifetime, kPower, kElectricity, kCloud}; }
+
+Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const Known known = most_known(evidence);
+  if (evidence.facts.prices) return {answer_of(quantity, known.cost, EvidenceClass::planned)};
+  ClaimAnswer own = unanswered(quantity, figures_needed(known));
+  if (quantity.figures.empty()) return {own};
+  const RentOrBuy question = question_of(quantity.figures);
+  RunCost example;
+  example.local = question.local;
+  example.cloud = question.cloud;
+  ClaimAnswer answer = answer_of(quantity, example, EvidenceClass::published);
+  for (const StatedFigure& figure : quantity.figures)
+    answer.sources.push_back({spaced(figure.of) + ": " + figure.source + ", " + figure.date, figure.url});
+  append(answer.conditions, "an example by published prices", "; ");
+  own.id = "yours";
+  answer.id = "example";
+  return {own, answer};
 }
 
 }  // namespace epochbench

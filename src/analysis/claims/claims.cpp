@@ -15,6 +15,9 @@ constexpr std::array<const char*, 5> kVerdicts{"not_testable", "reproduced", "ex
 
 constexpr const char* kPeaks = "cpu_memory cpu_memory_bandwidth cpu_peak_fp32 gpu_memory gpu_memory_bandwidth gpu_peak_fp32";
 
+constexpr const char* kPublished =
+    "samples_per_second samples_per_second_per_node seconds_to_target epochs_per_usd answers_per_second latency usd_per_hour";
+
 constexpr auto kOfPlans = KindRow::About::plans, kOfOthers = KindRow::About::others;
 
 constexpr KindRow kKinds[] = {
@@ -40,6 +43,10 @@ constexpr KindRow kKinds[] = {
     {.name = "suite", .answers = answer_suite, .about = kOfOthers},
     {.name = "feeding", .answers = answer_input, .measures = "starved decoded gain"},
     {.name = "break_even", .answers = answer_break_even, .about = kOfOthers, .measures = "owning renting idle"},
+    {.name = "published", .answers = answer_published, .about = kOfOthers, .measures = kPublished},
+    {.name = "rated", .answers = answer_rated, .about = kOfOthers},
+    {.name = "stated", .answers = answer_stated, .about = kOfOthers},
+    {.name = "predicted", .answers = answer_predicted, .about = kOfPlans, .measures = "seconds samples_per_second"},
     {.name = "missing",
      .answers = [](const ClaimQuantity& quantity, const Evidence&) { return Answers{unanswered(quantity, quantity.reason)}; },
      .about = kOfOthers},

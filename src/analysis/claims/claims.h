@@ -16,8 +16,10 @@
 
 #include "src/analysis/cost/local_cost.h"
 #include "src/analysis/fairness.h"
+#include "src/analysis/predict/prediction.h"
 #include "src/case/choices.h"
 #include "src/result/evidence.h"
+#include "src/result/published.h"
 #include "src/result/turns.h"
 
 namespace epochbench {
@@ -62,6 +64,10 @@ enum class QuantityKind : std::uint8_t {
   suite,        // seconds of a suite, whose name is the `measure`
   input,  // of runs that differ in their input alone: utilization `starved` and `decoded`, and the `gain` (input_pipeline.h)
   break_even,  // of owning and renting, which takes the user's prices: what is missing, and the command (local_cost.h)
+  published,   // of results that others published: `measure` of `entries`, over that of `against` where there is one
+  rated,       // of the catalog of devices: `measure` of `entries`, over `over` of `against` where there is one
+  stated,      // by sources that the quantity names: `figures`
+  predicted,   // a bound: `measure` of a planned step on the devices `entries`
   missing,     // cannot be measured; `reason` says why
 };
 
@@ -72,6 +78,14 @@ struct ClaimPart {
   bool carries = true;         // the claim, where no other part can be tested; what does not carry it can still refute it
   bool counts = true;          // toward the verdict; what does not is another reading, shown beside it
   std::string alternative;     // parts of one name are readings of one statement, which holds if one of them does
+};
+
+// A figure that someone published, as the source gives it; with `over` two of them, whose ratio counts.
+struct StatedFigure {
+  std::string of;  // what it is a figure of: "NVIDIA V100", "purchase_usd"
+  double value = 0;
+  std::optional<double> over;
+  std::string source, url, date;
 };
 
 struct ClaimQuantity : ClaimPart {
@@ -87,8 +101,11 @@ struct ClaimQuantity : ClaimPart {
   std::string device;                                   // of peaks: part of the GPU's name
   double parameters = 0, bytes = 0;                     // of weights and memory
   int least_seeds = 5;
-  std::optional<int> least_cores;  // of the CPU
-  std::string differs, reason;     // how the test differs from the claim; of what is missing
+  std::optional<int> least_cores;             // of the CPU
+  std::vector<std::string> entries, against;  // published: names with * for any text; rated, predicted: devices
+  std::vector<StatedFigure> figures;          // of stated; of break_even: an example, where the call has no prices
+  double samples = 0;                         // of predicted seconds
+  std::string differs, reason;                // how the test differs from the claim; of what is missing
 };
 
 enum class HoldsFor : std::uint8_t {
@@ -131,6 +148,12 @@ struct ClaimCatalog {
 ClaimCatalog parse_claims(std::string_view text, const std::string& source);
 const ClaimCatalog& embedded_claims();
 
+// A source that an answer rests on, with what its terms ask to stand beside it.
+struct ClaimSource {
+  std::string text, url;
+  bool operator==(const ClaimSource&) const = default;
+};
+
 struct ClaimAnswer : ClaimPart {
   Verdict verdict = Verdict::not_testable;
   std::optional<EvidenceClass> evidence;                    // of the verdict, or of what was measured; empty: none
@@ -139,6 +162,7 @@ struct ClaimAnswer : ClaimPart {
   std::optional<std::pair<double, double>> measured_ci95;  // infinite where it is open above
   std::string conditions;                                  // of the test, and how they differ from the claim's
   std::string reason;                                      // why there is no verdict or no interval, or what it rests on
+  std::vector<ClaimSource> sources;                        // of published and predicted answers
   std::vector<Warning> warnings;  // what makes the comparison unfair; in an answer of several parts those of the parts
   std::vector<ClaimAnswer> parts;
 };
@@ -146,9 +170,10 @@ struct ClaimAnswer : ClaimPart {
 // Inside: reproduced; on the claim's far side: exceeded; on the near side: not reproduced; across a bound: undecided.
 Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95);
 
-// A claim from its parts (claim_conclusion.cpp). Of alternatives the best leads. A claim of all is as good as the worst of the
-// parts that could be tested; the others are named in its reason; where none of those carries it, it is not testable, unless
-// one refutes it. A claim of most holds where more than half of at least three do. Precondition: there is a part that counts.
+// A claim from its parts (claim_conclusion.cpp): from what was measured or planned; where that decides nothing, from what
+// others published; else from predictions. Of alternatives the best leads. A claim of all is as good as the worst of the parts
+// that could be tested; the others are named in its reason; where none of those carries it, it is not testable, unless one
+// refutes it. A claim of most holds where more than half of at least three do. Precondition: there is a part that counts.
 void conclude(ClaimAnswer& answer, HoldsFor holds_for);
 
 // A step that `epochbench plan` counts without running it.
@@ -168,9 +193,22 @@ using Plans = std::map<PlannedStep, PlannedCounts>;
 // The steps that these claims need, each once. src/session/claim_plans.h counts them.
 std::vector<PlannedStep> planned_steps(std::span<const Claim> claims);
 
+// A planned step on a device of the catalog.
+struct PredictedStep {
+  std::string device;
+  PlannedStep step;
+  auto operator<=>(const PredictedStep&) const = default;
+};
+using PredictedSteps = std::map<PredictedStep, Prediction>;
+
+// The predictions that these claims need, each once.
+std::vector<PredictedStep> predicted_steps(std::span<const Claim> claims);
+
 // What claims are judged by beside results. What is missing is not testable.
 struct ClaimFacts {
   Plans plans = {};
+  PredictedSteps predictions = {};
+  std::span<const PublishedDocument> published = {};
   std::optional<RentOrBuy> prices = {};  // of a machine to own and one to rent
 };
 

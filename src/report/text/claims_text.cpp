@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "src/base/json_fields.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/report/text/answer_text.h"
@@ -61,6 +62,14 @@ std::string brief(const std::string& reason, Notes& notes) {
   return reason.substr(0, begin) + "no GPU " + notes.mark(reason.substr(begin + no_gpu.size()));
 }
 
+// "[2] [3]": each source stands once below the claims; its address is in the JSON and on the page.
+std::string source_marks(const ClaimAnswer& answer, Notes& notes) {
+  std::vector<std::string> marks;
+  for (const ClaimSource& source : answer.sources)
+    if (std::string mark = notes.mark(source.text); !contains(marks, mark)) marks.push_back(std::move(mark));
+  return joined(marks, " ");
+}
+
 // "  resnet50        reproduced       4.8 [4.6, 5.1]x, claimed 4 to 8x", with the quantity where the parts differ in it.
 std::string part_text(const ClaimAnswer& part, std::size_t width, Notes& notes) {
   const std::string padded = part.id + std::string(width - display_width(part.id), ' ');
@@ -74,6 +83,7 @@ std::string part_text(const ClaimAnswer& part, std::size_t width, Notes& notes) 
   if (!measured.empty() && !part.conditions.empty()) text += " (" + part.conditions + ")";
   if (!measured.empty() && !part.reason.empty()) text += "; " + part.reason;
   for (const Warning& warning : part.warnings) text += "; " + to_string(warning);
+  if (!part.sources.empty()) text += "; sources " + source_marks(part, notes);
   return wrapped("    " + padded + "  ", std::string(6, ' '), text);
 }
 
@@ -108,8 +118,9 @@ std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& no
   if (answer.measured || parts) text += background(claim);
   if (!parts) {
     const bool planned = answer.evidence == EvidenceClass::planned;
-    text +=
-        paragraph(planned ? "computed: " : "measured: ", answer.conditions) + paragraph("why: ", brief(answer.reason, notes));
+    const std::string label = planned ? "computed" : name(answer.evidence.value_or(EvidenceClass::measured));
+    text += paragraph(label + ": ", answer.conditions) + paragraph("why: ", brief(answer.reason, notes)) +
+            paragraph("sources: ", source_marks(answer, notes));
     for (const Warning& warning : answer.warnings) text += paragraph("but: ", to_string(warning));
     return text;
   }
@@ -162,6 +173,10 @@ Json answer_json(const ClaimAnswer& answer) {
                {"warnings", warnings_json(answer.warnings)}};
   if (!answer.alternative.empty()) json["alternative"] = answer.alternative;
   if (!answer.counts) json["counts"] = false;
+  if (!answer.sources.empty())
+    json["sources"] = json_list(answer.sources, [](const ClaimSource& source) {
+      return Json{{"text", source.text}, {"url", text_or_null(source.url)}};
+    });
   if (!answer.parts.empty()) json["parts"] = json_list(answer.parts, answer_json);
   return json;
 }
@@ -203,7 +218,10 @@ std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer
                            others);
   if (!catalog.conflicts.empty()) text += kConflicts;
   for (const ClaimConflict& conflict : catalog.conflicts) text += conflict_text(conflict, answers);
-  return text + "\n" + wrapped("", "", "in brackets the 95 % interval of repetitions or seeds; " + catalog.note);
+  return text + "\n" +
+         wrapped(
+             "", "",
+             "in brackets the 95 % interval of repetitions or seeds, or the range of what others published; " + catalog.note);
 }
 
 Json claim_json(const Claim& claim, const std::vector<Article>& articles) {
