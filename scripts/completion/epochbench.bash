@@ -126,6 +126,7 @@ _epochbench() {
     'cost --cloud-speed') choices="" ;;
     'cost --utilization') choices="" ;;
     'cost --price-scaling') choices="per-vcpu per-gpu whole" ;;
+    'speedup --with') choices="" ;;
     'claims --catalog') choices="" ;;
     'claims --id') choices="cnn-transformer-4-8x real-workloads-2-8x large-models-10-100x gap-widens days-to-hours weeks-to-days mixed-precision-2-3x mixed-precision-quality half-precision-less-accurate fp16-memory azure-186-804 deci-3x cnn-rnn-4.9-8.8x ann-cpu-1.2x small-models-cpu cpu-128-cores slide-15x int8-cpu numerical-stability batch-accuracy bandwidth-h100-h200 hbm-vs-cpu pcie-nvlink memory-7b memory-model-size memory-16gb memory-batch inference-lighter batch-throughput feed-the-beast cost-per-epoch local-vs-cloud cloud-idle cloud-cost-effective energy gpu-power dozens-of-cores multi-gpu-scaling accumulation-checkpointing graph-optimisation software-hardware real-time matrix-core hour-benchmark small-ops gpt2-on-cpu nvlink-256 gddr-over-ddr hbm-per-stack v100-tensor-cores cheaper-instances latency-throughput cores-hundreds-2-16 cores-thousands-4-64" ;;
     'claims --claim') choices="" ;;
@@ -171,12 +172,12 @@ _epochbench() {
       plan) options="-h --help --model --device --precision --mode --batch --without --epoch-samples --memory --on --epochs --tokens --by-op --json" ;;
       rent) options="-h --help --model --precision --batch --epochs --samples --tokens --max-cost --on --json" ;;
       cost) options="-h --help --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --utilization --price-scaling --json" ;;
-      speedup) options="-h --help --best --json" ;;
+      speedup) options="-h --help --best --with --json" ;;
       claims) options="-h --help --catalog --id --claim --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --strict --json" ;;
       export) options="-h --help --format --raw --out -o --price --price-scaling" ;;
       compare) options="-h --help --history --threshold --allow-missing --force --github --json --interleave --suite --max-pairs --order-seed --out -o --overwrite --quiet -q" ;;
       answers) options="-h --help --price --price-scaling --json" ;;
-      report) options="-h --help --out -o --price --price-scaling --title --open --charts --claims" ;;
+      report) options="-h --help --out -o --price --price-scaling --title --open --charts --articles --claims" ;;
       import) options="-h --help --repository --commit --license --retrieved --result-id --out -o" ;;
     help) options="" ;;
     esac

@@ -8,6 +8,7 @@
 #include "src/base/numbers.h"
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
+#include "src/published/import.h"
 #include "src/report/html/html_page.h"
 #include "src/session/claim_plans.h"
 #include "src/session/page/chart_files.h"
@@ -22,6 +23,7 @@ constexpr const char* kReportExamples = R"(Examples:
   epochbench report cpu-box.json gpu-box.json -o both.html   two machines on one page
   epochbench report result.json -o result.html --open --charts charts/
   epochbench report nightly/ -o nightly.html                 many dated results, with their history
+  epochbench report claims.json --articles -o articles.html  what articles say, and what was found
   epochbench report turns.json -o turns.html                 what `compare --interleave -o turns.json` measured
 
 The page is one file that opens from disk and fetches nothing: the answers first, then tables that sort and charts with
@@ -61,6 +63,12 @@ std::string content_of(const Measurements& measured) {
   return counted(runs, "run", "runs") + (measured.turns.empty() ? "" : " and " + by_turns);
 }
 
+ClaimFacts facts_for_claims() {
+  ClaimFacts facts = facts_for(embedded_claims().claims);
+  facts.published = embedded_published();
+  return facts;
+}
+
 int report(const ReportOptions& options) {
   if (options.out.empty()) throw CallError("report: no page to write; name it with -o FILE.html");
   const std::string browser = options.charts.empty() ? "" : chart_browser();
@@ -71,7 +79,7 @@ int report(const ReportOptions& options) {
   for (NamedResult& named : measured.results) reprice(named, options.prices);
   leave_out_folders(measured);
   PageOptions page_options = options.page;
-  if (shows_claims(measured.results, page_options)) page_options.facts = facts_for(embedded_claims().claims);
+  if (shows_claims(measured.results, page_options)) page_options.facts = facts_for_claims();
   const Json data = page_data(measured.results, measured.turns, embedded_claims(), page_options);
   const auto title = data["head"]["title"].get<std::string>();
   const std::string page = html_page(data, title);
@@ -100,6 +108,8 @@ void add_report(Commands& commands) {
   command.add_option("--title", options.page.title, "of the page (default: what was measured, and on what)");
   command.add_flag("--open", options.open, "show the page in the browser");
   command.add_option("--charts", options.charts, "each chart as SVG and PNG too; takes Chromium")->type_name("DIR");
+  command.add_flag("--articles", options.page.articles,
+                   "with what each article says and what was found, measured, computed, published and predicted");
   command.add_flag("--claims", options.page.claims,
                    "with the verdicts on claims of articles, which a result of the suite `claims` has anyway");
 }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kPage = "src/report/html/page/";
 constexpr std::string_view kLibrary = "libraries/d3.min.js";
-constexpr const char* kScripts[] = {"format.js", "table.js", "charts.js",  "places.js", "bars.js", "pairs.js", "sweeps.js",
-                                    "series.js", "turns.js", "history.js", "claims.js", "head.js", "main.js"};
+constexpr const char* kScripts[] = {"format.js", "table.js", "charts.js",  "places.js", "bars.js",     "pairs.js", "sweeps.js",
+                                    "series.js", "turns.js", "history.js", "claims.js", "articles.js", "head.js",  "main.js"};
 
 std::string_view embedded(const std::string& path) {
   const auto text = embedded_file(path);

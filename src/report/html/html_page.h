@@ -19,11 +19,12 @@ namespace epochbench {
 // drawn or judged here: the page's own JavaScript draws, and src/analysis judges.
 //
 // head, machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], turns[], history[], steps[], losses[],
-// profiles[], claims; a part that the measurements do not cover is empty or null. At most some 15 MB of 10,000 runs: long
-// series are downsampled (`every`).
+// profiles[], claims, articles; a part that the measurements do not cover is empty or null. At most some 15 MB of 10,000 runs:
+// long series are downsampled (`every`).
 struct PageOptions {
   std::string title = {};  // empty: by what was measured
   bool claims = false;     // also where the results were not made to judge claims
+  bool articles = false;   // what each article says, with every class of evidence
   ClaimFacts facts = {};   // that claims are judged by beside the results
 };
 // Whether the page has verdicts on claims, which take facts.

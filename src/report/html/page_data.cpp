@@ -157,6 +157,13 @@ Json claims_part(const std::vector<NamedResult>& results, const ClaimCatalog& ca
   return claims_json(catalog, answers);
 }
 
+// Of each article its claims, which carry their quotes, with every class of evidence.
+Json articles_part(const std::vector<NamedResult>& results, const ClaimCatalog& catalog, const ClaimFacts& facts) {
+  Json part = claims_json(catalog, judge(catalog.claims, results, facts));
+  part["articles"] = json_list(catalog.articles, [](const Article& article) { return Json{{"file", article.file}}; });
+  return part;
+}
+
 // Six significant digits, more than a pixel or an eye distinguishes; null where it is not a number.
 Json page_number(double value) {
   if (!std::isfinite(value)) return nullptr;
@@ -180,7 +187,7 @@ Json page_interval(const std::optional<std::pair<double, double>>& ends) {
 }
 
 bool shows_claims(const std::vector<NamedResult>& results, const PageOptions& options) {
-  return options.claims || suite_of(results) == kClaimsSuite;
+  return options.claims || options.articles || suite_of(results) == kClaimsSuite;
 }
 
 Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog,
@@ -196,7 +203,9 @@ Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedT
   add_history(data, results, turns);
   add_steps(data, all);
   add_profiles(data, all);
-  data["claims"] = shows_claims(results, options) ? claims_part(results, catalog, options.facts) : Json(nullptr);
+  const bool with_claims = options.claims || (!options.articles && shows_claims(results, options));
+  data["claims"] = with_claims ? claims_part(results, catalog, options.facts) : Json(nullptr);
+  data["articles"] = options.articles ? articles_part(results, catalog, options.facts) : Json(nullptr);
   add_head(data, all, speedup, turns, options.title);
   round_numbers(data);
   return data;

@@ -15,9 +15,12 @@ function claimedText({claimed: [low, high], unit}) {
   return `${significant(low)} to ${withUnit(significant(high), unit)}`;
 }
 
-function measuredText({measured, measured_ci95: ends, unit}) {
+function measuredText({measured, measured_ci95: ends, unit, evidence}) {
   if (!isKnown(measured)) return UNKNOWN;
-  return withUnit(significant(measured), unit) + (ends ? ` (${format.interval(ends, significant)} at 95 %)` : "");
+  if (!ends) return withUnit(significant(measured), unit);
+  if (evidence === "predicted") return `${isKnown(ends[1]) ? "at most" : "at least"} ${withUnit(significant(measured), unit)}`;
+  const range = format.interval(ends, significant);
+  return `${withUnit(significant(measured), unit)} (${range}${evidence === "published" ? "" : " at 95 %"})`;
 }
 
 // With its class of evidence, unless a run measured it.
@@ -27,13 +30,13 @@ const verdictMark = ({verdict, evidence}) =>
 // The claimed range as a band, the measured value with its interval over it; null where one of them is missing.
 function rangeStrip(answer) {
   const {claimed, measured, measured_ci95: ends} = answer, width = 160;
-  if (!isKnown(measured) || !claimed.some(isKnown)) return null;
+  if (!isKnown(measured) || !claimed.some(isKnown) || (ends && !ends.every(isKnown))) return null;
   const [low, high] = d3.extent([...claimed.filter(isKnown), measured, ...(ends || [])]);
   const margin = (high - low || Math.abs(high) || 1) * 0.15;
   const scale = d3.scale.linear().domain([low - margin, high + margin]).range([0, width]);
   const [from, to] = [isKnown(claimed[0]) ? scale(claimed[0]) : 0, isKnown(claimed[1]) ? scale(claimed[1]) : width];
   const box = element("div", {class: "strip"}), strip = d3.select(box).append("svg").attr({width, height: 24, role: "img",
-    "aria-label": `claimed ${claimedText(answer)}, measured ${measuredText(answer)}`});
+    "aria-label": `claimed ${claimedText(answer)}, found ${measuredText(answer)}`});
   strip.append("line").attr({class: "base", x1: 0, x2: width, y1: 12.5, y2: 12.5});
   strip.append("rect").attr({class: "band", x: from, y: 2, width: Math.max(to - from, 2), height: 20});
   if (ends) whisker(strip, scale(ends[0]), scale(ends[1]), 12);
@@ -49,7 +52,7 @@ function conditionsCell(answer) {
 }
 
 function answersTable(claim, answers) {
-  const head = ["of", "verdict", "claimed and measured", "measured", "claimed", "quantity", "under which conditions"];
+  const head = ["of", "verdict", "claimed and found", "found", "claimed", "quantity", "under which conditions"];
   const rows = answers.map((answer) => element("tr", {role: "row"},
     element("th", {scope: "row", role: "rowheader"}, breakable(answer.id)),
     [verdictMark(answer), rangeStrip(answer), measuredText(answer), claimedText(answer), answer.quantity]

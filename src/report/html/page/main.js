@@ -17,6 +17,7 @@ const SECTIONS = [
   ["losses", "Loss", "Loss", lossSection],
   ["profiles", "Profile", "Where a step's time goes", profilesSection],
   ["claims", "Claims", "What articles claim", claimsSection],
+  ["articles", "Articles", "What the articles say, and what was found", articlesSection],
   ["left-out", "Left out", "What no chart shows", leftOutSection],
   ["places", "Where", "What was measured where", placesSection],
 ];
