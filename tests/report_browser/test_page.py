@@ -37,7 +37,7 @@ class Page(PageTest):
         both, sweep = self.write("both.json", made.both_devices()), self.write("sweep.json", made.sweep())
         turns = self.write_turns("turns.json")
         pages = {"hour": [HOUR], "quick": [MEASURED, "--claims"], "all": [RESULTS / name for name in RESULTS.glob("*-*.json")],
-                 "both": [both], "sweep": [sweep], "turns": [turns]}
+                 "both": [both], "sweep": [sweep], "turns": [turns], "articles": [MEASURED, "--articles"]}
         for name, arguments in pages.items():
             page = self.page_of(*arguments)
             for width in WIDTHS:
@@ -145,8 +145,8 @@ class Accessibility(PageTest):
         cls.axe = next(pathlib.Path(package.submodule_search_locations[0]).rglob("axe.min.js")).read_text()
 
     def test_axe_finds_nothing(self):
-        pages = {"hour": [HOUR], "claims": [MEASURED, "--claims"], "both": [self.write("both.json", made.both_devices())],
-                 "turns": [self.write_turns("turns.json")]}
+        pages = {"hour": [HOUR], "claims": [MEASURED, "--claims"], "articles": [MEASURED, "--articles"],
+                 "both": [self.write("both.json", made.both_devices())], "turns": [self.write_turns("turns.json")]}
         for name, arguments in pages.items():
             page = self.page_of(*arguments)
             for width, dark in ((1440, False), (1440, True), (400, False)):
