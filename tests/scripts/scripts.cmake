@@ -46,11 +46,11 @@ set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKe
   Scripts.CheckGpu Scripts.CheckGpuParts Scripts.CheckGpuState Scripts.CheckCpu Scripts.Commands Scripts.BareImage
   Scripts.CompareQuality Scripts.UpdatePrices Scripts.GateTrials Scripts.MutateResults PROPERTIES LABELS "unit;scripts")
 
-# The continuous-integration gate of docs/ci.md, as written there. Its YAML test is skipped without PyYAML.
-foreach(class MadeUp Real Yaml)
+# The continuous-integration gates of docs/ci.md: action.yml, .ci/gitlab.yml and the page's script. Yaml is skipped without PyYAML.
+foreach(class MadeUp Unchanged Slower Yaml)
   add_test(NAME CiExamples.${class} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/ci_examples_test.py ${class})
   set_tests_properties(CiExamples.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="
-    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>")
+    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>")
 endforeach()
-set_tests_properties(CiExamples.Real PROPERTIES LABELS slow COST 40)
+set_tests_properties(CiExamples.Unchanged CiExamples.Slower PROPERTIES LABELS slow COST 40)
 set_tests_properties(Scripts.TakeTurns Scripts.CheckGpu PROPERTIES COST 40)
