@@ -109,12 +109,13 @@ struct LstmShape {  // rows of positions, [batch,sequence], of 4*units gates i, 
 
 // Element i of a tensor with dropout is kept if word i % 4 of philox(seed, {i / 4, step, ordinal, stream}) is at least
 // `threshold`, and then multiplied by `scale`; stream is RandomStream::dropout. i counts the elements in logical order (for
-// attention weights [batch,heads,query,key]).
+// attention weights [batch,heads,query,key]), from `first` on: where a batch is divided into parts, those of the parts before.
 struct Dropout {
   std::uint64_t seed = 0;
   std::uint32_t ordinal = 0;
   std::uint32_t threshold = 0;  // round(probability * 2^32); 0: no dropout
   float scale = 1;              // 1 / (1 - probability)
+  std::int64_t first = 0;
 };
 
 struct SgdTensor {  // one parameter, n elements

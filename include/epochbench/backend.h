@@ -58,9 +58,10 @@ struct NodeTime {
 class Executable {  // one set of variables, several entry points
  public:
   virtual ~Executable() = default;
-  // Host memory (pinned for CUDA) of one input of the slot's batch; the loader fills it. Inputs as in Graph::inputs.
-  virtual std::span<std::byte> stage(InputSlot slot, int input) = 0;
-  virtual void submit(InputSlot slot) = 0;  // starts the transfer to the device
+  // Host memory (pinned for CUDA) of one input of a part of the slot's batch; the loader fills it. Inputs as in Graph::inputs.
+  virtual std::span<std::byte> stage(InputSlot slot, int input, int part) = 0;
+  std::span<std::byte> stage(InputSlot slot, int input) { return stage(slot, input, 0); }  // of a batch in one part
+  virtual void submit(InputSlot slot) = 0;                                                 // starts the transfer to the device
   // As submit, for a slot whose contents have not changed since it was last submitted: no transfer is needed.
   virtual void resubmit(InputSlot slot) { submit(slot); }
   virtual void run(Entry entry) = 0;  // enqueues one step on the batch submitted last; never waits

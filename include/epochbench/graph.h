@@ -27,6 +27,7 @@ enum class VariableRole : std::uint8_t {
   statistic,  // running mean and variance
   optimizer,  // momentum, moments
   control,    // learning rate, step number
+  gradient,   // sum over the parts of a batch
   derived,    // made of others by a program: ranges of activations, packed weights, 16-bit copies
 };
 
@@ -108,6 +109,7 @@ class Graph {
   std::vector<Value> inputs;  // in the order of the executable's stage()
   std::vector<Variable> variables;
   std::vector<Output> outputs;
+  std::vector<ValueId> unread;  // values with memory while their node writes them, although no node reads them
 
  private:
   std::vector<Value> values_;

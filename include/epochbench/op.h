@@ -108,6 +108,9 @@ struct ClipFactorAttributes {
   double largest_norm = 1;
   bool loss_scaled = false;
 };
+struct AccumulateAttributes {
+  double factor = 1;
+};
 struct CastAttributes {
   DType to = DType::f32;
   bool variables = false;  // the y are variables, which the node updates
@@ -159,7 +162,8 @@ using Attributes =
                  AddRowsAttributes, LayerNormAttributes, DropoutAttributes, AttentionAttributes, GatherRowsAttributes,
                  CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes,
                  AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes, LstmAttributes,
-                 GeluAttributes, ClipFactorAttributes, DepthwiseConv2dAttributes, RotaryAttributes, ConcatenateAttributes>;
+                 GeluAttributes, ClipFactorAttributes, DepthwiseConv2dAttributes, RotaryAttributes, ConcatenateAttributes,
+                 AccumulateAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 bool is_tanh(const Attributes& attributes);           // of gelu and gelu_grad

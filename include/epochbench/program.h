@@ -12,9 +12,9 @@ namespace epochbench {
 
 // Prepare makes derived variables of weights that came from outside: packed bytes for int8, 16-bit copies for training.
 // Calibrate, of int8, runs before it: forward in float, it widens the ranges of activations. Both run before the entries that
-// measure or evaluate.
-enum class Entry : std::uint8_t { train, evaluate, forward, calibrate, prepare };
-inline constexpr std::size_t kEntryCount = 5;
+// measure or evaluate. Update is the end of a training step whose batch is divided into parts: the optimizer.
+enum class Entry : std::uint8_t { train, evaluate, forward, calibrate, prepare, update };
+inline constexpr std::size_t kEntryCount = 6;
 const char* name(Entry entry);
 
 // The position of each intermediate value in the arena; entries run one at a time and share it.
@@ -36,6 +36,9 @@ struct EntryGraph {
 
 struct Program {
   std::array<std::optional<EntryGraph>, kEntryCount> entries;
+  // Equal parts of a batch. With more than one, running train or evaluate runs its graph, whose inputs are those of a part,
+  // once per part, then after train update once; sums over the parts, and so the outputs, are variables.
+  std::int64_t parts = 1;
   std::uint64_t seed = 0;           // key of the random numbers that nodes draw (dropout)
   std::vector<Variable> variables;  // of all entries, each once; the graph of an entry refers to them by name
 

@@ -72,6 +72,19 @@ void add(Real* y, const Real* a, const Real* b, std::int64_t n, int threads) {
   }
 }
 
+void accumulate(float* sum, const Real* x, float factor, bool first, std::int64_t n, int threads) {
+#pragma omp parallel num_threads(threads) if (n > kSerialElements)
+  {
+    const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    if (first)
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) sum[i] = factor * widen(x[i]);
+    else
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) sum[i] += factor * widen(x[i]);
+  }
+}
+
 void bias_add(Real* y, const Real* x, const Real* bias, std::int64_t rows, std::int64_t channels, int threads) {
   const std::int64_t lanes = lanes_of(channels), width = lanes * channels;
   Real repeated[kMaxWideRow];

@@ -17,6 +17,7 @@ static inline std::int64_t row_mask_words(std::int64_t n) { return (n + 3) / (4 
 // For the elements [first, first + n).
 static inline RowMask draw_row(std::uint32_t* random, std::int64_t first, std::int64_t n, const Dropout& dropout,
                                const PhiloxKeys& keys) {
+  first += dropout.first;
   philox_bits(random, first / 4, (first % 4 + n + 3) / 4, dropout.threshold, keys);
   return {random, first % 4, dropout.scale};
 }
@@ -30,6 +31,7 @@ struct RowMask {
 static inline std::int64_t row_mask_words(std::int64_t n) { return n + 6 + 4 * kPhiloxBlocks; }
 static inline RowMask draw_row(std::uint32_t* random, std::int64_t first, std::int64_t n, const Dropout& dropout,
                                const PhiloxKeys& keys) {
+  first += dropout.first;
   philox_words(random, first / 4, (first % 4 + n + 3) / 4, keys);
   return {random + first % 4, dropout.threshold, dropout.scale};
 }

@@ -37,6 +37,7 @@ void sum_products(Real* dscale, const Real* dy, const Real* x, std::int64_t pixe
 // 0 or dropout.scale.
 float factor_of_sample(std::int64_t sample, const PhiloxKeys& keys, const Dropout& dropout) {
   std::uint32_t random[4 * kPhiloxBlocks];
+  sample += dropout.first;
   philox_words(random, sample / 4, 1, keys);
   return random[sample % 4] >= dropout.threshold ? dropout.scale : 0;
 }

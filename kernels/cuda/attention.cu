@@ -190,7 +190,7 @@ void launch_rows(void (*kernel)(Parameters...), bool row_per_warp, const Softmax
 
 Softmax softmax_of(const AttentionShape& shape, std::int64_t first_row, const std::int32_t* step, const Dropout& dropout) {
   return {shape.batch * shape.heads * shape.sequence,
-          first_row * shape.sequence,
+          dropout.first + first_row * shape.sequence,
           static_cast<int>(shape.sequence),
           shape.causal,
           step,
@@ -202,11 +202,11 @@ __device__ inline std::uint64_t hashed(std::uint64_t x) {  // the finalizer of s
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;
   return x ^ x >> 31;
 }
-__global__ void __launch_bounds__(1)
-    seed_kernel(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal) {
+__global__ void __launch_bounds__(1) seed_kernel(std::int64_t* seed_offset, const std::int32_t* step, Dropout dropout) {
   constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
-  const std::uint64_t place = std::uint64_t{ordinal} << 32 | static_cast<std::uint32_t>(*step);
-  seed_offset[0] = static_cast<std::int64_t>(hashed(hashed(seed + kGolden) + (place + 1) * kGolden));
+  const std::uint64_t place = std::uint64_t{dropout.ordinal} << 32 | static_cast<std::uint32_t>(*step);
+  const std::uint64_t of_part = dropout.first == 0 ? 0 : hashed(static_cast<std::uint64_t>(dropout.first));
+  seed_offset[0] = static_cast<std::int64_t>(hashed(hashed(dropout.seed + kGolden) + (place + 1) * kGolden + of_part));
   seed_offset[1] = 0;
 }
 
@@ -244,9 +244,8 @@ void attention_softmax_grad(void* weights, void* dscores, const float* scores, c
   });
 }
 
-void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal,
-                    Stream stream) {
-  launch(seed_kernel, dim3(1), dim3(1), 0, stream, seed_offset, step, seed, ordinal);
+void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, const Dropout& dropout, Stream stream) {
+  launch(seed_kernel, dim3(1), dim3(1), 0, stream, seed_offset, step, dropout);
 }
 
 }  // namespace epochbench::cuda

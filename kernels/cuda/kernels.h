@@ -215,9 +215,8 @@ void attention_softmax(void* weights, float* log_sum_exp, const float* scores, c
 void attention_softmax_grad(void* weights, void* dscores, const float* scores, const float* dweights, const float* log_sum_exp,
                             const std::int32_t* step, const AttentionShape& shape, std::int64_t first_row,
                             const Dropout& dropout, Element element, Stream stream);
-// seed_offset [2]: the dropout seed that cuDNN uses in this step (a hash of seed, ordinal and step), and 0.
-void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, std::uint64_t seed, std::uint32_t ordinal,
-                    Stream stream);
+// seed_offset [2]: the dropout seed that cuDNN uses in this step (a hash of seed, ordinal, step and part of the batch), and 0.
+void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, const Dropout& dropout, Stream stream);
 
 // lstm.cu: what follows the product of a step. sums [batch, 4*units], or in the gradient [batch, units]: the product, float, or
 // null for 0. For the next step: state, dense rows of `element`, the other factor of its product (h, or the gates' gradients),
@@ -273,6 +272,8 @@ struct LossScaleNumbers {
 void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* skipped, const std::int32_t* finite,
                        const LossScaleNumbers& numbers, Stream stream);
 void increment(std::int32_t* counter, Stream stream);
+// sum [n] = factor x [+ sum, unless it is the first part of a batch]
+void accumulate(float* sum, const void* x, float factor, bool first, std::int64_t n, Element element, Stream stream);
 
 // Writes loss and correct (null counts as 0) of this step to ring[*cursor % capacity] and increments the cursor. The ring may
 // be pinned host memory.

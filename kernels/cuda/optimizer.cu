@@ -239,6 +239,23 @@ __global__ void __launch_bounds__(1) update_loss_scale_kernel(float* scale, std:
 
 __global__ void __launch_bounds__(1) increment_kernel(std::int32_t* counter) { ++*counter; }
 
+constexpr int kSumPack = 4;  // 16 bytes of float per thread
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    accumulate_kernel(float* sum, const T* x, float factor, bool first, std::int64_t n) {
+  const std::int64_t at = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kSumPack;
+  if (at + kSumPack > n) {
+    for (std::int64_t i = at; i < n; ++i) sum[i] = (first ? 0 : sum[i]) + factor * to_float(x[i]);
+    return;
+  }
+  const Pack<T, kSumPack> of_x = load_pack<kSumPack>(x + at);
+  Pack<float, kSumPack> total{};
+  if (!first) total = load_pack<kSumPack>(sum + at);
+  for (int e = 0; e < kSumPack; ++e) total.value[e] += factor * to_float(of_x.value[e]);
+  store_pack(sum + at, total);
+}
+
 __global__ void __launch_bounds__(1) record_step_kernel(StepScalars* ring, std::uint32_t* cursor, std::uint32_t capacity,
                                                         const float* loss, const float* correct) {
   ring[*cursor % capacity] = {loss == nullptr ? 0 : *loss, correct == nullptr ? 0 : *correct};
@@ -295,6 +312,15 @@ void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* s
 }
 
 void increment(std::int32_t* counter, Stream stream) { launch_one(increment_kernel, stream, counter); }
+
+void accumulate(float* sum, const void* x, float factor, bool first, std::int64_t n, Element element, Stream stream) {
+  if (n == 0) return;
+  const auto blocks = static_cast<unsigned>(ceil_div(n, std::int64_t{kThreads} * kSumPack));
+  with_type(element, [&](auto zero) {
+    using T = decltype(zero);
+    launch(accumulate_kernel<T>, dim3(blocks), dim3(kThreads), 0, stream, sum, static_cast<const T*>(x), factor, first, n);
+  });
+}
 
 void record_step(StepScalars* ring, std::uint32_t* cursor, std::uint32_t capacity, const float* loss, const float* correct,
                  Stream stream) {

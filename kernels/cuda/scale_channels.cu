@@ -73,6 +73,7 @@ struct KeepSamples {
   const std::int32_t* step;
   std::int64_t n;  // elements of a sample
   __device__ bool keeps(std::int64_t sample) const {
+    sample += dropout.first;
     const DropoutWords random = dropout_words(dropout, *step, sample / 4);
     // By halves: an index, and what the compiler takes for one, would put all words into local memory.
     const std::uint32_t even = sample % 4 < 2 ? random.word[0] : random.word[2];

@@ -61,4 +61,8 @@ void add(float* y, const float* a, const float* b, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
 }
 
+void accumulate(float* sum, const float* x, float factor, bool first, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) sum[i] = static_cast<float>((first ? 0.0 : sum[i]) + static_cast<double>(factor) * x[i]);
+}
+
 }  // namespace epochbench::reference

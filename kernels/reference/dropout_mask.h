@@ -9,6 +9,7 @@ namespace epochbench::reference {
 
 // The factor of element `index` of the tensor at this step: 0 or dropout.scale. Philox 4x32-10 (Salmon et al. 2011).
 inline double dropout_factor(const Dropout& dropout, std::int32_t step, std::int64_t index) {
+  index += dropout.first;
   std::uint32_t counter[4] = {static_cast<std::uint32_t>(index / 4), static_cast<std::uint32_t>(step), dropout.ordinal,
                               4};  // RandomStream::dropout
   std::uint32_t key[2] = {static_cast<std::uint32_t>(dropout.seed), static_cast<std::uint32_t>(dropout.seed >> 32)};

@@ -60,11 +60,22 @@ class Replay:
             for group in self.optimizer.param_groups:
                 group["lr"] = self.trace["learning_rate"][step]
             self.optimizer.zero_grad(set_to_none=True)
-            loss = models.loss(self.model, batch, self.trace["label_smoothing"])
-            loss.backward()
+            loss = sum(self.backward(part) for part in self.parts(batch))
             optimizers.clip(self.model, self.trace["optimizer"])
             self.optimizer.step()
-            yield batch["loss"].item(), loss.item()
+            yield batch["loss"].item(), loss
+
+    def parts(self, batch):
+        """The equal parts of a batch whose gradients the run summed; traces of a batch in one do not name their number."""
+        count = self.trace.get("accumulate", 1)
+        inputs = {name: tensor.chunk(count) for name, tensor in batch.items() if name != "loss"}
+        return [{name: tensors[part] for name, tensors in inputs.items()} for part in range(count)]
+
+    def backward(self, part):
+        share = 1 / self.trace.get("accumulate", 1)
+        loss = models.loss(self.model, part, self.trace["label_smoothing"]) * share
+        loss.backward()
+        return loss.item()
 
     def held_out_loss(self, text):
         """Of PyTorch's weights on a text as bytes: the mean over every tenth window, as epochbench evaluates."""

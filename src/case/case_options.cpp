@@ -136,8 +136,13 @@ Rows main_options() {
           &CaseSpec::device, parse_device),
       row("precision", "P,...", "", Class::rounding, &CaseSpec::precision, {.in_name = false}),
       row("mode", "MODE", "train or forward", Class::workload, &CaseSpec::mode),
-      row("batch", "N,...", "samples per step (default: the model's)", Class::workload, &CaseSpec::batch, whole(1, kMaxBatch),
-          {.in_name = false}),
+      row("batch", "N,...", "samples per step, that is, per update of the weights (default: the model's)", Class::workload,
+          &CaseSpec::batch, whole(1, kMaxBatch), {.in_name = false}),
+      row("accumulate", "N,...", "parts of a batch that run one after another; their gradients are summed, then one update",
+          Class::workload, &CaseSpec::accumulate, whole(1, kMaxBatch)),
+      row("checkpoint", "WHAT,...",
+          "none, or blocks: keep only what passes between blocks of layers, and recompute the rest in the backward pass",
+          Class::workload, &CaseSpec::checkpoint),
   };
 }
 

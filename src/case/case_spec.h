@@ -48,7 +48,9 @@ struct CaseSpec {
   Kernels kernels = Kernels::best;  // of the CPU
   bool meters = true;               // energy and the GPU's state are read meanwhile
   StopSpec stop;
-  std::optional<int> warmup;  // empty: usual_warm_up_steps
+  std::optional<int> warmup;    // empty: usual_warm_up_steps
+  std::int64_t accumulate = 1;  // parts of a batch, whose gradients are summed
+  Checkpoint checkpoint = Checkpoint::none;
   std::optional<std::int64_t> epoch_samples;
   std::uint64_t seed = 0;
   std::optional<double> learning_rate, weight_decay, dropout;  // empty: the model's

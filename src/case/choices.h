@@ -24,6 +24,10 @@ enum class Pinning : std::uint8_t { automatic, cores, none };  // automatic: to 
 // Of the learning rate (src/workload/schedule.h).
 enum class Schedule : std::uint8_t { constant, cosine, step };
 enum class Kernels : std::uint8_t { best, portable };  // portable: those compiled for every processor of its kind
+enum class Checkpoint : std::uint8_t {
+  none,
+  blocks
+};  // blocks: activations are dropped and recomputed (src/graph/checkpoint.cpp)
 enum class Framework : std::uint8_t { epochbench, pytorch };
 
 // The words of an enumeration, in the order of its values; every other enumeration of choices has such a function beside it.
@@ -32,6 +36,7 @@ constexpr auto texts_of(Cache) { return std::array{"none", "decoded"}; }
 constexpr auto texts_of(Pinning) { return std::array{"auto", "cores", "none"}; }
 constexpr auto texts_of(Schedule) { return std::array{"constant", "cosine", "step"}; }
 constexpr auto texts_of(Kernels) { return std::array{"best", "portable"}; }
+constexpr auto texts_of(Checkpoint) { return std::array{"none", "blocks"}; }
 constexpr auto texts_of(Framework) { return std::array{"epochbench", "pytorch"}; }
 constexpr auto texts_of(Order) { return std::array{"shuffled", "sequential"}; }
 constexpr auto texts_of(Normalization) { return std::array{"imagenet", "measured"}; }

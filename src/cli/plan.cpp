@@ -28,6 +28,7 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json
   epochbench plan --model resnet50,bert-base --precision fp32,bf16 --batch 8,16    a table
   epochbench plan --model resnet50,bert-base --batch max --memory 24GiB            the largest batch that fits
+  epochbench plan bert-base --batch 32 --accumulate 4 --checkpoint blocks          less memory per update
   epochbench plan --model bert-base --precision bf16 --device cuda:0 --by-op       bytes and launches of a step
   epochbench plan --model bert-base --device cuda:0 --by-op --without none,fusion  the same with fusion and without
   epochbench plan resnet50 --on T4,a100-80gb,h100-sxm,"RTX 3060" --batch max       on other devices, predicted
@@ -61,6 +62,15 @@ ProgramMemory memory_on(const Backend& backend, const Plan& plan) {
   return memory(program_of(backend, plan, entries_of_mode(plan.spec.mode)));
 }
 
+// The plan's memory, and what activations would take if none were recomputed.
+void set_memory(Plan& plan, const Backend& backend) {
+  plan.memory = memory_on(backend, plan);
+  if (plan.spec.checkpoint == Checkpoint::none) return;
+  Plan keeping = plan;
+  keeping.workload.checkpoint = Checkpoint::none;
+  plan.kept_activations_bytes = memory_on(backend, keeping).activations;
+}
+
 // The CPU, unless the call names GPUs or the CPU lacks the precision. Errors: CallError where it is named and lacks it.
 bool is_on_cpu(const Plan& plan, std::optional<DeviceKind> device) {
   if (device == DeviceKind::cuda) return false;
@@ -92,14 +102,15 @@ void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
   const bool on_cpu = is_on_cpu(plan, device);
   check_without(plan, on_cpu);
   if (on_cpu) {
-    plan.memory = memory_on(*planner(true, plan.spec), plan);
+    set_memory(plan, *planner(true, plan.spec));
     plan.devices.push_back(
         {name(DeviceKind::cpu), cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});
   }
   const std::vector<GpuInfo> gpus = list_gpus();
   if (on_cpu && gpus.empty()) return;
-  const ProgramMemory on_gpu = memory_on(*planner(false, plan.spec), plan);
-  if (!on_cpu) plan.memory = on_gpu;
+  const auto gpu = planner(false, plan.spec);
+  const ProgramMemory on_gpu = memory_on(*gpu, plan);
+  if (!on_cpu) set_memory(plan, *gpu);
   for (std::size_t i = 0; i < gpus.size(); ++i)
     plan.devices.push_back(
         {to_string(cuda_device(static_cast<int>(i))), gpus[i].memory_bytes, on_gpu.total() <= gpus[i].memory_bytes});
@@ -109,7 +120,7 @@ void plan_ops_of(Plan& plan, std::optional<DeviceKind> device) {
   const auto backend = planner(is_on_cpu(plan, device), plan.spec);
   const Entry entry = entries_of_mode(plan.spec.mode).front();
   const Program program = program_of(*backend, plan, {entry});
-  plan.ops = traffic_by_op(program.entry(entry)->graph, *backend);
+  plan.ops = traffic_by_op(program, entry, *backend);
 }
 
 Plan with_batch(const CaseSpec& spec, std::int64_t batch) {
@@ -126,15 +137,16 @@ std::int64_t memory_limit(const PlanOptions& options, bool on_cpu) {
   return gpus.front().memory_bytes;
 }
 
-// The plan of the largest batch whose memory is within the limit; of batch 1 where that is not.
+// The plan of the largest batch whose memory is within the limit; of the smallest where that is not. Batches have equal parts.
 Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optional<DeviceKind> device) {
-  Plan largest = with_batch(spec, 1);
+  const auto with_parts_of = [&](std::int64_t samples) { return with_batch(spec, samples * spec.accumulate); };
+  Plan largest = with_parts_of(1);
   const bool on_cpu = is_on_cpu(largest, device);
   const std::int64_t limit = memory_limit(options, on_cpu);
   const auto backend = planner(on_cpu, spec);
-  const auto fits = [&](std::int64_t batch) { return memory_on(*backend, with_batch(spec, batch)).total() <= limit; };
+  const auto fits = [&](std::int64_t samples) { return memory_on(*backend, with_parts_of(samples)).total() <= limit; };
   const std::int64_t fitting = largest_batch(fits);
-  largest = with_batch(spec, std::max<std::int64_t>(fitting, 1));
+  largest = with_parts_of(std::max<std::int64_t>(fitting, 1));
   largest.limit_bytes = limit;
   largest.fits = fitting > 0;
   return largest;
@@ -227,8 +239,9 @@ std::int64_t parse_memory(const std::string& text) {
 void add_plan(Commands& commands) {
   auto [command, options] =
       commands.add("plan", "show parameters, FLOPs and memory of a model; runs nothing", kPlanExamples, plan);
-  commands.add_case_options(command, options.cases, OfferedTo::calls,
-                            {"model", "batch", "precision", "mode", "device", "without", "epoch_samples"});
+  commands.add_case_options(
+      command, options.cases, OfferedTo::calls,
+      {"model", "batch", "accumulate", "checkpoint", "precision", "mode", "device", "without", "epoch_samples"});
   commands.add_model_argument(command, options.cases);
   add_parsed(command, "--memory", options.memory_bytes, parse_memory,
              "memory that --batch max may take (default: the device's)")

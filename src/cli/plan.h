@@ -26,9 +26,10 @@ struct Plan {
   Counts counts;
   ProgramMemory memory;  // on the first of the devices, or on a GPU where there is none
   std::vector<DeviceMemory> devices;
-  std::optional<std::int64_t> limit_bytes = {};  // of --batch max
-  bool fits = true;                              // batch 1 into it
-  std::vector<OpTraffic> ops = {};               // of a step, if they are asked for
+  std::optional<std::int64_t> limit_bytes = {};             // of --batch max
+  bool fits = true;                                         // batch 1 into it
+  std::vector<OpTraffic> ops = {};                          // of a step, if they are asked for
+  std::optional<std::int64_t> kept_activations_bytes = {};  // with --checkpoint: what they would be without
 };
 
 std::string plan_text(const Plan& plan);

@@ -12,7 +12,20 @@ std::string bytes(std::int64_t value) { return format_bytes(static_cast<double>(
 
 std::string limit_text(const Plan& plan) {
   return plan.fits ? "the largest batch within " + bytes(*plan.limit_bytes)
-                   : "not even batch 1 is within " + bytes(*plan.limit_bytes);
+                   : "not even batch " + format_count(plan.workload.config.batch) + " is within " + bytes(*plan.limit_bytes);
+}
+
+// "8", or "8 in 4 parts".
+std::string batch_text(const Plan& plan) {
+  const std::int64_t parts = plan.workload.accumulate;
+  return format_count(plan.workload.config.batch) + (parts > 1 ? " in " + format_count(parts) + " parts" : "");
+}
+
+std::string checkpoint_text(const Plan& plan) {
+  const double kept = static_cast<double>(*plan.kept_activations_bytes);
+  const double saved = 1 - static_cast<double>(plan.memory.activations) / kept;
+  return std::string(name(plan.spec.checkpoint)) + ": further activations " + bytes(plan.memory.activations) + " instead of " +
+         format_bytes(kept) + ", " + format_percent(saved) + " less; what is recomputed does not count as FLOPs per sample";
 }
 
 // One row per op, most bytes first, then the sums.
@@ -36,8 +49,8 @@ std::string plan_text(const Plan& plan) {
     title.resize(std::max<std::size_t>(title.size(), 13), ' ');
     for (const std::string& line : wrapped_lines(title + " ", std::string(14, ' '), value)) text += line + "\n";
   };
-  row("model", plan.workload.model.name + ", batch " + format_count(plan.workload.config.batch) + ", " +
-                   name(plan.spec.precision) + ", " + name(plan.spec.mode));
+  row("model", plan.workload.model.name + ", batch " + batch_text(plan) + ", " + name(plan.spec.precision) + ", " +
+                   name(plan.spec.mode));
   if (plan.spec.without != Without{}) row("without", to_string(plan.spec.without));
   row("parameters", format_count(plan.counts.parameters));
   row("FLOPs/sample", format_si(plan.counts.forward_flops_per_sample, "FLOP") + " forward, " +
@@ -45,6 +58,7 @@ std::string plan_text(const Plan& plan) {
   row("memory", bytes(plan.memory.total()) + ": parameters " + bytes(plan.memory.parameters) + ", gradients " +
                     bytes(plan.memory.gradients) + " (activations reuse it), optimizer " + bytes(plan.memory.optimizer) +
                     ", further activations " + bytes(plan.memory.activations) + ", workspace " + bytes(plan.memory.workspace));
+  if (plan.kept_activations_bytes) row("checkpoint", checkpoint_text(plan));
   row("fingerprint", plan.counts.fingerprint);
   if (plan.limit_bytes) row("limit", limit_text(plan));
   for (const DeviceMemory& device : plan.devices)
@@ -59,6 +73,8 @@ std::string plans_text(const std::vector<Plan>& plans) {
   std::vector<std::string> titles{"model", "precision", "-mode", ">batch", ">parameters", "->FLOPs/sample", ">memory"};
   const bool ablated = std::ranges::any_of(plans, [](const Plan& plan) { return plan.spec.without != Without{}; });
   if (ablated) titles.emplace_back("without");
+  const bool checkpoints = std::ranges::any_of(plans, [](const Plan& plan) { return plan.kept_activations_bytes.has_value(); });
+  if (checkpoints) titles.emplace_back("checkpoint");
   const std::size_t first_device = titles.size();
   for (const DeviceMemory& device : plans.front().devices) titles.push_back("fits " + device.name);
   Table table(titles);
@@ -69,11 +85,12 @@ std::string plans_text(const std::vector<Plan>& plans) {
     std::vector<std::string> cells{plan.workload.model.name,
                                    name(plan.spec.precision),
                                    name(plan.spec.mode),
-                                   plan.fits ? format_count(plan.workload.config.batch) : "none",
+                                   plan.fits ? batch_text(plan) : "none",
                                    format_count(plan.counts.parameters),
                                    format_si(flops, "FLOP"),
                                    bytes(plan.memory.total())};
     if (ablated) cells.push_back(plan.spec.without == Without{} ? "none" : to_string(plan.spec.without));
+    if (checkpoints) cells.emplace_back(name(plan.spec.checkpoint));
     for (std::size_t i = first_device; i < titles.size(); ++i) {
       const auto device = std::ranges::find(plan.devices, plans.front().devices[i - first_device].name, &DeviceMemory::name);
       cells.emplace_back(device == plan.devices.end() ? "no such kernels" : device->fits ? "yes" : "no");
@@ -109,6 +126,11 @@ Json plan_json(const Plan& plan) {
                    {"nominal_samples_per_epoch", model.family->nominal_samples_per_epoch},
                    {"memory_bytes", memory},
                    {"devices", devices}};
+  if (plan.workload.accumulate > 1) document["accumulate"] = plan.workload.accumulate;
+  if (plan.kept_activations_bytes) {
+    document["checkpoint"] = name(plan.spec.checkpoint);
+    document["activations_bytes_without_checkpoint"] = *plan.kept_activations_bytes;
+  }
   if (plan.spec.without != Without{}) document["without"] = to_string(plan.spec.without);
   if (plan.limit_bytes) {
     document["memory_limit_bytes"] = *plan.limit_bytes;

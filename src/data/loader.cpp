@@ -30,6 +30,18 @@ std::int64_t rows_of_a_task(const LoaderOptions& options) {
   return std::max<std::int64_t>(1, (options.batch + tasks - 1) / tasks);
 }
 
+std::vector<std::span<std::byte>> inputs_of_part(const Loader::Stage& stage, InputSlot slot, int inputs, int part,
+                                                 std::int64_t rows) {
+  std::vector<std::span<std::byte>> memory;
+  for (int input = 0; input < inputs; ++input) {
+    memory.push_back(stage(slot, input, part));
+    if (memory.back().size() % static_cast<std::size_t>(rows) != 0)
+      throw std::invalid_argument("loader: input " + std::to_string(input) + " of " + std::to_string(memory.back().size()) +
+                                  " bytes is not a batch of " + std::to_string(rows) + " rows");
+  }
+  return memory;
+}
+
 }  // namespace
 
 Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int inputs, const Stage& stage)
@@ -38,18 +50,15 @@ Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int inputs,
       train_steps_(training_steps(dataset, options.batch)),
       evaluation_steps_((dataset.samples(Split::test) + options.batch - 1) / options.batch),
       task_rows_(rows_of_a_task(options)),
+      part_rows_(options.batch / std::max(options.parts, 1)),
       order_(options.order, dataset.synthetic() ? 0 : dataset.samples(Split::train), options.seed) {
   if (inputs < 1 || options.threads < 0) throw std::invalid_argument("loader: needs at least one input and at least 0 threads");
+  if (options.parts < 1 || options.batch % options.parts != 0)
+    throw std::invalid_argument("loader: a batch of " + std::to_string(options.batch) + " rows has no " +
+                                std::to_string(options.parts) + " equal parts");
   for (InputSlot s = 0; s < kInputSlots; ++s) {
     Slot& slot = slots_[static_cast<std::size_t>(s)];
-    for (int input = 0; input < inputs; ++input) {
-      slot.inputs.push_back(stage(s, input));
-      if (slot.inputs.back().size() % static_cast<std::size_t>(options.batch) != 0) {
-        throw std::invalid_argument("loader: input " + std::to_string(input) + " of " +
-                                    std::to_string(slot.inputs.back().size()) + " bytes is not a batch of " +
-                                    std::to_string(options.batch) + " rows");
-      }
-    }
+    for (int part = 0; part < options.parts; ++part) slot.inputs.push_back(inputs_of_part(stage, s, inputs, part, part_rows_));
     slot.indices.assign(static_cast<std::size_t>(options.batch), 0u);
   }
   if (dataset.synthetic()) {
@@ -62,8 +71,7 @@ Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int inputs,
 // The samples 0 .. kInputSlots * batch - 1.
 void Loader::prepare_synthetic() {
   for_all_rows(kInputSlots * options_.batch, [this](std::int64_t i) {
-    const Slot& slot = slots_[static_cast<std::size_t>(i / options_.batch)];
-    dataset_.fill(Split::train, i, 0, i % options_.batch, slot.inputs);
+    fill_row(slots_[static_cast<std::size_t>(i / options_.batch)], i % options_.batch, Split::train, i, 0);
   });
 }
 
@@ -231,12 +239,15 @@ void Loader::open(Slot& slot) {
     return;
   }
   slot.samples = std::min(options_.batch, dataset_.samples(Split::test) - first);
-  for (std::size_t input = 0; input < slot.inputs.size() && slot.samples < options_.batch; ++input) {
-    const std::span<std::byte> memory = slot.inputs[input];
-    const std::size_t row_bytes = memory.size() / static_cast<std::size_t>(options_.batch);
-    const std::span<std::byte> padding = memory.subspan(row_bytes * static_cast<std::size_t>(slot.samples));
-    const bool labels = input > 0 && input + 1 == slot.inputs.size();
-    std::memset(padding.data(), labels ? 0xff : 0, padding.size());
+  for (std::int64_t part = 0; part < options_.parts && slot.samples < options_.batch; ++part) {
+    const auto& inputs = slot.inputs[static_cast<std::size_t>(part)];
+    const std::int64_t filled = std::clamp<std::int64_t>(slot.samples - part * part_rows_, 0, part_rows_);
+    for (std::size_t input = 0; input < inputs.size(); ++input) {
+      const std::size_t row_bytes = inputs[input].size() / static_cast<std::size_t>(part_rows_);
+      const std::span<std::byte> padding = inputs[input].subspan(row_bytes * static_cast<std::size_t>(filled));
+      const bool labels = input > 0 && input + 1 == inputs.size();
+      std::memset(padding.data(), labels ? 0xff : 0, padding.size());
+    }
   }
 }
 
@@ -244,10 +255,14 @@ void Loader::fill(const Slot& slot, std::int64_t first_row, std::int64_t rows) c
   const Position& position = slot.position;
   for (std::int64_t row = first_row; row < first_row + rows; ++row) {
     if (position.split == Split::train)
-      dataset_.fill(Split::train, slot.indices[static_cast<std::size_t>(row)], position.epoch, row, slot.inputs);
+      fill_row(slot, row, Split::train, slot.indices[static_cast<std::size_t>(row)], position.epoch);
     else
-      dataset_.fill(Split::test, position.step * options_.batch + row, 0, row, slot.inputs);
+      fill_row(slot, row, Split::test, position.step * options_.batch + row, 0);
   }
+}
+
+void Loader::fill_row(const Slot& slot, std::int64_t row, Split split, std::int64_t sample, std::uint64_t epoch) const {
+  dataset_.fill(split, sample, epoch, row % part_rows_, slot.inputs[static_cast<std::size_t>(row / part_rows_)]);
 }
 
 }  // namespace epochbench

@@ -27,6 +27,7 @@ namespace epochbench {
 struct LoaderOptions {
   Order order = Order::shuffled;  // of the training split; the test split is always read in order
   std::int64_t batch = 0;
+  int parts = 1;  // of a batch, each with memory of its own
   std::uint64_t seed = 0;
   int threads = 1;       // in the background; 0: the thread that calls next() fills the batch, which counts as waiting
   bool prefetch = true;  // false: a batch is begun when next() asks for it; also without threads
@@ -37,12 +38,13 @@ class Loader final : public BatchSource {
   // Batches that are ready or being filled while one is in use, with prefetching.
   static constexpr int kPrefetchDepth = kInputSlots - 1;
 
-  // Host memory of one input of a slot, from Executable::stage; requested once per slot, in the constructor.
-  using Stage = std::function<std::span<std::byte>(InputSlot slot, int input)>;
+  // Host memory of one input of a part of a slot's batch, from Executable::stage; requested once, in the constructor.
+  using Stage = std::function<std::span<std::byte>(InputSlot slot, int input, int part)>;
 
   // `inputs`: inputs per batch; in an evaluation, the last of two or more are the labels. The data set and the staged memory
   // must outlive the loader. Synthetic batches are all prepared here, one per slot, and next() returns them in turn.
-  // Errors: DataError if an epoch has no whole batch; std::invalid_argument if an input is not `batch` rows.
+  // Errors: DataError if an epoch has no whole batch; std::invalid_argument if an input is not the rows of
+  // a part.
   Loader(const Dataset& dataset, const LoaderOptions& options, int inputs, const Stage& stage);
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -67,8 +69,8 @@ class Loader final : public BatchSource {
     Split split = Split::train;
   };
   struct Slot {
-    std::vector<std::span<std::byte>> inputs;
-    std::vector<std::uint32_t> indices;  // [batch] samples of the batch being filled; set when it is opened
+    std::vector<std::vector<std::span<std::byte>>> inputs;  // by part
+    std::vector<std::uint32_t> indices;                     // [batch] samples of the batch being filled; set when it is opened
     State state = State::free;
     Position position;
     std::int64_t samples = 0, rows_claimed = 0;  // valid rows, and those that a thread has claimed
@@ -93,10 +95,11 @@ class Loader final : public BatchSource {
   void finish(const Task& task, const std::exception_ptr& error);
   void open(Slot& slot);
   void fill(const Slot& slot, std::int64_t first_row, std::int64_t rows) const;
+  void fill_row(const Slot& slot, std::int64_t row, Split split, std::int64_t sample, std::uint64_t epoch) const;
 
   const Dataset& dataset_;
   const LoaderOptions options_;
-  const std::int64_t train_steps_, evaluation_steps_, task_rows_;
+  const std::int64_t train_steps_, evaluation_steps_, task_rows_, part_rows_;
   EpochOrder order_;
   std::array<Slot, kInputSlots> slots_;
 

@@ -41,6 +41,10 @@ class Planner {
     }
     for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
       for (ValueId id : graph.nodes[static_cast<std::size_t>(i)].inputs) last_use_[at(root_[at(id)])] = i;
+    for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
+      for (ValueId id : graph.nodes[static_cast<std::size_t>(i)].outputs)
+        if (std::ranges::find(graph.unread, id) != graph.unread.end())
+          last_use_[at(root_[at(id)])] = std::max(last_use_[at(root_[at(id)])], i);
     for (const Output& output : graph.outputs) last_use_[at(root_[at(output.value)])] = std::numeric_limits<int>::max();
   }
 
@@ -111,8 +115,10 @@ class Planner {
     for (const Node& node : graph_.nodes) {
       if (node.op != Op::sgd && node.op != Op::adamw) continue;
       const OptimizerLayout layout = optimizer_layout(node);
-      for (int i = 0; i < layout.parameters; ++i)
-        sum += aligned(graph_.desc(node.inputs[at(layout.first + i * layout.group + OptimizerLayout::kGradient)]).bytes());
+      for (int i = 0; i < layout.parameters; ++i) {
+        const Value& gradient = graph_.value(node.inputs[at(layout.first + i * layout.group + OptimizerLayout::kGradient)]);
+        if (gradient.kind == ValueKind::intermediate) sum += aligned(gradient.desc.bytes());
+      }
     }
     return sum;
   }
@@ -171,6 +177,8 @@ const char* name(Entry entry) {
       return "calibrate";
     case Entry::prepare:
       return "prepare";
+    case Entry::update:
+      return "update";
   }
   return "?";
 }
@@ -187,24 +195,42 @@ MemoryPlan plan_memory(const Graph& graph, const std::function<std::size_t(const
       [&](const Node& node) { return workspace_bytes(graph, node); });
 }
 
+namespace {
+
+std::int64_t& part_of(ProgramMemory& memory, VariableRole role) {
+  switch (role) {
+    case VariableRole::parameter:
+    case VariableRole::derived:
+      return memory.parameters;
+    case VariableRole::gradient:
+      return memory.gradients;
+    case VariableRole::statistic:
+    case VariableRole::optimizer:
+    case VariableRole::control:
+      break;
+  }
+  return memory.optimizer;
+}
+
+}  // namespace
+
 ProgramMemory memory(const Program& program) {
   ProgramMemory sum;
-  for (const Variable& variable : program.variables)
-    (variable.role == VariableRole::parameter || variable.role == VariableRole::derived ? sum.parameters : sum.optimizer) +=
-        aligned(variable.desc.bytes());
-  std::int64_t arena = 0, staged = 0;
+  for (const Variable& variable : program.variables) part_of(sum, variable.role) += aligned(variable.desc.bytes());
+  std::int64_t arena = 0, gradients = 0, staged = 0;
   for (const auto& entry : program.entries) {
     if (!entry) continue;
     if (entry->plan.arena_bytes > arena) {
       arena = entry->plan.arena_bytes;
-      sum.gradients = entry->plan.gradient_bytes;
+      gradients = entry->plan.gradient_bytes;
     }
     sum.workspace = std::max(sum.workspace, entry->plan.workspace_bytes);
     std::int64_t batch = 0;
-    for (const Value& input : entry->graph.inputs) batch += aligned(input.desc.bytes());
+    for (const Value& input : entry->graph.inputs) batch += aligned(input.desc.bytes()) * program.parts;
     staged = std::max(staged, batch);
   }
-  sum.activations = arena - sum.gradients + kInputSlots * staged;
+  sum.gradients += gradients;
+  sum.activations = arena - gradients + kInputSlots * staged;
   return sum;
 }
 

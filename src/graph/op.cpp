@@ -82,6 +82,7 @@ struct Writer {
     return (*this)(a.layer_norm) + " dropout=" + number(a.dropout) + if_set("sum", a.sum);
   }
   std::string operator()(const GeluAttributes& a) const { return "tanh=" + flag(a.tanh); }
+  std::string operator()(const AccumulateAttributes& a) const { return "factor=" + number(a.factor); }
   std::string operator()(const DropoutAttributes& a) const { return "probability=" + number(a.probability); }
   std::string operator()(const AttentionAttributes& a) const {
     return "heads=" + number(a.heads) + " sequence=" + number(a.sequence) + " dropout=" + number(a.dropout) + if_tf32(a.tf32) +

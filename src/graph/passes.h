@@ -46,10 +46,30 @@ std::vector<ValueId> append_gradient(Graph& graph, ValueId loss, ValueId loss_sc
 void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients,
                       ValueId loss_scale = kNoValue);
 
-// Where the backend's AdamW writes 16-bit copies of weights: the copies become variables, which AdamW updates, and no step
-// casts weights. Returns the graph that makes them of weights that came from outside; no value where the graph stays as it is:
-// in float, without AdamW, or if it casts a variable that is not trained. What readers get is the same to the bit.
-std::optional<Graph> keep_copies(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
+// For a graph of one part of a batch. Each output becomes a variable, the sum over the parts of `factor` times what it was.
+void accumulate_outputs(Graph& graph, double factor);
+// The same with gradients, as append_gradient() returns them. Returns a graph with the parameters and the sums, and the latter
+// by variable index, as append_optimizer() takes them.
+struct UpdateGraph {
+  Graph graph;
+  std::vector<ValueId> gradients;
+};
+UpdateGraph accumulate_gradients(Graph& graph, const std::vector<ValueId>& gradients, double factor);
+// After fuse(): moves each `accumulate` right behind the node that computes what it adds, whose memory is then free again.
+void accumulate_early(Graph& graph);
+
+// The last pass of a training graph: divides its forward nodes into blocks, keeps only what later blocks read, and repeats the
+// other nodes of a block in the backward pass, right before their results are read. Blocks are chosen so that what is kept and
+// the largest block together are smallest. Repeated nodes have the ordinals of those that they repeat, so their dropout masks
+// are the same, and they do not move running statistics. False: nothing can be dropped, and
+// the graph stays as it is.
+bool checkpoint_blocks(Graph& graph);
+
+// Where the backend's AdamW, a node of `updating`, which may be `graph` itself, writes 16-bit copies of weights: the copies
+// become variables, which AdamW updates, and no step casts weights. Returns the graph that makes them of weights that came from
+// outside; no value where the graph stays as it is: in float, without AdamW, or if it casts a variable that is not trained.
+// What readers get is the same to the bit.
+std::optional<Graph> keep_copies(Graph& graph, Graph& updating, const std::function<bool(const Graph&, const Node&)>& has);
 
 // Where the backend has decode_pixels: the input "images" is u8 instead of f32, and a decode_pixels node gives its readers the
 // `values` f32 [channels,256] of the bytes, which are the initial values of the variable "pixel_values". If its only reader is

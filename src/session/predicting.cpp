@@ -34,9 +34,10 @@ class MemoryByBatch {
     return place->second;
   }
 
-  // The largest batch within the limit; 0: none is.
+  // The largest batch of equal parts within the limit; 0: none is.
   std::int64_t largest_within(double limit_bytes) {
-    return largest_batch([&](std::int64_t batch) { return bytes(batch) <= limit_bytes; });
+    const std::int64_t parts = spec_.accumulate;
+    return parts * largest_batch([&](std::int64_t samples) { return bytes(samples * parts) <= limit_bytes; });
   }
 
  private:
@@ -135,7 +136,7 @@ std::vector<Prediction> predictions_of(const PredictionRequest& request) {
       std::optional<std::int64_t> largest;
       if (request.largest_batch || request.search_largest)
         largest = memory.largest_within(limits_of(target, spec.precision).memory_bytes);
-      const std::int64_t batch = request.largest_batch ? std::max<std::int64_t>(*largest, 1) : asked;
+      const std::int64_t batch = request.largest_batch ? std::max(*largest, spec.accumulate) : asked;
       const PredictionQuestion question{target, planned(with_batch(spec, batch), memory.bytes(batch)), largest,
                                         epochs_of(request, spec)};
       for (Prediction& each : predict(embedded_devices(), embedded_prices().prices, question, today()))

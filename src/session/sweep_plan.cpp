@@ -79,11 +79,14 @@ std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, cons
 
 // The values of the axis where the call names none.
 std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, DatasetSizes& sizes) {
-  CaseSpec base = expand(block).front();
+  const std::vector<CaseSpec> cases = expand(block);
+  CaseSpec base = cases.front();
+  const std::int64_t parts = std::ranges::max(cases, {}, &CaseSpec::accumulate).accumulate;
   switch (axis) {
     case Axis::batch:
+      base.batch = base.accumulate;
       if (!base.data) base.data = workload_spec(base).model.family->default_data;
-      return up_to_what_fits(powers_of_two(1, std::min(kMostBatch, dataset_size(base, sizes).train)), block, axis);
+      return up_to_what_fits(powers_of_two(parts, std::min(kMostBatch * parts, dataset_size(base, sizes).train)), block, axis);
     case Axis::width:
       return up_to_what_fits(powers_of_two(kFewestWidth, kMostWidth), block, axis);
     case Axis::samples: {

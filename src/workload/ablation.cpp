@@ -14,6 +14,18 @@ bool has_algorithm(const WorkloadSpec& workload, const Backend& backend, const C
   });
 }
 
+std::optional<std::string> nothing_to_drop(const CaseSpec& spec, const Backend& backend) {
+  const auto activations = [&](const WorkloadSpec& workload) {
+    return memory(make_program(workload, backend, {Entry::train}, spec.precision, !spec.without.fusion)).activations;
+  };
+  WorkloadSpec workload = workload_spec(spec);
+  const std::int64_t recomputing = activations(workload);
+  workload.checkpoint = Checkpoint::none;
+  if (recomputing < activations(workload)) return std::nullopt;
+  return "--checkpoint blocks: makes a step of " + spec.model + " with batch " + std::to_string(workload.config.batch) +
+         " no smaller; leave it out";
+}
+
 }  // namespace
 
 std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Backend& backend) {
@@ -31,6 +43,7 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
   if (spec.without.winograd && !has_algorithm(workload_spec(spec), backend, spec))
     return "--without winograd: " + spec.model + " has no convolution that runs so on " + to_string(spec.device) + " in " +
            name(spec.precision);
+  if (spec.checkpoint != Checkpoint::none) return nothing_to_drop(spec, backend);
   return std::nullopt;
 }
 

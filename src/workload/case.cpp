@@ -49,9 +49,11 @@ std::unique_ptr<Dataset> input_of(std::unique_ptr<Dataset> dataset, const CaseSp
 // What helps where a case needs more memory than its device has.
 std::string memory_advice(const CaseSpec& spec) {
   const bool on_gpu = spec.device.kind == DeviceKind::cuda;
-  const std::string less = *spec.batch > 1 ? "use a smaller --batch"
-                                           : std::string("its batch is 1 already: use a smaller model or a ") +
-                                                 (on_gpu ? "GPU" : "machine") + " with more memory";
+  const bool divisible = spec.mode == Mode::train && spec.accumulate < *spec.batch;
+  const std::string less = divisible         ? "use a larger --accumulate, --checkpoint blocks or a smaller --batch"
+                           : *spec.batch > 1 ? "use a smaller --batch"
+                                             : std::string("its batch is 1 already: use a smaller model or a ") +
+                                                   (on_gpu ? "GPU" : "machine") + " with more memory";
   return less + (on_gpu ? ", or end what else uses the GPU (nvidia-smi lists it)" : "");
 }
 
@@ -110,6 +112,17 @@ void calibrate(Executable& executable, const Program& program, Loader& loader, s
   prepare(executable, program);
 }
 
+void check_parts(const WorkloadSpec& workload, Mode mode) {
+  const std::int64_t batch = workload.config.batch, parts = workload.accumulate;
+  const bool divided = parts > 1, checkpoints = workload.checkpoint != Checkpoint::none;
+  if (mode != Mode::train && (divided || checkpoints))
+    throw std::invalid_argument(std::string(divided ? "--accumulate" : "--checkpoint") + " needs training; leave out --mode " +
+                                name(mode));
+  if (batch % parts != 0)
+    throw std::invalid_argument("--accumulate " + std::to_string(parts) + " does not divide batch " + std::to_string(batch) +
+                                "; use a --batch that is a multiple of it");
+}
+
 Program program_of(const CaseSpec& spec, const WorkloadSpec& workload, const Backend& backend,
                    const std::vector<float>& pixel_values) {
   return make_program(workload, backend, entries_of_mode(spec.mode, !spec.init.empty()), spec.precision, !spec.without.fusion,
@@ -144,6 +157,9 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   workload.schedule = {spec.lr_schedule, spec.lr_warmup};
   workload.label_smoothing = spec.label_smoothing;
   workload.images = spec.images;
+  workload.accumulate = spec.accumulate;
+  workload.checkpoint = spec.checkpoint;
+  check_parts(workload, spec.mode);
   return workload;
 }
 
@@ -250,13 +266,15 @@ PreparedCase prepare_case(const CaseSpec& spec) {
 
   const LoaderOptions options{.order = spec.order,
                               .batch = *spec.batch,
+                              .parts = static_cast<int>(program.parts),
                               .seed = spec.seed,
                               .threads = spec.loader_threads,
                               .prefetch = !spec.without.prefetch};
   const EntryGraph* labeled = program.entry(Entry::evaluate);  // the labels come last
   const auto inputs = (labeled != nullptr ? labeled : program.entry(prepared.entry))->graph.inputs.size();
-  auto loader = std::make_unique<Loader>(*prepared.dataset, options, static_cast<int>(inputs),
-                                         [&](InputSlot slot, int input) { return prepared.executable->stage(slot, input); });
+  auto loader = std::make_unique<Loader>(
+      *prepared.dataset, options, static_cast<int>(inputs),
+      [&](InputSlot slot, int input, int part) { return prepared.executable->stage(slot, input, part); });
   if (!prepared.dataset->synthetic()) {
     prepared.input = Input{spec.loader_threads, loader->prefetches(), spec.decode_cost_seconds, name(spec.cache)};
     if (images) prepared.input->images = name(*images);

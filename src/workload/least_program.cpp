@@ -84,10 +84,13 @@ std::int64_t least_memory_bytes(const WorkloadSpec& workload, Mode mode, Precisi
 std::vector<NodeWork> least_work(const WorkloadSpec& workload, Mode mode, Precision precision) {
   const Entry entry = entries_of_mode(mode).front();
   const Program program = make_program(workload, AnyDevice(false), {entry}, precision);
-  const Graph& graph = program.entry(entry)->graph;
   std::vector<NodeWork> work;
-  for (const Node& node : graph.nodes)
-    work.push_back({class_of(node), flops(graph, node), bytes(graph, node), may_be_transformed(graph, node)});
+  const auto add = [&](const Graph& graph) {
+    for (const Node& node : graph.nodes)
+      work.push_back({class_of(node), flops(graph, node), bytes(graph, node), may_be_transformed(graph, node)});
+  };
+  for (std::int64_t part = 0; part < program.parts; ++part) add(program.entry(entry)->graph);
+  if (const EntryGraph* update = program.entry(Entry::update)) add(update->graph);
   return work;
 }
 

@@ -12,18 +12,21 @@ namespace {
 
 // Adds the model's nodes and returns the logits. Options and batch, each in its range, may be too small together.
 ValueId build_model(Graph& graph, const WorkloadSpec& workload, const ModelConfig& config) {
+  const std::string part = workload.accumulate > 1 ? ", in parts of " + std::to_string(config.batch) : "";
   try {
     return workload.model.family->build(graph, config);
   } catch (const GraphError& error) {
-    throw std::invalid_argument("model " + workload.model.name + ", batch " + std::to_string(config.batch) + ": " +
-                                error.what() + "; use a larger --batch or a larger image");
+    throw std::invalid_argument("model " + workload.model.name + ", batch " + std::to_string(workload.config.batch) + part +
+                                ": " + error.what() + "; use a larger --batch or a larger image");
   }
 }
 
-// The forward graph up to the loss or the logits; values are the graph's outputs "loss", "correct", "logits".
-Graph forward_graph(const WorkloadSpec& workload, Entry entry) {
+// The forward graph up to the loss or the logits; values are the graph's outputs "loss", "correct", "logits". Of so many
+// samples.
+Graph forward_graph(const WorkloadSpec& workload, Entry entry, std::int64_t batch) {
   ModelConfig config = workload.config;
   config.training = entry == Entry::train;
+  config.batch = batch;
   Graph graph;
   const ValueId logits = build_model(graph, workload, config);
   if (entry == Entry::forward) {
@@ -44,20 +47,42 @@ void append_training(Graph& graph, const OptimizerSpec& optimizer, Precision pre
   append_optimizer(graph, optimizer, append_gradient(graph, graph.output("loss"), loss_scale), loss_scale);
 }
 
-// The graphs of an entry, by the entry that runs them: of int8 also those that run before it.
+// The same for one of `parts` parts of a batch. Returns the graph of the update that follows them.
+Graph append_part(Graph& graph, const OptimizerSpec& optimizer, Precision precision, std::int64_t parts) {
+  const double share = 1 / static_cast<double>(parts);
+  const bool scaled = precision == Precision::fp16;
+  const std::vector<ValueId> gradients =
+      append_gradient(graph, graph.output("loss"), scaled ? add_loss_scale(graph) : kNoValue);
+  accumulate_outputs(graph, share);
+  UpdateGraph update = accumulate_gradients(graph, gradients, share);
+  const ValueId loss_scale = scaled ? add_loss_scale(update.graph) : kNoValue;
+  update.gradients.resize(update.graph.variables.size(), kNoValue);
+  append_optimizer(update.graph, optimizer, update.gradients, loss_scale);
+  return std::move(update.graph);
+}
+
+// The graphs of an entry, by the entry that runs them: of int8 also those that run before it, of a training step in parts also
+// its update. The entry's own comes last.
 std::vector<std::pair<Entry, Graph>> graphs_of(const WorkloadSpec& workload, Entry entry, Precision precision,
                                                Weights weights) {
   std::vector<std::pair<Entry, Graph>> graphs;
   if (precision == Precision::int8) {
     if (entry == Entry::train) throw GraphError(std::string(name(precision)) + " is for inference");
-    Int8Graphs made = with_int8(forward_graph(workload, entry));
+    Int8Graphs made = with_int8(forward_graph(workload, entry, workload.config.batch));
     graphs.emplace_back(Entry::calibrate, std::move(made.calibrate));
     graphs.emplace_back(Entry::prepare, std::move(made.prepare));
     graphs.emplace_back(entry, std::move(made.forward));
     return graphs;
   }
-  graphs.emplace_back(entry, with_precision(forward_graph(workload, entry), precision, weights));
-  if (entry == Entry::train) append_training(graphs.back().second, workload.optimizer, precision);
+  const std::int64_t parts = workload.accumulate;
+  Graph graph = with_precision(forward_graph(workload, entry, workload.config.batch / parts), precision, weights);
+  if (entry == Entry::train && parts > 1)
+    graphs.emplace_back(Entry::update, append_part(graph, workload.optimizer, precision, parts));
+  else if (entry == Entry::train)
+    append_training(graph, workload.optimizer, precision);
+  else if (parts > 1)
+    accumulate_outputs(graph, 1);
+  graphs.emplace_back(entry, std::move(graph));
   return graphs;
 }
 
@@ -95,19 +120,27 @@ std::string images_text(const ImageOptions& images) {
   return text;
 }
 
+// Running statistics, and what a norm subtracts, are those of a part of the batch.
+std::string identity_of_parts(const Graph& graph, const WorkloadSpec& workload) {
+  const bool has_batch_norm = std::ranges::find(graph.nodes, Op::batch_norm, &Node::op) != graph.nodes.end();
+  return workload.accumulate > 1 && has_batch_norm
+             ? "micro-batch " + std::to_string(workload.config.batch / workload.accumulate) + "\n"
+             : "";
+}
+
 }  // namespace
 
 Counts count(const WorkloadSpec& workload) {
-  Graph graph = forward_graph(workload, Entry::train);
+  Graph graph = forward_graph(workload, Entry::train, workload.config.batch);
   Counts counts;
   for (const Variable& variable : graph.variables)
     if (variable.role == VariableRole::parameter) counts.parameters += variable.desc.elements();
   const auto batch = static_cast<double>(workload.config.batch);
   counts.forward_flops_per_sample = total_flops(graph) / batch;
-  counts.fingerprint =
-      fingerprint(graph, workload.optimizer_text() + "\nbatch " + std::to_string(workload.config.batch) + "\n" +
-                             (workload.tokenizer ? "tokenizer " + workload.tokenizer->identity() + "\n" : "") +
-                             images_text(workload.images));
+  counts.fingerprint = fingerprint(graph, workload.optimizer_text() + "\nbatch " + std::to_string(workload.config.batch) +
+                                              "\n" + identity_of_parts(graph, workload) +
+                                              (workload.tokenizer ? "tokenizer " + workload.tokenizer->identity() + "\n" : "") +
+                                              images_text(workload.images));
   append_training(graph, workload.optimizer, Precision::fp32);
   counts.train_flops_per_sample = total_flops(graph) / batch;
   return counts;
@@ -121,13 +154,18 @@ std::vector<Entry> entries_of_mode(Mode mode, bool trained) {
 Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
                      Precision precision, bool fusion, const std::vector<float>& pixel_values) {
   Program program;
+  program.parts = workload.accumulate;
   const auto has = [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); };
   for (Entry requested : entries) {
     auto graphs = graphs_of(workload, requested, precision, weights_for(entries));
-    if (auto copying = keep_copies(graphs.back().second, has)) graphs.emplace_back(Entry::prepare, std::move(*copying));
+    Graph& own = graphs.back().second;
+    Graph& updating = graphs.front().first == Entry::update ? graphs.front().second : own;
+    if (auto copying = keep_copies(own, updating, has)) graphs.emplace_back(Entry::prepare, std::move(*copying));
     for (auto& [entry, graph] : graphs) {
       if (!pixel_values.empty()) stage_bytes(graph, pixel_values, has);
       if (fusion) fuse(graph, has);
+      accumulate_early(graph);
+      if (entry == Entry::train && workload.checkpoint == Checkpoint::blocks) checkpoint_blocks(graph);
       for (const Node& node : graph.nodes)
         if (const auto reason = backend.unsupported(graph, node))
           throw GraphError(workload.model.name + ": " + node.name + ": " + *reason);
@@ -160,7 +198,7 @@ std::optional<std::string> unsupported(const WorkloadSpec& workload, const Backe
 }
 
 std::vector<Variable> model_variables(const WorkloadSpec& workload) {
-  std::vector<Variable> variables = forward_graph(workload, Entry::train).variables;
+  std::vector<Variable> variables = forward_graph(workload, Entry::train, workload.config.batch).variables;
   std::erase_if(variables, [](const Variable& variable) {
     return variable.role != VariableRole::parameter && variable.role != VariableRole::statistic;
   });

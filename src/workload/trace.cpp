@@ -1,9 +1,11 @@
 #include "src/workload/trace.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -46,9 +48,11 @@ double decimal(float value) {
   return number;
 }
 
-// [batch, height, width, channels] -> f32 [batch, channels, height, width], for images; other inputs as they are.
-TensorDesc file_desc(const Value& input, const SampleSpec& sample) {
+// [batch, height, width, channels] -> f32 [batch, channels, height, width], for images; other inputs as they are. Of all parts
+// of the batch.
+TensorDesc file_desc(const Value& input, const SampleSpec& sample, std::int64_t parts) {
   TensorDesc desc = input.desc;
+  desc.shape[0] *= parts;
   if (desc.shape.size() == 4) desc = {{desc.shape[0], desc.shape[3], desc.shape[1], desc.shape[2]}, DType::f32};
   if (input.name == "labels" && sample.text() && sample.text_classes == 0)
     desc.shape = {desc.elements() / sample.labels(), sample.labels()};
@@ -105,19 +109,23 @@ TraceWriter::TraceWriter(std::filesystem::path folder, const WorkloadSpec& workl
 void TraceWriter::step(InputSlot slot, double loss) {
   const SampleSpec sample = workload_.model.family->sample(workload_.config);
   std::vector<std::pair<std::string, TensorDesc>> tensors;
-  for (const Value& input : inputs_) tensors.push_back({input.name, file_desc(input, sample)});
+  for (const Value& input : inputs_) tensors.push_back({input.name, file_desc(input, sample, workload_.accumulate)});
   tensors.push_back({"loss", {{}, DType::f32}});
   char name[40];
   std::snprintf(name, sizeof name, "step-%06lld.safetensors", static_cast<long long>(steps_));
   SafetensorsWriter writer(folder_ / name, tensors);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const std::span<const std::byte> staged = executable_.stage(slot, static_cast<int>(i));
-    if (inputs_[i].desc.shape.size() != 4) {
+    std::vector<std::byte> staged;
+    for (int part = 0; part < workload_.accumulate; ++part)
+      std::ranges::copy(executable_.stage(slot, static_cast<int>(i), part), std::back_inserter(staged));
+    TensorDesc desc = inputs_[i].desc;
+    if (desc.shape.size() != 4) {
       writer.write(staged);
       continue;
     }
+    desc.shape[0] *= workload_.accumulate;
     const std::vector<float> images =
-        to_file_order({inputs_[i].desc.shape, tensors[i].second.shape}, image_floats(staged, inputs_[i].desc, pixel_values_));
+        to_file_order({desc.shape, tensors[i].second.shape}, image_floats(staged, desc, pixel_values_));
     writer.write(std::as_bytes(std::span(images)));
   }
   const auto scalar = static_cast<float>(loss);
@@ -131,13 +139,14 @@ void TraceWriter::step(InputSlot slot, double loss) {
 
 void TraceWriter::finish() {
   write_weights(executable_, variables_, folder_ / "final.safetensors");
-  const ordered_json trace{{"model", workload_.model.name},
-                           {"precision", precision_},
-                           {"batch", workload_.config.batch},
-                           {"steps", steps_},
-                           {"learning_rate", learning_rates_},
-                           {"optimizer", to_json(workload_.optimizer)},
-                           {"label_smoothing", workload_.label_smoothing}};
+  ordered_json trace{{"model", workload_.model.name},
+                     {"precision", precision_},
+                     {"batch", workload_.config.batch},
+                     {"steps", steps_},
+                     {"learning_rate", learning_rates_},
+                     {"optimizer", to_json(workload_.optimizer)},
+                     {"label_smoothing", workload_.label_smoothing}};
+  if (workload_.accumulate > 1) trace["accumulate"] = workload_.accumulate;
   TemporaryFile file((folder_ / "trace.json").string());
   if (!file.write(trace.dump(1) + "\n") || !file.move_to_place())
     throw DataError("file " + in_quotes((folder_ / "trace.json").string()) + " cannot be written (" +

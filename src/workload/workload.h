@@ -27,12 +27,15 @@ struct WorkloadSpec {
   ModelConfig config;
   OptimizerSpec optimizer;
   LearningRateSchedule schedule = {};
+  std::int64_t accumulate = 1;                           // equal parts of a batch
+  Checkpoint checkpoint = Checkpoint::none;              // of a training step
   double label_smoothing = 0;                            // of the loss that is trained; evaluation has none
   ImageOptions images = {};                              // of image files
   std::shared_ptr<const Tokenizer> tokenizer = nullptr;  // of the text; null: its bytes
   std::string optimizer_text() const { return optimizer.to_string() + schedule.to_string(); }
 };
-// Errors: std::invalid_argument, one line, for an unknown model or option; DataError for the tokenizer.
+// Errors: std::invalid_argument, one line, for an unknown model or option, or a batch that --accumulate does not divide;
+// DataError for the tokenizer.
 WorkloadSpec workload_spec(const CaseSpec& spec);
 
 struct Counts {

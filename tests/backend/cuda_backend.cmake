@@ -35,6 +35,8 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
   epochbench_test(backend/cuda_copies_test LABEL parity
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
+  epochbench_test(backend/cuda_parts_test LABEL parity
+    LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
   epochbench_test(backend/cuda_planning_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
 endif()

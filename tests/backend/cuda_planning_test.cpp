@@ -111,7 +111,7 @@ void expect_counted_launches(const char* model, Precision precision, double tuni
     const std::int64_t before = device->counts().work;
     executable->run(entry);
     executable->synchronize();
-    const auto ops = traffic_by_op(program.entry(entry)->graph, *backend);
+    const auto ops = traffic_by_op(program, entry, *backend);
     EXPECT_EQ(traffic_of(ops, true).launches + traffic_of(ops, false).launches, device->counts().work - before - 1)
         << model << " " << name(precision) << " " << name(entry);
   }
@@ -152,12 +152,12 @@ TEST(CudaPlanning, FusionSavesBertAThirdOfItsLaunchesAndAQuarterOfItsTraffic) {
   const Lacking before(*backend, {Op::add_layer_norm, Op::add_layer_norm_grad, Op::matmul_add, Op::joint_attention,
                                   Op::linear_gelu, Op::matmul_gelu_grad});
   struct Sums {
-    int launches;
+    std::int64_t launches;
     double bytes;  // outside products
   };
   const auto sums = [](const Backend& of) {
     const Program program = make_program(workload("bert-base", 256), of, {Entry::train}, Precision::bf16);
-    const auto ops = traffic_by_op(program.entry(Entry::train)->graph, of);
+    const auto ops = traffic_by_op(program, Entry::train, of);
     const OpTraffic others = traffic_of(ops, false);
     return Sums{traffic_of(ops, true).launches + others.launches, others.bytes};
   };

@@ -74,7 +74,7 @@ class FormerExecutable final : public Executable {
     ran_ = true;
     of_.run(entry);
   }
-  std::span<std::byte> stage(InputSlot slot, int input) override { return of_.stage(slot, input); }
+  std::span<std::byte> stage(InputSlot slot, int input, int part) override { return of_.stage(slot, input, part); }
   void submit(InputSlot slot) override { of_.submit(slot); }
   void resubmit(InputSlot slot) override { of_.resubmit(slot); }
   bool asynchronous() const override { return of_.asynchronous(); }

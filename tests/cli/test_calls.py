@@ -69,6 +69,10 @@ class BadInput(CliTest):
             ([*QUICK, "--without", "graph-capture"], ["--without graph-capture", "CUDA"]),
             ([*QUICK, "--without", "winograd"], ["--without winograd", "lenet5"]),
             ([*QUICK, "--without", "prefetch", "--data", "synthetic"], ["--without prefetch", "synthetic"]),
+            (["--model", "lenet5", "--batch", "6", "--accumulate", "4"], ["--accumulate 4", "batch 6"]),
+            ([*QUICK, "--accumulate", "2", "--mode", "forward"], ["--accumulate", "forward"]),
+            ([*QUICK, "--checkpoint", "layers"], ["layers", "blocks"]),
+            (["--model", "mlp:width=8,depth=1", "--batch", "1", "--checkpoint", "blocks"], ["--checkpoint blocks", "mlp"]),
             ([*QUICK, "--gemm", "fast"], ["fast", "portable"]),
             ([*QUICK, "--gemm", "portable", "--precision", "bf16"], ["portable", "bf16"]),
             (["--model", "resnet18:height=16"], ["height", "64"]),
@@ -317,6 +321,27 @@ class OtherCommands(CliTest):
         both = self.call("plan", "--model", "mlp,lenet5", "--by-op").stdout
         self.assertEqual([line.split()[1] for line in both.splitlines() if line.startswith("model")], ["mlp,", "lenet5,"])
         self.assertEqual(both.count("all others"), 2)
+
+    def test_plan_in_parts_and_with_checkpoints(self):
+        call = ["plan", "gpt2:layers=4,units=96,heads=3,sequence=64,vocabulary=300", "--batch", "8", "--by-op", "--json"]
+        whole = json.loads(self.call(*call).stdout)
+        parts = json.loads(self.call(*call, "--accumulate", "4").stdout)
+        both = json.loads(self.call(*call, "--accumulate", "4", "--checkpoint", "blocks").stdout)
+        for plan in (parts, both):
+            self.assertEqual(plan["fingerprint"], whole["fingerprint"])
+            self.assertEqual(plan["train_flops_per_sample"], whole["train_flops_per_sample"])
+            self.assertLess(plan["memory_bytes"]["activations"], whole["memory_bytes"]["activations"])
+        self.assertEqual((parts["accumulate"], both["checkpoint"]), (4, "blocks"))
+        self.assertEqual(both["activations_bytes_without_checkpoint"], parts["memory_bytes"]["activations"])
+        flops = [sum(op["flops"] for op in plan["ops"]) for plan in (whole, parts, both)]
+        self.assertEqual(flops[0], flops[1])
+        self.assertLess(flops[1], flops[2])  # what is recomputed
+        self.assertEqual([op["nodes"] for op in parts["ops"] if op["op"] in ("adamw", "cross_entropy")], [1, 4])
+        text = self.call("plan", "bert-tiny", "--batch", "8", "--accumulate", "2", "--checkpoint", "blocks").stdout
+        self.assertIn("batch 8 in 2 parts", text)
+        self.assertRegex(" ".join(text.split()), r"checkpoint blocks: further activations .* instead of .* less")
+        largest = json.loads(self.call("plan", "lenet5", "--batch", "max", "--memory", "64MiB", "--accumulate", "8", "--json").stdout)
+        self.assertEqual(largest["batch"] % 8, 0)
 
     def test_plan_without_a_part(self):
         complete, parts = json.loads(self.call("plan", "lenet5", "--by-op", "--without", "none,fusion", "--json").stdout)

@@ -45,6 +45,14 @@ class Memory(MemoryTest):
                 planned = self.planned(model, run["precision"], "--batch", batch)
                 self.assertEqual(run["memory"]["planned_bytes"], planned, run["name"])
 
+    def test_peak_of_parts_and_of_recomputed_activations_is_what_was_planned(self):
+        runs = self.assert_peaks_are_as_planned("--model", "vit-s-16", "--batch", 8, "--accumulate", "1,4", "--checkpoint", "none,blocks",
+                                                "--steps", 2, "--warmup", 1)
+        peaks = {(run["precision"], run["settings"].get("accumulate", 1), run["settings"].get("checkpoint", "none")):
+                 run["memory"]["peak_bytes"] for run in runs}
+        self.assertGreater(peaks["fp32", 1, "none"], 1.2 * peaks["fp32", 4, "none"])
+        self.assertGreater(peaks["fp32", 1, "none"], 1.2 * peaks["fp32", 1, "blocks"])
+
     def test_peak_of_forward_is_what_was_planned(self):
         for model, batch in CASES:
             self.assert_peaks_are_as_planned("--model", model, "--batch", batch, "--mode", "forward", "--steps", 2, "--warmup", 1)

@@ -46,6 +46,17 @@ class Weights(CliTest):
         self.assertEqual((run["settings"]["lr_schedule"], run["settings"]["lr_warmup"]), ("step", 1))
         self.assertTrue(run["workload"]["optimizer"].endswith(" lr_schedule=step lr_warmup=1"))
 
+    def test_a_trace_in_parts_holds_whole_batches(self):
+        self.run_case("--trace", "whole")
+        run = self.run_case("--trace", "parts", "--accumulate", "4")
+        self.assertEqual(run["settings"]["accumulate"], 4)
+        self.assertEqual(json.loads((self.folder / "parts" / "trace.json").read_text())["accumulate"], 4)
+        whole, parts = (tensors(self.folder / name / "step-000000.safetensors") for name in ("whole", "parts"))
+        for name in ("images", "labels"):
+            self.assertEqual(parts[name], whole[name])
+        losses = [struct.unpack("<f", trace["loss"][2])[0] for trace in (whole, parts)]
+        self.assertAlmostEqual(losses[1] / losses[0], 1, delta=1e-5)
+
     def test_a_run_begins_with_the_weights_of_a_file(self):
         self.run_case("--save", "saved.safetensors")
         run = self.run_case("--init", "saved.safetensors", "--trace", "trace", "--seed", "5")

@@ -60,8 +60,11 @@ struct Fixture {  // a data set, the memory of the slots, and the loader between
       : data(train, test, synthetic), slots(kInputSlots, BatchMemory(options.batch, kPixels)) {
     for (BatchMemory& slot : slots)
       slot.inputs = {std::as_writable_bytes(std::span(slot.images)), std::as_writable_bytes(std::span(slot.labels))};
-    loader = std::make_unique<Loader>(data, options, 2, [this](InputSlot slot, int input) {
-      return slots[static_cast<std::size_t>(slot)].inputs[static_cast<std::size_t>(input)];
+    const auto parts = static_cast<std::size_t>(options.parts);
+    loader = std::make_unique<Loader>(data, options, 2, [this, parts](InputSlot slot, int input, int part) {
+      const std::span<std::byte> whole = slots[static_cast<std::size_t>(slot)].inputs[static_cast<std::size_t>(input)];
+      const std::size_t bytes = whole.size() / parts;
+      return whole.subspan(static_cast<std::size_t>(part) * bytes, bytes);
     });
   }
   // The labels of the next batch, whose images must agree with them; the slot is released.
@@ -115,6 +118,17 @@ TEST(Loader, BatchesAreTheSameWhateverTheThreads) {
       f.loader->begin_training(0);
       for (std::uint64_t epoch = 0; epoch < 20; ++epoch) ASSERT_EQ(f.take_epoch(), expected_epoch(10, 8, 11, epoch)) << threads;
     }
+}
+
+TEST(Loader, BatchesInPartsHoldTheSameRows) {
+  for (int threads : {0, 3}) {
+    Fixture f(20, 7, {.batch = 6, .parts = 3, .seed = 11, .threads = threads});
+    f.loader->begin_training(0);
+    for (std::uint64_t epoch = 0; epoch < 3; ++epoch) EXPECT_EQ(f.take_epoch(), expected_epoch(20, 18, 11, epoch));
+    f.loader->begin_evaluation();
+    for (std::size_t rows : {6u, 1u, 0u}) EXPECT_EQ(f.take(Split::test).size(), rows);
+  }
+  EXPECT_THROW(Fixture(8, 0, {.batch = 4, .parts = 3}), std::invalid_argument);
 }
 
 TEST(Loader, WithoutThreadsTheCallerFills) {
@@ -313,7 +327,7 @@ TEST(Loader, MisuseIsALogicError) {
   for (int i = 0; i < kInputSlots; ++i) f.loader->next();
   EXPECT_THROW(f.loader->next(), std::logic_error);
   std::vector<std::byte> odd(7);
-  EXPECT_THROW(Loader(f.data, {.batch = 4}, 1, [&](InputSlot, int) { return std::span(odd); }), std::invalid_argument);
+  EXPECT_THROW(Loader(f.data, {.batch = 4}, 1, [&](InputSlot, int, int) { return std::span(odd); }), std::invalid_argument);
 }
 
 TEST(Loader, EndsQuicklyInAnyState) {

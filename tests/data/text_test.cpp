@@ -158,7 +158,7 @@ TEST(Text, PaddedRowsOfAnEvaluationStayInRangeAndCarryNoLabel) {
     for (std::vector<std::int32_t>* values : {&slot.ids, &slot.positions, &slot.labels})
       slot.inputs.push_back(std::as_writable_bytes(std::span(*values)));
   }
-  Loader loader(data, {.batch = 3}, 3, [&](InputSlot slot, int input) {
+  Loader loader(data, {.batch = 3}, 3, [&](InputSlot slot, int input, int /*part*/) {
     return slots[static_cast<std::size_t>(slot)].inputs[static_cast<std::size_t>(input)];
   });
   loader.begin_evaluation();

@@ -84,6 +84,21 @@ TEST(Add, MatchesReference) {
   }
 }
 
+TEST(Accumulate, MatchesReference) {
+  for (std::int64_t n : kSizes)
+    for_each_kernels(std::to_string(n), [&](const auto& kernels, int threads) {
+      using Real = RealOf<decltype(kernels)>;
+      const GuardedBuffer<Real> x = random_reals<Real>(n, 6);
+      for (bool first : {true, false}) {
+        GuardedBuffer<float> sum = random_floats(n, 7), expected = sum;
+        reference::accumulate(expected.data(), floats(x).data(), 0.25f, first, n);
+        kernels.accumulate(sum.data(), x.data(), 0.25f, first, n, threads);
+        expect_close(sum, expected, kExact);
+        EXPECT_TRUE(sum.guards_intact());
+      }
+    });
+}
+
 TEST(BiasAdd, MatchesReference) {
   for (const Matrix& m : kMatrices) {
     const std::int64_t n = m.rows * m.channels;

@@ -15,9 +15,10 @@ Dropout of(double probability, std::uint64_t seed, std::uint32_t ordinal) {
 GuardedBuffer<float> defined(const GuardedBuffer<float>& x, std::int32_t step, const Dropout& dropout) {
   GuardedBuffer<float> y(static_cast<std::int64_t>(x.size()));
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.size()); ++i) {
-    const PhiloxBlock random = philox(dropout.seed, {static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>(step),
+    const std::int64_t element = dropout.first + i;
+    const PhiloxBlock random = philox(dropout.seed, {static_cast<std::uint32_t>(element / 4), static_cast<std::uint32_t>(step),
                                                      dropout.ordinal, static_cast<std::uint32_t>(RandomStream::dropout)});
-    y[i] = random[static_cast<std::size_t>(i % 4)] >= dropout.threshold ? x[i] * dropout.scale : 0;
+    y[i] = random[static_cast<std::size_t>(element % 4)] >= dropout.threshold ? x[i] * dropout.scale : 0;
   }
   return y;
 }
@@ -28,7 +29,9 @@ TYPED_TEST_SUITE(CpuDropout, test::Reals, test::RealName);
 
 TYPED_TEST(CpuDropout, MatchesItsDefinitionAtEverySize) {
   using Real = TypeParam;
-  const Dropout dropouts[] = {of(0.1, 0, 5), of(0.5, 0xfedcba9876543210u, 0xffffffffu), of(0.999, 1, 0), {3, 2, 0, 1.0f}};
+  Dropout dropouts[] = {of(0.1, 0, 5), of(0.5, 0xfedcba9876543210u, 0xffffffffu), of(0.999, 1, 0), {3, 2, 0, 1.0f}};
+  dropouts[1].first = 1003;
+  dropouts[2].first = 6;
   const std::int32_t steps[] = {0, 1, 123456789, 2147483647};
   for (std::int64_t n : kSizes)
     for (std::size_t i = 0; i < std::size(dropouts); ++i) {

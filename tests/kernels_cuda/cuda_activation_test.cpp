@@ -272,8 +272,9 @@ Dropout dropout_of(double probability, std::uint64_t seed, std::uint32_t ordinal
 }
 
 TEST(CudaDropout, DrawsTheMasksOfTheReference) {
-  const Dropout dropouts[] = {
+  Dropout dropouts[] = {
       dropout_of(0.1, 0, 5), dropout_of(0.5, 0xfedcba9876543210u, 0xffffffffu), dropout_of(0.999, 1, 0), {3, 2, 0, 1.0f}};
+  for (std::size_t i = 0; i < std::size(dropouts); ++i) dropouts[i].first = static_cast<std::int64_t>(i) * 1001;
   const std::int32_t steps[] = {0, 1, 123456789, 2147483647};
   for (std::int64_t n : kSizes)
     for_each_element(std::to_string(n), [&](Element element) {
@@ -284,6 +285,24 @@ TEST(CudaDropout, DrawsTheMasksOfTheReference) {
         reference::dropout(expected.data(), x.floats().data(), &steps[i], dropouts[i], n);
         expect_of_one(x, expected, stored(element, kExact), [&](void* y, const void* from) {
           cuda::dropout(y, from, step.data(), dropouts[i], n, element, kNoStream);
+        });
+      }
+    });
+}
+
+TEST(CudaAccumulate, MatchesReference) {
+  for (std::int64_t n : kSizes)
+    for_each_element(std::to_string(n), [&](Element element) {
+      const Tensor x = signed_values(n, element, 1);
+      for (bool first : {true, false}) {
+        const GuardedBuffer<float> before = random_floats(n, 2);
+        GuardedBuffer<float> expected = before;
+        reference::accumulate(expected.data(), x.floats().data(), 0.25f, first, n);
+        for_each_order("", [&] {
+          Tensor sum(before, Element::f32);
+          cuda::accumulate(static_cast<float*>(sum.data()), x.data(), 0.25f, first, n, element, kNoStream);
+          expect_close(sum.floats(), expected, kExact);
+          EXPECT_TRUE(sum.guards_intact());
         });
       }
     });

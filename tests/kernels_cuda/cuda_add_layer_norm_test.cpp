@@ -19,7 +19,11 @@ Dropout dropout_of(double probability) {
   return {0xfedcba9876543210u, 5, static_cast<std::uint32_t>(std::lround(probability * 0x1p32)),
           static_cast<float>(1 / (1 - probability))};
 }
-const Dropout kDropouts[] = {dropout_of(0), dropout_of(0.1)};
+Dropout from_element(Dropout dropout, std::int64_t first) {
+  dropout.first = first;
+  return dropout;
+}
+const Dropout kDropouts[] = {dropout_of(0), from_element(dropout_of(0.1), 3)};
 
 // What both directions read beside the tensors.
 struct Parameters {

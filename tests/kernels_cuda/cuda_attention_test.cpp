@@ -311,20 +311,21 @@ TEST(CudaAttention, PartsWithReferenceProductsMatchReference) {
   }
 }
 
-TEST(CudaAttentionSeed, DiffersByStepOrdinalAndSeed) {
+TEST(CudaAttentionSeed, DiffersByStepOrdinalSeedAndPart) {
   std::set<std::int64_t> seen;
   for (std::uint64_t seed : {0ull, 1ull, 42ull, 0x8000000000000000ull})
     for (std::uint32_t ordinal : {0u, 1u, 77u})
-      for (std::int32_t step : {0, 1, 2, 1000000}) {
-        DeviceBuffer<std::int64_t> seed_offset(2), again(2);
-        const DeviceBuffer<std::int32_t> at_step = on_device(step);
-        for (DeviceBuffer<std::int64_t>* to : {&seed_offset, &again})
-          cuda::attention_seed(to->data(), at_step.data(), seed, ordinal, kNoStream);
-        EXPECT_TRUE(seen.insert(seed_offset[0]).second) << seed << ' ' << ordinal << ' ' << step;
-        EXPECT_EQ(seed_offset[1], 0);
-        EXPECT_EQ(again[0], seed_offset[0]);
-        EXPECT_TRUE(seed_offset.guards_intact());
-      }
+      for (std::int32_t step : {0, 1, 2, 1000000})
+        for (std::int64_t first : {0, 64, 128}) {
+          DeviceBuffer<std::int64_t> seed_offset(2), again(2);
+          const DeviceBuffer<std::int32_t> at_step = on_device(step);
+          for (DeviceBuffer<std::int64_t>* to : {&seed_offset, &again})
+            cuda::attention_seed(to->data(), at_step.data(), {.seed = seed, .ordinal = ordinal, .first = first}, kNoStream);
+          EXPECT_TRUE(seen.insert(seed_offset[0]).second) << seed << ' ' << ordinal << ' ' << step << ' ' << first;
+          EXPECT_EQ(seed_offset[1], 0);
+          EXPECT_EQ(again[0], seed_offset[0]);
+          EXPECT_TRUE(seed_offset.guards_intact());
+        }
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class DelayedExecutable : public Executable {
     }
   }
 
-  std::span<std::byte> stage(InputSlot slot, int input) override { return inner_->stage(slot, input); }
+  std::span<std::byte> stage(InputSlot slot, int input, int part) override { return inner_->stage(slot, input, part); }
   void submit(InputSlot slot) override { inner_->submit(slot); }
   void resubmit(InputSlot slot) override { inner_->resubmit(slot); }
   bool asynchronous() const override { return inner_->asynchronous(); }

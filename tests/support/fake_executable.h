@@ -31,7 +31,7 @@ class FakeExecutable : public Executable {
     submitted.reserve(8192);
     records_.reserve(8192);
   }
-  std::span<std::byte> stage(InputSlot, int) override { return {}; }
+  std::span<std::byte> stage(InputSlot, int, int) override { return {}; }
   void submit(InputSlot slot) override { submitted.push_back(slot); }
   void run(Entry entry) override {
     if (entry == Entry::evaluate) {

@@ -23,6 +23,8 @@ struct Training {
   std::optional<double> weight_decay = {};  // empty: the model's own
   double label_smoothing = 0;
   bool bytes = false;  // images are staged as bytes, if the data and the backend have them
+  std::int64_t accumulate = 1;
+  Checkpoint checkpoint = Checkpoint::none;
 };
 inline void PrintTo(const Training& training, std::ostream* out) {
   *out << training.model << " batch " << training.batch << " " << name(training.precision);
@@ -38,6 +40,8 @@ class Trainer {
     spec.label_smoothing = training.label_smoothing;
     WorkloadSpec workload = workload_spec(spec);
     workload.config.dropout = training.dropout;
+    workload.accumulate = training.accumulate;
+    workload.checkpoint = training.checkpoint;
     compile(workload, backend);
   }
   // A workload that no case describes.
@@ -48,12 +52,15 @@ class Trainer {
 
   // Samples `first`, `first` + 1, …; rows from `valid` on are ignored (images only).
   void fill(InputSlot slot, std::int64_t first, std::int64_t valid = -1) {
-    std::vector<std::span<std::byte>> inputs;
-    for (std::size_t i = 0; i < program_.entry(Entry::train)->graph.inputs.size(); ++i)
-      inputs.push_back(executable_->stage(slot, static_cast<int>(i)));
-    for (std::int64_t row = 0; row < training_.batch; ++row) data_->fill(Split::train, first + row, 0, row, inputs);
-    for (std::int64_t row = valid; valid >= 0 && row < training_.batch; ++row)
-      reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = -1;
+    const std::int64_t rows = training_.batch / program_.parts;
+    for (int part = 0; part < program_.parts; ++part) {
+      std::vector<std::span<std::byte>> inputs;
+      for (std::size_t i = 0; i < program_.entry(Entry::train)->graph.inputs.size(); ++i)
+        inputs.push_back(executable_->stage(slot, static_cast<int>(i), part));
+      for (std::int64_t row = 0; row < rows; ++row) data_->fill(Split::train, first + part * rows + row, 0, row, inputs);
+      for (std::int64_t row = 0; valid >= 0 && row < rows; ++row)
+        if (part * rows + row >= valid) reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = -1;
+    }
   }
 
   StepRecord step(Entry entry, std::int64_t first, std::int64_t valid = -1) {
@@ -72,7 +79,7 @@ class Trainer {
     return losses;
   }
 
-  Executable& executable() { return *executable_; }
+  Executable& executable() const { return *executable_; }
   const Program& program() const { return program_; }
 
   void write(const std::string& variable, float value) { executable_->write(variable, std::vector<float>{value}); }

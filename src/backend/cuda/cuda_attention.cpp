@@ -150,7 +150,8 @@ struct Group {
   std::string implementation;
 };
 
-Group unfused_forward(const CudaNodeSource& source, const AttentionShape& shape) {
+// weights: elements of the weights of the whole batch.
+Group unfused_forward(const CudaNodeSource& source, const AttentionShape& shape, std::int64_t weights) {
   const NodeOperands<void> o = source.operands();
   const Element element = source.element(source.in()[0]);
   const UnfusedScratch t = unfused_scratch(shape, element, false, source.context.workspace);
@@ -165,7 +166,7 @@ Group unfused_forward(const CudaNodeSource& source, const AttentionShape& shape)
             split(t, given.q, given.k, given.v, shape, element, stream);
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
             cuda::attention_softmax(t.weights, given.log_sum_exp ? given.log_sum_exp : t.log_sum_exp, t.scores, given.step,
-                                    shape, position * shape.heads, dropout, element, stream);
+                                    shape, position * shape.heads, of_part(dropout, o.part(), weights), element, stream);
             weighted->run(t.y, t.weights, t.v, nullptr, t.workspace, stream);
             cuda::merge_heads(given.y, t.y, shape, element, stream);
           },
@@ -174,7 +175,7 @@ Group unfused_forward(const CudaNodeSource& source, const AttentionShape& shape)
 
 // The scores are computed again. A gradient takes the memory of a tensor after its last use: dv that of v, dq that of dy, dk
 // that of k.
-Group unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape) {
+Group unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, std::int64_t weights) {
   const NodeOperands<void> o = source.operands();
   const Element element = source.element(source.in()[0]);
   const UnfusedScratch t = unfused_scratch(shape, element, true, source.context.workspace);
@@ -194,7 +195,7 @@ Group unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
             dweights->run(t.dweights, t.y, t.v, nullptr, t.workspace, stream);
             cuda::attention_softmax_grad(t.weights, t.dscores, t.scores, t.dweights, given.log_sum_exp, given.step, shape,
-                                         position * shape.heads, dropout, element, stream);
+                                         position * shape.heads, of_part(dropout, o.part(), weights), element, stream);
             dv->run(t.v, t.weights, t.y, nullptr, t.workspace, stream);
             dq->run(t.y, t.dscores, t.k, nullptr, t.workspace, stream);
             dk->run(t.k, t.dscores, t.q, nullptr, t.workspace, stream);
@@ -212,12 +213,12 @@ CudaNodeSource source_of(const CudaNodeSource& source, const Node& node) {
   return {source.graph, node, source.context, source.libraries, source.choices, source.layer, source.seed, source.winograd};
 }
 
-const Node* other_direction(const Graph& graph, const Node& node) {
-  for (const Node& each : graph.nodes)
-    if (std::holds_alternative<AttentionAttributes>(each.attributes) && each.ordinal == node.ordinal &&
-        is_attention_gradient(each) != is_attention_gradient(node))
-      return &each;
-  return nullptr;
+// The nodes of one attention in their order: forward, again where it is recomputed, and its gradient.
+std::vector<const Node*> nodes_of_attention(const Graph& graph, int ordinal) {
+  std::vector<const Node*> nodes;
+  for (const Node& node : graph.nodes)
+    if (std::holds_alternative<AttentionAttributes>(node.attributes) && node.ordinal == ordinal) nodes.push_back(&node);
+  return nodes;
 }
 
 }  // namespace
@@ -225,7 +226,8 @@ const Node* other_direction(const Graph& graph, const Node& node) {
 std::string cuda_attention_layer(const Graph& graph, const Node& node) {
   const cuda::AttentionSpec spec{attention_shape(graph, node), attention_element(graph, node),
                                  attributes<AttentionAttributes>(node).dropout};
-  const bool both = is_attention_gradient(node) || other_direction(graph, node);
+  const bool both = std::ranges::any_of(nodes_of_attention(graph, node.ordinal),
+                                        [](const Node* each) { return is_attention_gradient(*each); });
   return describe(spec) + (is_tf32(node.attributes) ? " as tf32" : "") + (both ? ", both directions" : ", forward");
 }
 
@@ -252,7 +254,8 @@ CudaNode CudaAttention::unfused(const CudaNodeSource& source, const Node& node) 
   const auto compiled = [&](std::int64_t samples) {
     AttentionShape part = shape;
     part.batch = samples;
-    return (is_attention_gradient(node) ? unfused_gradient : unfused_forward)(source_of(source, node), part);
+    const auto make = is_attention_gradient(node) ? unfused_gradient : unfused_forward;
+    return make(source_of(source, node), part, weight_count(shape));
   };
   const std::int64_t rest = shape.batch % group.batch;
   const Group whole = compiled(group.batch), last = rest == 0 ? whole : compiled(rest);
@@ -269,10 +272,10 @@ CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) co
                                  attributes<AttentionAttributes>(node).dropout};
   const NodeOperands<void> o = source_of(source, node).operands();
   const FusedScratch t = fused_scratch(spec.shape, gradient, source.context.workspace);
-  const auto seed = [t, dropout = spec.dropout, seed = source.seed, ordinal = static_cast<std::uint32_t>(node.ordinal)](
+  const auto seed = [t, o, dropout = dropout_of(node, source.seed), weights = weight_count(spec.shape)](
                         const std::int32_t* step, cuda::Stream stream) -> const std::int64_t* {
-    if (dropout == 0) return nullptr;
-    cuda::attention_seed(t.seed_offset, step, seed, ordinal, stream);
+    if (dropout.threshold == 0) return nullptr;
+    cuda::attention_seed(t.seed_offset, step, of_part(dropout, o.part(), weights), stream);
     return t.seed_offset;
   };
   const auto compiled = [&]<typename Plan>(cuda::Alternatives<Plan>& engines, auto run) {
@@ -298,41 +301,42 @@ CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) co
   });
 }
 
-// The directions in one way, as both draw the same dropout masks. gradient: null if the graph has none.
-CudaAttention::Both CudaAttention::choose(const CudaNodeSource& source, const Node& forward, const Node* gradient) {
-  const auto both = [&](const auto& make) {
-    Both made{make(forward), {}};
-    if (gradient) made.gradient = make(*gradient);
-    return std::make_shared<Both>(std::move(made));
+// In one way, as all draw the same dropout masks.
+CudaAttention::Compiled CudaAttention::choose(const CudaNodeSource& source, const std::vector<const Node*>& nodes) {
+  const auto all = [&](const auto& make) {
+    Compiled made;
+    for (const Node* node : nodes) made.emplace_back(node->outputs[0], make(*node));
+    return std::make_shared<Compiled>(std::move(made));
   };
-  const auto by_products = [&] { return both([&](const Node& node) { return unfused(source, node); }); };
-  if (attention_element(source.graph, forward) == Element::f32) return std::move(*by_products());
+  const auto by_products = [&] { return all([&](const Node& node) { return unfused(source, node); }); };
+  if (attention_element(source.graph, source.node) == Element::f32) return std::move(*by_products());
 
-  std::vector<Operand> inputs = source_of(source, forward).float_inputs();
-  if (gradient)
-    for (const Operand& input : source_of(source, *gradient).float_inputs()) inputs.push_back(input);
-  Listed<Both> ways("ways of " + source.layer,
-                    {{"cuDNN", [&] { return both([&](const Node& node) { return fused(source, node); }); }},
-                     {"products and kernels", by_products}});
-  const auto run = [](Both& compiled, cuda::Stream stream) {
-    compiled.forward.enqueue(stream);
-    if (compiled.gradient.enqueue) compiled.gradient.enqueue(stream);
+  std::vector<Operand> inputs;
+  for (const Node* node : nodes)
+    for (const Operand& input : source_of(source, *node).float_inputs()) inputs.push_back(input);
+  Listed<Compiled> ways("ways of " + source.layer,
+                        {{"cuDNN", [&] { return all([&](const Node& node) { return fused(source, node); }); }},
+                         {"products and kernels", by_products}});
+  const auto run = [](Compiled& compiled, cuda::Stream stream) {
+    for (auto& [output, node] : compiled) node.enqueue(stream);
   };
-  auto chosen = source.choices.choose<Both>(source.layer, ways, {run, std::move(inputs), source.context.stream});
-  for (CudaNode* node : {&chosen.plan->forward, &chosen.plan->gradient})
-    node->implementation += chosen.how + (chosen.refused.empty() ? "" : " (" + chosen.refused + ")");
+  auto chosen = source.choices.choose<Compiled>(source.layer, ways, {run, std::move(inputs), source.context.stream});
+  for (auto& [output, node] : *chosen.plan)
+    node.implementation += chosen.how + (chosen.refused.empty() ? "" : " (" + chosen.refused + ")");
   return std::move(*chosen.plan);
 }
 
 CudaNode CudaAttention::compile(const CudaNodeSource& source) {
   const auto [found, missing] = chosen_.try_emplace({&source.graph, source.node.ordinal});
-  const bool gradient = is_attention_gradient(source.node);
   if (missing) {
-    const Node* const other = other_direction(source.graph, source.node);
-    if (gradient && !other) throw std::logic_error(source.node.name + ": the gradient of no attention");
-    found->second = gradient ? choose(source, *other, &source.node) : choose(source, source.node, other);
+    const std::vector<const Node*> nodes = nodes_of_attention(source.graph, source.node.ordinal);
+    if (std::ranges::all_of(nodes, [](const Node* node) { return is_attention_gradient(*node); }))
+      throw std::logic_error(source.node.name + ": the gradient of no attention");
+    found->second = choose(source, nodes);
   }
-  return gradient ? found->second.gradient : found->second.forward;
+  for (const auto& [output, node] : found->second)
+    if (output == source.node.outputs[0]) return node;
+  throw std::logic_error(source.node.name + ": not one of the nodes of its attention");
 }
 
 }  // namespace epochbench

@@ -58,17 +58,24 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
 
   for (std::size_t i = 0; i < kEntryCount; ++i)
     if (program.entries[i]) compile_entry(static_cast<Entry>(i), *program.entries[i], compile_node);
-  for (auto& entry : entries_) {
-    if (!entry) continue;
+  for (Entry which : runnable()) {
     clear_all();  // removes values of tuning and of the previous entry: ids and labels of 0 are valid
-    enqueue_step(*entry, 0);
+    enqueue_step(which, 0);
     device_->synchronize(compute());
   }
-  for (auto& entry : entries_)
-    for (InputSlot slot = 0; captures_ && entry && slot < kInputSlots; ++slot)
-      entry->graphs[static_cast<std::size_t>(slot)] = {*device_, capture(*entry, slot)};
+  for (Entry which : runnable())
+    for (InputSlot slot = 0; captures_ && slot < kInputSlots; ++slot)
+      entry_of(entries_, which).graphs[static_cast<std::size_t>(slot)] = {*device_, capture(which, slot)};
   clear_all();
   device_->synchronize(compute());
+}
+
+// The entries that run() takes; an update runs within a training step.
+std::vector<Entry> CudaExecutable::runnable() const {
+  std::vector<Entry> entries;
+  for (std::size_t i = 0; i < kEntryCount; ++i)
+    if (entries_[i] && static_cast<Entry>(i) != Entry::update) entries.push_back(static_cast<Entry>(i));
+  return entries;
 }
 
 void CudaExecutable::clear_all() {
@@ -90,17 +97,18 @@ void CudaExecutable::enqueue_scalars(const CudaEntry& entry) {
                     compute());
 }
 
-void CudaExecutable::enqueue_step(CudaEntry& entry, InputSlot slot) {
-  entry.memory.select(slot);
-  for (const CudaNode& node : entry.nodes)
-    if (node.enqueue) node.enqueue(compute());
-  enqueue_scalars(entry);
+void CudaExecutable::enqueue_step(Entry which, InputSlot slot) {
+  for_each_part(entries_, which, layout_.parts(), slot, [&](const CudaEntry& running) {
+    for (const CudaNode& node : running.nodes)
+      if (node.enqueue) node.enqueue(compute());
+  });
+  enqueue_scalars(entry_of(entries_, which));
 }
 
-cuda::GraphExec CudaExecutable::capture(CudaEntry& entry, InputSlot slot) {
+cuda::GraphExec CudaExecutable::capture(Entry which, InputSlot slot) {
   device_->begin_capture(compute());
   try {
-    enqueue_step(entry, slot);
+    enqueue_step(which, slot);
   } catch (...) {
     try {
       cuda::Owned<cuda::GraphExec> unfinished(*device_, device_->end_capture(compute()));
@@ -111,15 +119,16 @@ cuda::GraphExec CudaExecutable::capture(CudaEntry& entry, InputSlot slot) {
   return device_->end_capture(compute());
 }
 
-void CudaExecutable::start_step(CudaEntry& entry, InputSlot slot) {
+void CudaExecutable::start_step(Entry which, InputSlot slot) {
   if (captures_)
-    device_->launch(entry.graphs[static_cast<std::size_t>(slot)].get(), compute());
+    device_->launch(entry_of(entries_, which).graphs[static_cast<std::size_t>(slot)].get(), compute());
   else
-    enqueue_step(entry, slot);
+    enqueue_step(which, slot);
 }
 
-std::span<std::byte> CudaExecutable::stage(InputSlot slot, int input) {
-  return {staged_.data() + static_cast<std::size_t>(slot) * layout_.slot_bytes() + layout_.input_offset(input),
+std::span<std::byte> CudaExecutable::stage(InputSlot slot, int input, int part) {
+  return {staged_.data() + static_cast<std::size_t>(slot) * layout_.slot_bytes() + layout_.input_offset(input) +
+              static_cast<std::size_t>(part) * layout_.part_bytes(input),
           layout_.inputs()[static_cast<std::size_t>(input)].desc.bytes()};
 }
 
@@ -135,7 +144,7 @@ void CudaExecutable::submit(InputSlot slot) {
 }
 
 void CudaExecutable::run(Entry which) {
-  CudaEntry& entry = entry_of(entries_, which);
+  entry_of(entries_, which);  // or an error
   const auto slot = static_cast<std::size_t>(submitted_);
   if (launched_ - collected_ == kStepsUnderWay) await(kStepsUnderWay - 1);
   Step& step = ring(launched_);
@@ -147,7 +156,7 @@ void CudaExecutable::run(Entry which) {
     device_->wait(compute(), copied_[slot].get());
     device_->record(step.arrived.get(), compute());
   }
-  start_step(entry, submitted_);
+  start_step(which, submitted_);
   device_->record(step.end.get(), compute());
   unseen_[slot] = false;
   idle_ = false;
@@ -259,35 +268,45 @@ std::map<std::string, std::int64_t> CudaExecutable::ways() const {
 std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice the longest launch that was measured
   constexpr double kMostLeadingSteps = 200;  // a step is never so short that more would be needed
-  CudaEntry& entry = entry_of(entries_, which);
+  const CudaEntry& entry = entry_of(entries_, which);
   const auto slot = static_cast<std::size_t>(submitted_);
-  std::vector<NodeTime> nodes = entry.description;
+  std::vector<NodeTime> nodes = describe_step(entries_, which, layout_.parts());
   PassTimes times(nodes.size(), passes);
+  std::vector<std::size_t> enqueued;  // nodes of a step, in their order: those of a part once per part
+  for_each_part(entries_, which, layout_.parts(), submitted_, [&](const CudaEntry& running) {
+    const std::size_t first = &running == &entry ? 0 : entry.nodes.size();
+    for (std::size_t i = 0; i < running.nodes.size(); ++i) enqueued.push_back(first + i);
+  });
   std::vector<cuda::Owned<cuda::Event>> marks;
-  for (std::size_t i = 0; i <= nodes.size(); ++i) marks.emplace_back(*device_, device_->make_event());
+  for (std::size_t i = 0; i <= enqueued.size(); ++i) marks.emplace_back(*device_, device_->make_event());
   synchronize();
   if (unseen_[slot]) device_->wait(compute(), copied_[slot].get());
   unseen_[slot] = false;
 
   auto launch_steps = [&](int count) {
-    for (int i = 0; i < count; ++i) start_step(entry, submitted_);
+    for (int i = 0; i < count; ++i) start_step(which, submitted_);
   };
   device_->record(marks.front().get(), compute());
   launch_steps(1);
   device_->record(marks.back().get(), compute());
   device_->synchronize(compute());
   const double step_seconds = device_->seconds_between(marks.front().get(), marks.back().get());
-  const double leading_steps = kEnqueueSeconds * static_cast<double>(nodes.size()) / std::max(step_seconds, 1e-9);
-  entry.memory.select(submitted_);
+  const double leading_steps = kEnqueueSeconds * static_cast<double>(enqueued.size()) / std::max(step_seconds, 1e-9);
   for (int pass = 0; pass < passes; ++pass) {
     launch_steps(1 + static_cast<int>(std::min(leading_steps, kMostLeadingSteps)));
     device_->record(marks.front().get(), compute());
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (entry.nodes[i].enqueue) entry.nodes[i].enqueue(compute());
-      device_->record(marks[i + 1].get(), compute());
-    }
+    std::size_t mark = 0;
+    for_each_part(entries_, which, layout_.parts(), submitted_, [&](const CudaEntry& running) {
+      for (const CudaNode& node : running.nodes) {
+        if (node.enqueue) node.enqueue(compute());
+        device_->record(marks[++mark].get(), compute());
+      }
+    });
     device_->synchronize(compute());
-    for (std::size_t i = 0; i < nodes.size(); ++i) times.add(i, device_->seconds_between(marks[i].get(), marks[i + 1].get()));
+    std::vector<double> seconds(nodes.size());
+    for (std::size_t i = 0; i < enqueued.size(); ++i)
+      seconds[enqueued[i]] += device_->seconds_between(marks[i].get(), marks[i + 1].get());
+    for (std::size_t i = 0; i < nodes.size(); ++i) times.add(i, seconds[i]);
   }
   // The leading steps advanced the ring's cursor, but have no record.
   const auto count = static_cast<std::uint32_t>(launched_ % kRing);

@@ -70,7 +70,8 @@ class CudaExecutable final : public Executable {
   CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaNodeCompiler& compile_node,
                  bool captures = true);
 
-  std::span<std::byte> stage(InputSlot slot, int input) override;
+  using Executable::stage;
+  std::span<std::byte> stage(InputSlot slot, int input, int part) override;
   void submit(InputSlot slot) override;
   void resubmit(InputSlot slot) override { submitted_ = slot; }
   void run(Entry entry) override;
@@ -112,11 +113,12 @@ class CudaExecutable final : public Executable {
   };
 
   void compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node);
+  std::vector<Entry> runnable() const;
   void clear_all();
-  void enqueue_step(CudaEntry& entry, InputSlot slot);
+  void enqueue_step(Entry which, InputSlot slot);
   void enqueue_scalars(const CudaEntry& entry);
-  cuda::GraphExec capture(CudaEntry& entry, InputSlot slot);
-  void start_step(CudaEntry& entry, InputSlot slot);
+  cuda::GraphExec capture(Entry which, InputSlot slot);
+  void start_step(Entry which, InputSlot slot);
   void collect();  // the records of steps that are done
   cuda::Stream compute() const { return streams_.compute.get(); }
   cuda::Stream copy() const { return streams_.copy.get(); }

@@ -23,21 +23,25 @@ namespace {
 
 using cuda::Stream;
 
-// One table per slot, as the addresses of inputs depend on it.
+// One table per slot and part, as the addresses of inputs depend on them.
 CudaNode cast(const CudaNodeSource& source) {
-  std::array<const cuda::CastTensor*, kInputSlots> tables{};
   std::vector<std::int64_t> elements;
   for (ValueId id : source.out()) elements.push_back(source.graph.desc(id).elements());
   const ValueMemory& v = source.context.values;
-  for (InputSlot slot = 0; slot < kInputSlots; ++slot) {
-    std::vector<cuda::CastTensor> tensors;
-    for (std::size_t i = 0; i < elements.size(); ++i)
-      tensors.push_back({v.get(source.out()[i], slot), v.get(source.in()[i], slot), elements[i],
-                         source.element(source.out()[i]), source.element(source.in()[i])});
-    tables[static_cast<std::size_t>(slot)] = source.context.tables.upload(tensors);
-  }
+  const auto of_inputs = [&](ValueId id) { return source.graph.value(id).kind == ValueKind::input; };
+  const int parts = std::ranges::any_of(source.in(), of_inputs) ? v.parts() : 1;
+  std::vector<const cuda::CastTensor*> tables;  // by slot, then part
+  for (InputSlot slot = 0; slot < kInputSlots; ++slot)
+    for (int part = 0; part < parts; ++part) {
+      std::vector<cuda::CastTensor> tensors;
+      for (std::size_t i = 0; i < elements.size(); ++i)
+        tensors.push_back({v.get(source.out()[i], slot, part), v.get(source.in()[i], slot, part), elements[i],
+                           source.element(source.out()[i]), source.element(source.in()[i])});
+      tables.push_back(source.context.tables.upload(tensors));
+    }
   return {[=, &v, chunks = upload_chunks(source.context.tables, elements)](Stream stream) {
-            cuda::cast(tables[static_cast<std::size_t>(v.slot())], chunks.chunks, chunks.count, stream);
+            const int part = parts > 1 ? v.part() : 0;
+            cuda::cast(tables[static_cast<std::size_t>(v.slot() * parts + part)], chunks.chunks, chunks.count, stream);
           },
           "cuda cast"};
 }
@@ -144,6 +148,7 @@ struct CommonKernels {  // those that common_step() runs
   static constexpr auto concatenate = cuda::concatenate;
   static constexpr auto concatenate_grad = cuda::concatenate_grad;
   static constexpr auto add = cuda::add;
+  static constexpr auto accumulate = cuda::accumulate;
   static constexpr auto gelu = cuda::gelu;
   static constexpr auto gelu_grad = cuda::gelu_grad;
   static constexpr auto gelu_tanh = cuda::gelu_tanh;

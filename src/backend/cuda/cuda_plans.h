@@ -108,22 +108,20 @@ std::size_t cuda_convolution_norm_workspace_bytes(const Graph& graph, const Node
 CudaNode cuda_convolution_norm(const CudaNodeSource& source, const CompileNode& compile);
 
 // attention and its gradient. 16-bit: the library's, or products and our own softmax with our dropout masks, for both
-// directions alike. In float, and if the library has none: the latter. A program has one CudaAttention, as the two nodes are
-// chosen together. The latter runs groups of samples one after the other, so that scratch and scores do not grow with the
-// batch.
+// directions alike. In float, and if the library has none: the latter. A program has one CudaAttention, as the nodes of an
+// attention are chosen together. The latter runs groups of samples one after the other, so that scratch and scores do not grow
+// with the batch.
 class CudaAttention {
  public:
   CudaNode compile(const CudaNodeSource& source);
 
  private:
-  struct Both {
-    CudaNode forward, gradient;  // gradient: without `enqueue` if the graph has none
-  };
+  using Compiled = std::vector<std::pair<ValueId, CudaNode>>;  // nodes by their first output, in the order of the graph
   CudaNode fused(const CudaNodeSource& source, const Node& node) const;
   CudaNode unfused(const CudaNodeSource& source, const Node& node) const;
-  Both choose(const CudaNodeSource& source, const Node& forward, const Node* gradient);
+  Compiled choose(const CudaNodeSource& source, const std::vector<const Node*>& nodes);
 
-  std::map<std::pair<const Graph*, int>, Both> chosen_;  // by graph and ordinal
+  std::map<std::pair<const Graph*, int>, Compiled> chosen_;  // by graph and ordinal
 };
 std::string cuda_attention_layer(const Graph& graph, const Node& node);
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node);

@@ -42,6 +42,31 @@ auto& entry_of(Entries& entries, Entry which) {
   return *entry;
 }
 
+// Calls run(entry) for each part of the batch in `slot`, with the entry's memory moved to it, and after the parts of a training
+// step for what updates the weights.
+void for_each_part(auto& entries, Entry which, int parts, InputSlot slot, const auto& run) {
+  auto& entry = entry_of(entries, which);
+  const bool divided = which == Entry::train || which == Entry::evaluate;
+  for (int part = 0; part < (divided ? parts : 1); ++part) {
+    entry.memory.select(slot, part);
+    run(entry);
+  }
+  auto& update = entries[static_cast<std::size_t>(Entry::update)];
+  if (which == Entry::train && update) run(*update);
+}
+
+// The nodes of one step, as for_each_part() runs them: those of a part with the work of all parts.
+std::vector<NodeTime> describe_step(const auto& entries, Entry which, int parts) {
+  std::vector<NodeTime> nodes = entry_of(entries, which).description;
+  for (NodeTime& node : nodes) {
+    node.flops *= parts;
+    node.bytes *= parts;
+  }
+  const auto& update = entries[static_cast<std::size_t>(Entry::update)];
+  if (which == Entry::train && update) nodes.insert(nodes.end(), update->description.begin(), update->description.end());
+  return nodes;
+}
+
 // As Executable::algorithms(); no backend has more than one.
 std::string algorithm_of(const auto& entries) {
   for (const auto& entry : entries)

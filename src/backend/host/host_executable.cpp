@@ -77,8 +77,9 @@ void HostExecutable::compile_entry(Entry which, const EntryGraph& entry, int thr
   });
 }
 
-std::span<std::byte> HostExecutable::stage(InputSlot slot, int input) {
-  return {slots_.data() + static_cast<std::size_t>(slot) * layout_.slot_bytes() + layout_.input_offset(input),
+std::span<std::byte> HostExecutable::stage(InputSlot slot, int input, int part) {
+  return {slots_.data() + static_cast<std::size_t>(slot) * layout_.slot_bytes() + layout_.input_offset(input) +
+              static_cast<std::size_t>(part) * layout_.part_bytes(input),
           layout_.inputs()[static_cast<std::size_t>(input)].desc.bytes()};
 }
 
@@ -90,8 +91,10 @@ void HostExecutable::submit(InputSlot slot) {
 void HostExecutable::run(Entry which) {
   auto& entry = entry_of(entries_, which);
   const double begin = steady_seconds();
-  for (const CompiledNode& node : entry.nodes)
-    if (node.step) node.step();
+  for_each_part(entries_, which, layout_.parts(), entry.memory.slot(), [](const auto& running) {
+    for (const CompiledNode& node : running.nodes)
+      if (node.step) node.step();
+  });
   StepRecord record{which, 0, 0, steady_seconds() - begin};
   if (entry.loss != kNoValue) record.loss = *entry.memory.get(entry.loss);
   if (entry.correct != kNoValue) record.correct = *entry.memory.get(entry.correct);
@@ -119,17 +122,22 @@ void HostExecutable::read(std::string_view name, std::span<float> values) const 
 }
 
 std::vector<NodeTime> HostExecutable::profile(Entry which, int passes) {
-  auto& entry = entry_of(entries_, which);
-  std::vector<NodeTime> nodes = entry.description;
+  const auto& entry = entry_of(entries_, which);
+  std::vector<NodeTime> nodes = describe_step(entries_, which, layout_.parts());
   PassTimes times(nodes.size(), passes);
   for (int pass = 0; pass < passes; ++pass) {
+    std::vector<double> seconds(nodes.size());
     double begin = steady_seconds();
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (entry.nodes[i].step) entry.nodes[i].step();
-      const double end = steady_seconds();
-      times.add(i, end - begin);
-      begin = end;
-    }
+    for_each_part(entries_, which, layout_.parts(), entry.memory.slot(), [&](const auto& running) {
+      const std::size_t first = &running == &entry ? 0 : entry.nodes.size();
+      for (std::size_t i = 0; i < running.nodes.size(); ++i) {
+        if (running.nodes[i].step) running.nodes[i].step();
+        const double end = steady_seconds();
+        seconds[first + i] += end - begin;
+        begin = end;
+      }
+    });
+    for (std::size_t i = 0; i < nodes.size(); ++i) times.add(i, seconds[i]);
   }
   times.set_medians(nodes);
   return nodes;

@@ -34,7 +34,8 @@ class HostExecutable final : public Executable {
  public:
   HostExecutable(const Program& program, int threads, const NodeCompiler& compile_node);
 
-  std::span<std::byte> stage(InputSlot slot, int input) override;
+  using Executable::stage;
+  std::span<std::byte> stage(InputSlot slot, int input, int part) override;
   void submit(InputSlot slot) override;
   void run(Entry entry) override;
   void drain(std::vector<StepRecord>& records) override;

@@ -32,6 +32,12 @@ LstmShape lstm_shape(const Graph& graph, const Node& node);      // lstm and its
 Targets targets_of(const Node& node);                            // cross_entropy and its gradient
 // The mask of dropout, stochastic_depth, attention, add_layer_norm, and of their gradients, which have the same ordinal.
 Dropout dropout_of(const Node& node, std::uint64_t seed);
+// Of the part of a batch with this number, whose tensor has so many elements with a mask.
+inline Dropout of_part(Dropout dropout, int part, std::int64_t elements) {
+  dropout.first = part * elements;
+  return dropout;
+}
+inline std::int64_t weight_count(const AttentionShape& s) { return s.batch * s.heads * s.sequence * s.sequence; }
 
 struct RowsChannels {
   std::int64_t rows, channels;  // product of all extents except the last, and the last
@@ -57,6 +63,7 @@ struct NodeOperands {
   Memory memory;  // pointer to what has get<T>(ValueId)
   std::vector<ValueId> in, out;
 
+  int part() const { return memory->part(); }  // of the batch, that runs
   Real* x(std::size_t i) const { return memory->template get<Real>(in[i]); }
   Real* x_if(bool given, std::size_t i) const { return given ? x(i) : nullptr; }
   float* x32(std::size_t i) const { return memory->template get<float>(in[i]); }

@@ -41,7 +41,7 @@ std::vector<const epochbench::Variable*> in_order(const Program& program) {
 
 }  // namespace
 
-ProgramLayout::ProgramLayout(const Program& program) {
+ProgramLayout::ProgramLayout(const Program& program) : parts_(static_cast<int>(program.parts)) {
   for (const epochbench::Variable* variable : in_order(program)) {
     variables_[variable->name] = {variable->desc, variable_bytes_};
     variable_bytes_ += aligned(variable->desc.bytes());
@@ -54,14 +54,18 @@ ProgramLayout::ProgramLayout(const Program& program) {
       if (std::any_of(inputs_.begin(), inputs_.end(), [&](const Value& known) { return known.name == input.name; })) continue;
       inputs_.push_back(input);
       input_offset_.push_back(slot_bytes_);
-      slot_bytes_ += aligned(input.desc.bytes());
+      slot_bytes_ += aligned(input.desc.bytes()) * static_cast<std::size_t>(parts_);
     }
   }
 }
 
-std::size_t ProgramLayout::input_offset(std::string_view name) const {
+int ProgramLayout::input(std::string_view name) const {
   const auto found = std::find_if(inputs_.begin(), inputs_.end(), [&](const Value& input) { return input.name == name; });
-  return input_offset(static_cast<int>(found - inputs_.begin()));
+  return static_cast<int>(found - inputs_.begin());
+}
+
+std::size_t ProgramLayout::part_bytes(int input) const {
+  return aligned(inputs_.at(static_cast<std::size_t>(input)).desc.bytes());
 }
 
 const ProgramLayout::Variable& ProgramLayout::variable(std::string_view name) const {
@@ -89,21 +93,18 @@ const ProgramLayout::Variable& ProgramLayout::variable_part(std::string_view nam
 }
 
 ValueMemory::ValueMemory(const ProgramLayout& layout, const EntryGraph& entry, std::byte* variables, std::byte* slots,
-                         std::byte* arena) {
-  for (auto& address : address_) address.assign(entry.graph.value_count(), nullptr);
-  for (std::size_t id = 0; id < entry.graph.value_count(); ++id) {
+                         std::byte* arena)
+    : places_(entry.graph.value_count()), parts_(layout.parts()) {
+  for (std::size_t id = 0; id < places_.size(); ++id) {
     const Value& root = entry.graph.value(entry.plan.root[id]);
-    std::byte* address = nullptr;
-    std::size_t stride = 0;  // from slot to slot
     if (root.kind == ValueKind::variable) {
-      address = variables + layout.variable(root.name).offset;
+      places_[id].address = variables + layout.variable(root.name).offset;
     } else if (root.kind == ValueKind::input) {
-      address = slots + layout.input_offset(root.name);
-      stride = layout.slot_bytes();
+      const int input = layout.input(root.name);
+      places_[id] = {slots + layout.input_offset(input), layout.slot_bytes(), layout.part_bytes(input)};
     } else if (entry.plan.offset[id] != MemoryPlan::kNone) {
-      address = arena + entry.plan.offset[id];
+      places_[id].address = arena + entry.plan.offset[id];
     }
-    for (std::size_t slot = 0; slot < address_.size(); ++slot) address_[slot][id] = address ? address + slot * stride : nullptr;
   }
 }
 

@@ -1,7 +1,6 @@
 // The layout of variables, inputs and intermediates of a program: offsets that do not depend on the device, and addresses.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -23,12 +22,16 @@ class ProgramLayout {
 
   std::size_t variable_bytes() const { return variable_bytes_; }
   std::size_t slot_bytes() const { return slot_bytes_; }  // of one batch: the inputs of all entries, each once
+  int parts() const { return parts_; }                    // of a batch
   std::size_t arena_bytes() const { return arena_bytes_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
   const std::vector<Value>& inputs() const { return inputs_; }
-  std::size_t input_offset(int input) const { return input_offset_.at(static_cast<std::size_t>(input)); }  // in a slot
-  std::size_t input_offset(std::string_view name) const;
+  std::size_t input_offset(int input) const {
+    return input_offset_.at(static_cast<std::size_t>(input));
+  }                                         // in a slot, of part 0
+  std::size_t part_bytes(int input) const;  // from a part's input to the next part's
+  int input(std::string_view name) const;
 
   // Errors: std::invalid_argument for an unknown name; the other two also for elements out of range.
   const Variable& variable(std::string_view name) const;
@@ -40,9 +43,11 @@ class ProgramLayout {
   std::vector<Value> inputs_;
   std::vector<std::size_t> input_offset_;
   std::size_t variable_bytes_ = 0, slot_bytes_ = 0, arena_bytes_ = 0, workspace_bytes_ = 0;
+  int parts_ = 1;
 };
 
-// The addresses of an entry's values. Inputs move with the slot, so nodes look up an address each time they run.
+// The addresses of an entry's values. Inputs move with the slot and the part of its batch, so nodes look up an address each
+// time they run.
 class ValueMemory {
  public:
   ValueMemory() = default;
@@ -51,18 +56,30 @@ class ValueMemory {
 
   template <typename T = float>
   T* get(ValueId id) const {  // null: no node reads this value, so it has no memory
-    return get<T>(id, slot_);
+    return get<T>(id, slot_, part_);
   }
   template <typename T = float>
-  T* get(ValueId id, InputSlot slot) const {
-    return reinterpret_cast<T*>(address_[static_cast<std::size_t>(slot)][static_cast<std::size_t>(id)]);
+  T* get(ValueId id, InputSlot slot, int part) const {
+    const Place& place = places_[static_cast<std::size_t>(id)];
+    return reinterpret_cast<T*>(place.address + static_cast<std::size_t>(slot) * place.slot_stride +
+                                static_cast<std::size_t>(part) * place.part_stride);
   }
   InputSlot slot() const { return slot_; }
-  void select(InputSlot slot) { slot_ = slot; }
+  int part() const { return part_; }
+  int parts() const { return parts_; }
+  void select(InputSlot slot, int part = 0) {
+    slot_ = slot;
+    part_ = part;
+  }
 
  private:
-  std::array<std::vector<std::byte*>, kInputSlots> address_;  // by ValueId
+  struct Place {
+    std::byte* address = nullptr;
+    std::size_t slot_stride = 0, part_stride = 0;  // bytes; 0: not an input
+  };
+  std::vector<Place> places_;  // by ValueId
   InputSlot slot_ = 0;
+  int part_ = 0, parts_ = 1;
 };
 
 }  // namespace epochbench

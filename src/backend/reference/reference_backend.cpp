@@ -110,6 +110,7 @@ class Operands {
     return memory_.get<T>(id);
   }
 
+  int part() const { return memory_.part(); }
   bool converts() const { return !shadows_.empty(); }
 
   void load() {  // before the kernel

@@ -1,5 +1,6 @@
 // SGD with momentum and AdamW, each one node over all parameters; clip_factor, which limits the norm of their gradients
-// (Pascanu et al. 2013); the step counter; all_finite and update_loss_scale: dynamic loss scaling (Micikevicius et al. 2018).
+// (Pascanu et al. 2013); sums over the parts of a batch; the step counter; all_finite and update_loss_scale: dynamic loss
+// scaling (Micikevicius et al. 2018).
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -66,6 +67,13 @@ std::vector<TensorDesc> infer_increment(const Graph& graph, const Node& node) {
 }
 std::vector<int> updated_counter(const Node&) { return {0}; }
 
+std::vector<TensorDesc> infer_accumulate(const Graph& graph, const Node& node) {
+  require_float(input(graph, node, 0));
+  require(input(graph, node, 1) == TensorDesc{input(graph, node, 0).shape, DType::f32}, "the sum must be f32, of x's shape");
+  return {};
+}
+std::vector<int> updated_sum(const Node&) { return {1}; }
+
 std::vector<TensorDesc> infer_clip(const Graph& graph, const Node& node) {
   const auto& a = std::get<ClipFactorAttributes>(node.attributes);
   require(a.largest_norm > 0, "the largest norm must be above 0");
@@ -125,6 +133,7 @@ OptimizerLayout optimizer_layout(const Node& node) {
 const OpRule kSgdRule{.infer = infer_sgd, .updated_inputs = updated};
 const OpRule kAdamwRule{.infer = infer_adamw, .updated_inputs = updated};
 const OpRule kClipFactorRule{.infer = infer_clip};
+const OpRule kAccumulateRule{.infer = infer_accumulate, .updated_inputs = updated_sum};
 const OpRule kIncrementRule{.infer = infer_increment, .updated_inputs = updated_counter};
 const OpRule kAllFiniteRule{.infer = infer_finite};
 const OpRule kUpdateLossScaleRule{.infer = infer_update, .updated_inputs = updated_scale};

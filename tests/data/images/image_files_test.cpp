@@ -117,7 +117,7 @@ TEST_F(ImageFilesTest, MeasuredNormalizationIsThatOfTheTrainingImages) {
 std::vector<float> batches(const Dataset& data, int threads) {
   std::vector<test::BatchMemory> slots;
   for (int i = 0; i < kInputSlots; ++i) slots.emplace_back(3, 12 * 16 * 3);
-  Loader loader(data, {.batch = 3, .seed = 5, .threads = threads}, 2, [&](InputSlot slot, int input) {
+  Loader loader(data, {.batch = 3, .seed = 5, .threads = threads}, 2, [&](InputSlot slot, int input, int /*part*/) {
     auto& memory = slots[static_cast<std::size_t>(slot)];
     return input == 0 ? std::as_writable_bytes(std::span(memory.images)) : std::as_writable_bytes(std::span(memory.labels));
   });
