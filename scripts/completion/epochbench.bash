@@ -15,6 +15,8 @@ _epochbench() {
     'run --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'run --mode') choices="train forward" ;;
     'run --batch') choices="" ;;
+    'run --accumulate') choices="" ;;
+    'run --checkpoint') choices="none blocks" ;;
     'run --threads') choices="" ;;
     'run --pin') choices="cores none auto" ;;
     'run --without') choices="" ;;
@@ -60,6 +62,8 @@ _epochbench() {
     'sweep --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'sweep --mode') choices="train forward" ;;
     'sweep --batch') choices="" ;;
+    'sweep --accumulate') choices="" ;;
+    'sweep --checkpoint') choices="none blocks" ;;
     'sweep --threads') choices="" ;;
     'sweep --pin') choices="cores none auto" ;;
     'sweep --without') choices="" ;;
@@ -103,6 +107,8 @@ _epochbench() {
     'plan --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
     'plan --mode') choices="train forward" ;;
     'plan --batch') choices="" ;;
+    'plan --accumulate') choices="" ;;
+    'plan --checkpoint') choices="none blocks" ;;
     'plan --without') choices="" ;;
     'plan --epoch-samples') choices="" ;;
     'plan --memory') choices="" ;;
@@ -164,12 +170,12 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
-      sweep) options="-h --help --over --values --model --device --precision --mode --batch --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
+      run) options="-h --help --suite --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
+      sweep) options="-h --help --over --values --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --catalog --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;
-      plan) options="-h --help --model --device --precision --mode --batch --without --epoch-samples --memory --on --epochs --tokens --by-op --json" ;;
+      plan) options="-h --help --model --device --precision --mode --batch --accumulate --checkpoint --without --epoch-samples --memory --on --epochs --tokens --by-op --json" ;;
       rent) options="-h --help --model --precision --batch --epochs --samples --tokens --max-cost --on --json" ;;
       cost) options="-h --help --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --utilization --price-scaling --json" ;;
       speedup) options="-h --help --best --with --json" ;;
