@@ -10,7 +10,7 @@ namespace epochbench {
 namespace {
 
 constexpr const char* kRentExamples = R"(Examples:
-  epochbench rent --model bert-base --epochs 3 --max-cost 50
+  epochbench rent bert-base:sequence=384 --batch 32 --epochs 3 --max-cost 50
   epochbench rent --model resnet50 --batch 256 --epochs 90 --on g6.xlarge,p5.4xlarge,c8i.24xlarge
   epochbench rent --model gpt2 --batch 8 --tokens 10e9 --max-cost 2000 --json
   epochbench rent --model vit-b-16 --samples 50000 --epochs 10
@@ -59,6 +59,7 @@ void add_rent(Commands& commands) {
   auto [command, options] =
       commands.add("rent", "say which instance trains a model for how much, predicted; runs nothing", kRentExamples, rent);
   commands.add_case_options(command, options.cases, OfferedTo::calls, {"model", "batch", "precision"});
+  command.get_option("--precision")->description("fp32, tf32, fp16 or bf16 (default: the cheapest that an instance has)");
   commands.add_model_argument(command, options.cases);
   add_parsed(command, "--epochs", options.epochs, whole(1, kMostEpochs), "epochs to train for")->type_name("N");
   add_parsed(command, "--samples", options.samples, whole(1, kMostSamples),

@@ -72,8 +72,8 @@ std::filesystem::path path_of(std::string_view spec) {
 // Errors: DataError for a model that takes texts.
 void check_images(std::string_view spec, const SampleSpec& sample) {
   if (sample.text())
-    throw DataError("data " + in_quotes(spec) +
-                    " are images, and the model takes text: use synthetic, founding-documents or text:FILE (--data)");
+    throw DataError("data set " + in_quotes(spec) +
+                    " has images, but the model takes text: use synthetic, founding-documents or text:FILE (--data)");
 }
 
 struct FolderFormat {

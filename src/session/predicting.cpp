@@ -51,6 +51,8 @@ PlannedWork planned(const CaseSpec& spec, double memory_bytes) {
   PlannedWork work{workload.model.name, spec.precision, name(spec.mode), workload.config.batch, memory_bytes, {}, {}};
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) work.tokens_per_sample = sample.sequence;
+  work.parts = workload.accumulate;
+  work.checkpoint = workload.checkpoint;
   for (const NodeWork& node : least_work(workload, spec.mode, spec.precision))
     work.nodes.push_back({node.flops, node.bytes, node.winograd, node.work_class});
   return work;
@@ -164,12 +166,15 @@ Rentals rentals_of(const RentalQuestion& question) {
     const std::string instance = each.cost ? each.cost->instance : each.name;
     rentals.asked = each.asked.value_or(EpochsAsked{});
     if (!each.fits && !contains(rentals.unfit, instance)) rentals.unfit.push_back(instance);
+    const std::string& unpriced = each.cost_reason;
+    if (!unpriced.empty() && !contains(rentals.unpriced, unpriced)) rentals.unpriced.push_back(unpriced);
     if (!each.cost || !each.cost->usd || !seen.insert(instance).second) continue;
     const PredictedAmount& usd = *each.cost->usd;
-    if (question.max_usd && usd.expected.value_or(usd.at_least) > *question.max_usd)
-      ++rentals.too_expensive;
-    else
+    const double cost = usd.expected.value_or(usd.at_least);
+    if (!question.max_usd || cost <= *question.max_usd)
       rentals.predictions.push_back(std::move(each));
+    else if (++rentals.too_expensive == 1)
+      rentals.cheapest = instance + ", " + format_usd(cost);
   }
   std::erase_if(rentals.unfit, [&](const std::string& instance) { return seen.contains(instance); });
   return rentals;

@@ -22,8 +22,8 @@ std::optional<std::string> nothing_to_drop(const CaseSpec& spec, const Backend& 
   const std::int64_t recomputing = activations(workload);
   workload.checkpoint = Checkpoint::none;
   if (recomputing < activations(workload)) return std::nullopt;
-  return "--checkpoint blocks: makes a step of " + spec.model + " with batch " + std::to_string(workload.config.batch) +
-         " no smaller; leave it out";
+  return "--checkpoint blocks does not make a step of " + spec.model + " with batch " + std::to_string(workload.config.batch) +
+         " smaller; leave it out";
 }
 
 }  // namespace

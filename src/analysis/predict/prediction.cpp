@@ -20,6 +20,14 @@ PredictedAmount times(const PredictedAmount& amount, double factor) {
   return {amount.at_least * factor, scaled(amount.expected), scaled(amount.low), scaled(amount.high)};
 }
 
+// The first year of the GPUs that the time model was fitted on; 0: none is in the catalog.
+int first_year_fitted(const DeviceCatalog& catalog) {
+  int year = 0;
+  for (const CatalogDevice& device : catalog.devices)
+    if (embedded_time_model().gpu.devices.contains(device.id)) year = year == 0 ? device.year : std::min(year, device.year);
+  return year;
+}
+
 PredictedCost cost_on(const CatalogPrice& price, const std::optional<PredictedAmount>& hours, Day day) {
   const PriceShare share = share_of(price, {price.vcpus, std::min(price.gpu_count, 1)},
                                     price.gpu_count > 1 ? std::optional(PriceScaling::whole) : std::nullopt);
@@ -38,31 +46,38 @@ bool is_priced(const DeviceCatalog& catalog, const PredictionTarget& target, con
   return price.gpu_count > 0 && device_of_price(catalog, price) == target.device;
 }
 
-std::vector<std::string> notes_of(const PredictionTarget& target) {
+std::vector<std::string> notes_of(const DeviceCatalog& catalog, const PredictionTarget& target) {
   const CatalogDevice& device = *target.device;
   if (device.id == "cpu")
     return {"cpu: this machine's, " + device.name + ", by peaks measured for this answer instead of rated figures"};
   if (device.is_arm)
-    return {device.name + ": this program has no kernels for Arm; the figures are of the same graph elsewhere"};
+    return {device.name +
+            ": this program has no kernels for Arm; the figures are those of another program with the same graph"};
   if (target.instance && target.instance->cores > kMeasuredCores)
     return {"CPUs were measured on two cores: times of more cores are extrapolated, and the intervals do not cover that"};
+  std::vector<std::string> notes;
   const auto capability = device.facts.find("compute_capability");
   if (device.is_gpu && capability != device.facts.end() && capability->second.value.value_or(0) < kLowestCapability)
-    return {device.name + ": this program needs compute capability 7.5 or later; the figures are of the same graph elsewhere"};
-  return {};
+    notes.push_back(
+        device.name +
+        ": this program needs compute capability 7.5 or later; the figures are those of another program with the same graph");
+  if (device.is_gpu && device.year < first_year_fitted(catalog))
+    notes.push_back(device.name + ": older than every GPU that the model was fitted on, which the interval does not cover");
+  return notes;
 }
 
-Prediction without_cost(const PredictionQuestion& question) {
+Prediction without_cost(const DeviceCatalog& catalog, const PredictionQuestion& question) {
   const PlannedWork& work = question.work;
   const RatedLimits limits = limits_of(question.target, work.precision);
   Prediction prediction;
   prediction.device = question.target.device->id;
   prediction.name = question.target.name();
-  prediction.work = {work.model, work.precision, work.mode, work.batch, work.memory_bytes, {}, work.tokens_per_sample};
+  prediction.work = {work.model, work.precision,         work.mode,  work.batch,     work.memory_bytes,
+                     {},         work.tokens_per_sample, work.parts, work.checkpoint};
   prediction.device_memory_bytes = limits.memory_bytes;
   prediction.fits = work.memory_bytes <= limits.memory_bytes;
   prediction.largest_batch = question.largest_batch;
-  prediction.notes = notes_of(question.target);
+  prediction.notes = notes_of(catalog, question.target);
   prediction.asked = question.epochs;
   if (!limits.flops_per_second)
     prediction.reason = std::string(name(work.precision)) + ": " + limits.reason;
@@ -93,7 +108,7 @@ std::optional<PredictedAmount> amount_of_step(const Prediction& prediction) {
 
 std::vector<Prediction> predict(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices,
                                 const PredictionQuestion& question, Day day) {
-  Prediction prediction = without_cost(question);
+  Prediction prediction = without_cost(catalog, question);
   if (!question.epochs) return {prediction};
   std::vector<Prediction> priced;
   for (const CatalogPrice& price : prices)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/analysis/predict/expected_time.h"
+#include "src/case/choices.h"
 
 namespace epochbench {
 
@@ -19,6 +20,8 @@ struct PlannedWork {
   double memory_bytes = 0;
   std::vector<NodeDemand> nodes = {};                  // of a step
   std::optional<std::int64_t> tokens_per_sample = {};  // of a language model
+  std::int64_t parts = 1;                              // of a batch
+  Checkpoint checkpoint = Checkpoint::none;
 };
 
 // What --epochs asks for.
@@ -76,8 +79,10 @@ struct Rentals {
   std::vector<Prediction> predictions;  // the cheapest first
   EpochsAsked asked;
   std::optional<double> max_usd;
-  int too_expensive = 0;           // instances beyond it
-  std::vector<std::string> unfit;  // instances into which the model does not fit at its batch
+  int too_expensive = 0;              // instances beyond it
+  std::string cheapest;               // of those: "g4dn.xlarge, $0.336"
+  std::vector<std::string> unfit;     // instances into which the model does not fit at its batch
+  std::vector<std::string> unpriced;  // why instances have no cost, one reason each
 };
 
 // The cheapest first, then the fastest; what has neither at the end.

@@ -65,7 +65,7 @@ class ArchiveFiles final : public ImageFiles {
     std::vector<std::uint32_t> by_name(numbers_.size());
     for (const auto& [name, number] : numbers_) {
       if (!in_train_.contains(number))
-        fail("has the class " + in_quotes(name) + " in val, which train has not: use the same classes in both");
+        fail("has the class " + in_quotes(name) + " in val, that train does not have: use the same classes in both");
       by_name[number] = static_cast<std::uint32_t>(classes_.size());
       classes_.push_back(name);
     }

@@ -70,7 +70,7 @@ class FolderFiles final : public ImageFiles {
     for (const std::string& name : names) {
       const auto known = std::lower_bound(classes_.begin(), classes_.end(), name);
       if (known == classes_.end() || *known != name)
-        fail(folder, "has the class " + in_quotes(name) + ", which train has not: use the same classes in both");
+        fail(folder, "has the class " + in_quotes(name) + ", that train does not have: use the same classes in both");
       read_class(list, folder / name, static_cast<std::uint32_t>(known - classes_.begin()));
     }
   }

@@ -50,7 +50,7 @@ bool sum_is_right(const std::uint8_t* block, std::size_t size) {
 }  // namespace
 
 void TarHeaders::fail(const std::string& what) const {
-  throw DataError("data archive " + shown_ + " " + what + ", at byte " + std::to_string(at_));
+  throw DataError("data archive " + shown_ + " " + what + (at_ > 0 ? ", at byte " + std::to_string(at_) : ""));
 }
 
 bool TarHeaders::read_block(std::uint8_t* block) {
@@ -99,7 +99,7 @@ std::optional<TarMember> TarHeaders::next() {
   while (read_block(block.data())) {
     if (std::ranges::all_of(block, [](std::uint8_t byte) { return byte == 0; })) return std::nullopt;
     if (!sum_is_right(block.data(), block.size()))
-      fail(at_ == 0 ? "is not a tar archive: name one, and unpack a compressed one first" : "is damaged: write it again");
+      fail(at_ == 0 ? "is not a tar archive: name one; a compressed one must be unpacked first" : "is damaged: write it again");
     TarMember member{text_field(block.data(), kName, kNameBytes), at_ + kBlock, 0, static_cast<char>(block[kType])};
     const auto size = number_field(block.data(), kSize, kSizeBytes);
     if (!size) fail("has a damaged size: write it again");

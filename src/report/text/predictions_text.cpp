@@ -13,8 +13,8 @@ namespace epochbench {
 namespace {
 
 constexpr const char* kHeading =
-    "predicted, nothing was measured: what a step is expected to take, an interval that holds 80 % of measured steps, and no "
-    "less than (≥) by the roofline of each node and the rated figures of the catalog (epochbench list devices --catalog)";
+    "predicted, nothing was measured: what a step is expected to take, an interval that holds 80 % of measured steps, and a "
+    "lower bound (≥) from the roofline of each node and the rated figures of the catalog (epochbench list devices --catalog)";
 constexpr const char* kReading =
     "error: median of |expected / measured - 1| over measured steps of devices that the model was not fitted on. Input, "
     "evaluation and set-up are not counted. Memory includes the workspace of a GPU's libraries, and not the driver";
@@ -27,7 +27,18 @@ std::string bound_text(const Prediction& prediction) {
   return prediction.step ? std::string("≥: ") + prediction.step->bound() : "";
 }
 
-std::string batch_text(const std::optional<std::int64_t>& batch) {
+// "64", "64 in 8 parts", "64, checkpoint blocks".
+std::string batch_text(const PlannedWork& work) {
+  return format_count(work.batch) + (work.parts > 1 ? " in " + format_count(work.parts) + " parts" : "") +
+         (work.checkpoint != Checkpoint::none ? std::string(", checkpoint ") + name(work.checkpoint) : "");
+}
+// Hidden on narrow terminals unless it tells rows apart.
+std::string batch_heading(const std::vector<Prediction>& predictions) {
+  const auto divided = [](const Prediction& each) { return each.work.parts > 1 || each.work.checkpoint != Checkpoint::none; };
+  return std::ranges::any_of(predictions, divided) ? ">batch" : "->batch";
+}
+
+std::string largest_text(const std::optional<std::int64_t>& batch) {
   return !batch ? "-" : *batch > 0 ? format_count(*batch) : "none";
 }
 
@@ -59,25 +70,25 @@ std::string least_text(const std::optional<PredictedAmount>& amount, const Forma
 }
 
 std::string steps_table(const std::vector<Prediction>& predictions) {
-  Table table({"device", "-model", "-precision", "->batch", "->needs ≥", "->has", "-fits", "->largest batch ≤", ">step", "80 %",
-               ">error", "->step ≥", "->samples/s", "-bound by"});
+  Table table({"device", "-model", "-precision", batch_heading(predictions), "->needs ≥", "->has", "-fits", "->largest batch ≤",
+               ">step", "80 %", ">error", "->step ≥", "->samples/s", "-bound by"});
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> step = amount_of_step(each);
-    table.add({each.name, each.work.model, name(each.work.precision), format_count(each.work.batch),
+    table.add({each.name, each.work.model, name(each.work.precision), batch_text(each.work),
                format_bytes(each.work.memory_bytes), format_bytes(each.device_memory_bytes), each.fits ? "yes" : "no",
-               batch_text(each.largest_batch), expected_text(step, format_seconds), interval_text(step, format_seconds),
+               largest_text(each.largest_batch), expected_text(step, format_seconds), interval_text(step, format_seconds),
                error_text(each), least_text(step, format_seconds), samples_text(each), bound_text(each)});
   }
   return table.to_string();
 }
 
 std::string epochs_table(const std::vector<Prediction>& predictions) {
-  Table table({"instance", "-device", "-model", "-precision", "->batch", ">hours", "-80 %", "->hours ≥", ">error", "->per hour",
-               ">cost", "80 %", "->cost ≥", "-bound by", "--price"});
+  Table table({"instance", "-device", "-model", "-precision", batch_heading(predictions), ">hours", "-80 % of hours",
+               "->hours ≥", ">error", "->per hour", ">cost", "80 % of cost", "->cost ≥", "-bound by", "--price"});
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> usd = each.cost ? each.cost->usd : std::nullopt;
     table.add({each.cost ? each.cost->instance : each.name, each.device, each.work.model, name(each.work.precision),
-               format_count(each.work.batch), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
+               batch_text(each.work), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
                least_text(each.hours, three_digits), error_text(each),
                each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, format_usd),
                interval_text(usd, format_usd), least_text(usd, format_usd), bound_text(each),
@@ -89,6 +100,16 @@ std::string epochs_table(const std::vector<Prediction>& predictions) {
 std::string fit_text(const ExpectedTime& time) {
   return "fitted on " + time.evidence + ": median error " + format_percent(time.error.median) + " over " +
          counted(static_cast<std::size_t>(time.error.pairs), "step", "steps") + ", each device left out";
+}
+
+// A hint, where waiting for launches decides.
+std::vector<std::string> launches_lines(const std::vector<Prediction>& predictions) {
+  const auto count = std::ranges::count_if(predictions, [](const Prediction& each) {
+    return each.expected && each.expected->bound == std::string_view(name(Demand::launches));
+  });
+  if (count == 0) return {};
+  return {std::to_string(count) + " of " + counted(predictions.size(), "row is", "rows are") +
+          " bound by launches: a larger --batch costs less per sample"};
 }
 
 bool of_epochs(const Prediction& prediction) { return prediction.cost || !prediction.cost_reason.empty(); }
@@ -124,6 +145,8 @@ Json prediction_json(const Prediction& each) {
                {"precision", name(work.precision)},
                {"mode", work.mode},
                {"batch", work.batch},
+               {"accumulate", work.parts},
+               {"checkpoint", name(work.checkpoint)},
                {"tokens_per_sample", json_of(work.tokens_per_sample)},
                {"memory_bytes_at_least", work.memory_bytes},
                {"device_memory_bytes", each.device_memory_bytes},
@@ -159,6 +182,7 @@ std::string predictions_text(const std::vector<Prediction>& predictions) {
   const bool epochs = std::ranges::any_of(predictions, of_epochs);
   std::string text = wrapped("", "", kHeading) + "\n" + (epochs ? epochs_table(predictions) : steps_table(predictions));
   std::vector<std::string> lines;
+  if (epochs) lines = launches_lines(predictions);
   for (const Prediction& each : predictions) {
     if (!each.reason.empty()) lines.push_back(each.name + ": " + each.reason);
     if (!each.expected_reason.empty()) lines.push_back(each.name + ": " + each.expected_reason);
@@ -186,8 +210,8 @@ std::string rental_question(const Rentals& rentals) {
 }
 
 std::string rentals_table(const Rentals& rentals) {
-  Table table({"instance", "-device", "-precision", ">hours", "-80 %", ">cost", "80 %", "evidence", ">error", "->per hour",
-               "-bound by", "--price"});
+  Table table({"instance", "-device", "-precision", ">hours", "-80 % of hours", ">cost", "80 % of cost", "evidence", ">error",
+               "->per hour", "-bound by", "--price"});
   for (const Prediction& each : rentals.predictions) {
     const PredictedCost& cost = *each.cost;
     const std::string gpus = cost.gpus > 1 ? " (1 of " + std::to_string(cost.gpus) + ")" : "";
@@ -203,7 +227,8 @@ std::string left_out_text(const Rentals& rentals) {
   std::string text;
   if (rentals.too_expensive > 0)
     text += counted(static_cast<std::size_t>(rentals.too_expensive), "instance is", "instances are") +
-            " expected to cost more than " + format_usd(*rentals.max_usd) + "\n";
+            " expected to cost more than " + format_usd(*rentals.max_usd) + "; the cheapest: " + rentals.cheapest + "\n";
+  for (const std::string& reason : rentals.unpriced) text += wrapped("", "", reason);
   if (!rentals.unfit.empty()) text += wrapped("", "", "at this batch the model does not fit into " + joined(rentals.unfit));
   return text;
 }
@@ -214,8 +239,9 @@ std::string rentals_text(const Rentals& rentals) {
   std::string text = wrapped("", "", kHeading);
   if (rentals.predictions.empty()) return text + "no instance is left\n" + left_out_text(rentals);
   text += wrapped("", "", rental_question(rentals)) + "\n" + rentals_table(rentals) + left_out_text(rentals);
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = launches_lines(rentals.predictions);
   for (const Prediction& each : rentals.predictions) {
+    if (!each.expected_reason.empty()) lines.push_back(each.expected_reason);
     if (each.expected) lines.push_back(fit_text(*each.expected));
     lines.insert(lines.end(), each.notes.begin(), each.notes.end());
   }
@@ -229,7 +255,9 @@ Json rentals_json(const Rentals& rentals) {
           {"samples_per_epoch", rentals.asked.samples},
           {"max_usd", json_of(rentals.max_usd)},
           {"too_expensive", rentals.too_expensive},
+          {"cheapest_too_expensive", text_or_null(rentals.cheapest)},
           {"unfit", rentals.unfit},
+          {"unpriced", rentals.unpriced},
           {"predictions", json_list(rentals.predictions, prediction_json)}};
 }
 

@@ -183,7 +183,7 @@ TEST_F(ImageFilesTest, NamesWhatIsWrongWithAFolder) {
   fs::rename(folder_.path() / "test", folder_.path() / "val");
   fs::create_directory(folder_.path() / "val/bee");
   folder_.write("val/bee/1.jpg", "x");
-  expect_error({"class 'bee'", "which train has not"});
+  expect_error({"class 'bee'", "that train does not have"});
   fs::remove_all(folder_.path() / "val/bee");
   fs::create_directory(folder_.path() / "train/empty");
   expect_error({"train/empty", "has no image"});
@@ -218,7 +218,7 @@ TEST_F(ImageFilesTest, NamesWhatIsWrongWithAnArchive) {
   files.push_back(files[0]);
   refused(test::tar(files), {"'train/cat/1.jpg' twice"});
   files.back().first = "val/bee/1.jpg";
-  refused(test::tar(files), {"class 'bee'", "which train has not"});
+  refused(test::tar(files), {"class 'bee'", "that train does not have"});
   files.resize(5);
   refused(test::tar(files), {"has no image val/CLASS/FILE"});
   refused(test::tar_member("train/a/1.jpg", "", '2') + whole, {"'train/a/1.jpg' as a link"});
