@@ -116,7 +116,7 @@ _epochbench() {
     'plan --epochs') choices="" ;;
     'plan --tokens') choices="" ;;
     'rent --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
-    'rent --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
+    'rent --precision') choices="fp32 tf32 fp16 bf16" ;;
     'rent --batch') choices="" ;;
     'rent --epochs') choices="" ;;
     'rent --samples') choices="" ;;

@@ -160,7 +160,7 @@ complete -c epochbench -n '__fish_seen_subcommand_from plan' -l json -d 'as JSON
 complete -c epochbench -n '__fish_seen_subcommand_from rent' -s h -d ''
 complete -c epochbench -n '__fish_seen_subcommand_from rent' -l help -d 'all options and examples'
 complete -c epochbench -n '__fish_seen_subcommand_from rent' -l model -x -a 'mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2' -d 'a model, with options as in mlp:width=4096,depth=3; `list models` has them'
-complete -c epochbench -n '__fish_seen_subcommand_from rent' -l precision -x -a 'fp32 tf32 bf16 fp16 int8' -d 'fp32, tf32, bf16, fp16, int8 (default fp32)'
+complete -c epochbench -n '__fish_seen_subcommand_from rent' -l precision -x -a 'fp32 tf32 fp16 bf16' -d 'fp32, tf32, fp16 or bf16 (default: the cheapest that an instance has)'
 complete -c epochbench -n '__fish_seen_subcommand_from rent' -l batch -x -d 'samples per step, that is, per update of the weights (default: the model'\''s)'
 complete -c epochbench -n '__fish_seen_subcommand_from rent' -f -a 'mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2'
 complete -c epochbench -n '__fish_seen_subcommand_from rent' -l epochs -x -d 'epochs to train for'
