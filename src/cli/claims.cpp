@@ -128,8 +128,8 @@ int claims(const ClaimsOptions& options) {
 }  // namespace
 
 void add_claims(Commands& commands) {
-  auto [command, options] = commands.add(
-      "claims", "judge what articles claim, by results, by arithmetic and by what others published", kClaimsExamples, claims);
+  auto [command, options] =
+      commands.add("claims", "judge what articles claim, by measured and published results", kClaimsExamples, claims);
   command.add_option("result", options.results, "result files, or folders of them (default: what needs none)")
       ->type_name("RESULT...");
   command.add_option("--catalog", options.catalog, "claims of other articles, in the format of docs/claims.md")
