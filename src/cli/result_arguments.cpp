@@ -68,7 +68,7 @@ class Reader {
         const bool published = is_published(document);
         any_published = any_published || published;
         left_out.push_back("left out: " + path +
-                           (published ? " has results that others published, and no measurements of yours"
+                           (published                    ? " has results that others published, and no measurements of yours"
                             : reads_ == Reads::turns_too ? " is neither a result nor a document of interleaved turns"
                                                          : " has no schema_version, so it is not a result of epochbench"));
         continue;

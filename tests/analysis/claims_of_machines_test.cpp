@@ -124,8 +124,9 @@ TEST(Claims, PeaksNeedSeveralResultsForAnInterval) {
   const ClaimAnswer one = answer_to("hbm-vs-cpu", std::vector{machine(40e9, 1e12)});
   EXPECT_EQ(part_of(one, "cpu-fp32").verdict, Verdict::undecided);
   EXPECT_DOUBLE_EQ(*part_of(one, "cpu-fp32").measured, 1);
-  EXPECT_EQ(part_of(one, "cpu-fp32").reason,
-            "an interval takes 5 processes that measured this machine's peaks (a run of some minutes has them), and there is 1");
+  EXPECT_EQ(
+      part_of(one, "cpu-fp32").reason,
+      "an interval takes 5 processes that measured this machine's peaks (a run of some minutes has them), and there is 1");
   EXPECT_EQ(part_of(one, "cpu-bandwidth-bytes").verdict, Verdict::undecided) << "it might reach more";
   EXPECT_EQ(part_of(one, "cpu-bandwidth-bits").verdict, Verdict::exceeded) << "it reached more";
   EXPECT_EQ(part_of(one, "gpu-fp32").verdict, Verdict::not_testable);

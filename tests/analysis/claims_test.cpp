@@ -200,8 +200,7 @@ TEST(Claims, APartThatDoesNotCarryTheClaimCanOnlyRefuteIt) {
     return answer_to("real-time", runs);
   };
   EXPECT_EQ(answer(2, 0).verdict, Verdict::not_testable);
-  EXPECT_THAT(answer(2, 0).reason,
-              HasSubstr("what could be tested does not carry the claim without gpu-frames, gpu-latency"));
+  EXPECT_THAT(answer(2, 0).reason, HasSubstr("what could be tested does not carry the claim without gpu-frames, gpu-latency"));
   EXPECT_EQ(part_of(answer(2, 0), "cpu-frames").verdict, Verdict::reproduced);
   EXPECT_NEAR(*part_of(answer(2, 0), "cpu-frames").measured, 2, 1e-9);
   EXPECT_EQ(answer(60, 0).verdict, Verdict::not_reproduced);
