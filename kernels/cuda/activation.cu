@@ -37,6 +37,8 @@ struct Add {
   }
 };
 
+// kAligned: dropout.first is a multiple of 4; otherwise each element draws its words by itself.
+template <bool kAligned>
 struct DropOut {
   static constexpr int kInputs = 1;
   Dropout dropout;
@@ -44,8 +46,17 @@ struct DropOut {
   template <int kCount>
   __device__ void operator()(float (&out)[kCount], const float (&x)[kCount], const float (&)[kCount],
                              std::int64_t first) const {
-    for (int i = 0; i < kCount; ++i) out[i] = x[i];
-    drop_out(out, first, *step, dropout);
+    if constexpr (kAligned) {
+      for (int i = 0; i < kCount; ++i) out[i] = x[i];
+      drop_out(out, first, *step, dropout);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        float one[1] = {x[i]};
+        drop_out(one, first + i, *step, dropout);
+        out[i] = one[0];
+      }
+    }
   }
 };
 
@@ -216,7 +227,12 @@ void gelu_tanh_grad(void* dx, const void* dy, const void* x, std::int64_t n, Ele
 
 void dropout(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n, Element element,
              Stream stream) {
-  with_type(element, [&](auto zero) { elementwise<decltype(zero)>(y, x, nullptr, n, DropOut{dropout, step}, stream); });
+  with_type(element, [&](auto zero) {
+    if (dropout.first % 4 == 0)
+      elementwise<decltype(zero)>(y, x, nullptr, n, DropOut<true>{dropout, step}, stream);
+    else
+      elementwise<decltype(zero)>(y, x, nullptr, n, DropOut<false>{dropout, step}, stream);
+  });
 }
 
 void cast(const CastTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, Stream stream) {

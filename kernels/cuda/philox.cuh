@@ -32,34 +32,20 @@ __device__ inline float dropped_out(float value, std::uint32_t word, const Dropo
   return word >= dropout.threshold ? value * dropout.scale : 0;
 }
 
-// The words of four elements from `first` on, where that is not a multiple of 4: of two blocks, moved by a part of a block.
-__device__ inline DropoutWords unaligned_words(const Dropout& dropout, std::int32_t step, std::int64_t first) {
-  const DropoutWords a = dropout_words(dropout, step, first / 4), b = dropout_words(dropout, step, first / 4 + 1);
-  const bool by_one = first % 2 != 0, by_two = first % 4 >= 2;
-  const std::uint32_t w[7] = {a.word[0], a.word[1], a.word[2], a.word[3], b.word[0], b.word[1], b.word[2]};
-  DropoutWords moved;
-#pragma unroll  // an index that is not constant would put the words into local memory
-  for (int i = 0; i < 4; ++i) {
-    const std::uint32_t two = by_two ? w[i + 2] : w[i];
-    const std::uint32_t three = by_two ? w[i + 3 < 7 ? i + 3 : 6] : w[i + 1];
-    moved.word[i] = by_one ? three : two;
-  }
-  return moved;
-}
-
-// Drops out the elements first + i of a tensor; `first` is a multiple of kCount, or kCount is 1. dropout.first need not be.
+// Drops out the elements first + i of a tensor; both `first` and dropout.first are multiples of 4, or kCount is 1. A part of a
+// batch holds whole rows, so this is so wherever rows are read in vectors.
 template <int kCount>
 __device__ inline void drop_out(float (&values)[kCount], std::int64_t first, std::int32_t step, const Dropout& dropout) {
   static_assert(kCount == 1 || kCount % 4 == 0);
-  first += dropout.first;
-  for (int i = 0; i < kCount; i += 4) {
-    const bool whole_block = kCount == 1 || dropout.first % 4 == 0;
-    const DropoutWords random =
-        whole_block ? dropout_words(dropout, step, (first + i) / 4) : unaligned_words(dropout, step, first + i);
-    if constexpr (kCount == 1)
-      values[0] = dropped_out(values[0], random.word[first % 4], dropout);
-    else
+  if constexpr (kCount == 1) {
+    first += dropout.first;
+    values[0] = dropped_out(values[0], dropout_words(dropout, step, first / 4).word[first % 4], dropout);
+  } else {
+    const auto blocks_before = static_cast<std::uint32_t>(dropout.first / 4);  // modulo 2^32, as the counter: fewer registers
+    for (int i = 0; i < kCount; i += 4) {
+      const DropoutWords random = dropout_words(dropout, step, static_cast<std::uint32_t>((first + i) / 4) + blocks_before);
       for (int j = 0; j < 4; ++j) values[i + j] = dropped_out(values[i + j], random.word[j], dropout);
+    }
   }
 }
 

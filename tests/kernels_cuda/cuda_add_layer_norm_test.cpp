@@ -19,11 +19,11 @@ Dropout dropout_of(double probability) {
   return {0xfedcba9876543210u, 5, static_cast<std::uint32_t>(std::lround(probability * 0x1p32)),
           static_cast<float>(1 / (1 - probability))};
 }
-Dropout from_element(Dropout dropout, std::int64_t first) {
-  dropout.first = first;
+const Dropout kDropouts[] = {dropout_of(0), dropout_of(0.1)};
+Dropout after_rows(Dropout dropout, std::int64_t rows, std::int64_t channels) {
+  dropout.first = rows * channels;
   return dropout;
 }
-const Dropout kDropouts[] = {dropout_of(0), from_element(dropout_of(0.1), 3)};
 
 // What both directions read beside the tensors.
 struct Parameters {
@@ -103,7 +103,7 @@ void check_forward(const Matrix& m, Element element, const Dropout& dropout) {
 TEST(CudaAddLayerNorm, MatchesItsPartsInTheReference) {
   for (const Matrix& m : kMatrices)
     for_each_element("", [&](Element element) {
-      for (const Dropout& dropout : kDropouts) check_forward(m, element, dropout);
+      for (const Dropout& dropout : kDropouts) check_forward(m, element, after_rows(dropout, 3, m.channels));
     });
 }
 
