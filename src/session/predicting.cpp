@@ -171,10 +171,7 @@ Rentals rentals_of(const RentalQuestion& question) {
     if (!each.cost || !each.cost->usd || !seen.insert(instance).second) continue;
     const PredictedAmount& usd = *each.cost->usd;
     const double cost = usd.expected.value_or(usd.at_least);
-    if (!question.max_usd || cost <= *question.max_usd)
-      rentals.predictions.push_back(std::move(each));
-    else if (++rentals.too_expensive == 1)
-      rentals.cheapest = instance + ", " + format_usd(cost);
+    (question.max_usd && cost > *question.max_usd ? rentals.too_expensive : rentals.predictions).push_back(std::move(each));
   }
   std::erase_if(rentals.unfit, [&](const std::string& instance) { return seen.contains(instance); });
   return rentals;

@@ -126,7 +126,7 @@ TEST(Rentals, TakeTheCheapestPrecisionOfEachInstanceAtTheWholePrice) {
   question.max_usd = all.predictions[3].cost->usd->expected;
   const Rentals few = rentals_of(question);
   EXPECT_EQ(few.predictions.size(), 4u);
-  EXPECT_EQ(few.too_expensive, static_cast<int>(all.predictions.size()) - 4);
+  EXPECT_EQ(few.too_expensive.size(), all.predictions.size() - 4);
 }
 
 // Steps made of known factors, with one of ten three times as slow. Ratios within 0.05 count as near (time_fit.h).

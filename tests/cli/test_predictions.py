@@ -137,7 +137,9 @@ class Predictions(CliTest):
         for row in document["predictions"]:
             line = next(line for line in text.splitlines() if line.startswith(row["instance"] + " "))
             self.assertIn("predicted", line)
-        self.assertIn("no instance is left", self.call(*call[:-1], "1e-6").stdout)
+        text = self.call(*call[:-1], "1e-6").stdout
+        self.assertIn("no instance is left", text)
+        self.assertIn("; the cheapest: " + document["predictions"][0]["instance"] + ", ", text)
         for arguments, *parts in [(["mlp"], "--epochs N"), (["--epochs", "1"], "--model"), (["mlp", "--tokens", "9"], "images"),
                                   (["bert-tiny", "--tokens", "9", "--epochs", "1"], "--tokens"),
                                   (["mlp", "--epochs", "1", "--max-cost", "0"], "--max-cost"),

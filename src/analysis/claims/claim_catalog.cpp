@@ -159,7 +159,7 @@ ClaimCatalog parse_catalog(CatalogFields& fields) {
   catalog.conflicts = fields.list("conflicts", [&](CatalogFields& conflict_fields) {
     ClaimConflict conflict{conflict_fields.get<std::vector<std::string>>("claims"), conflict_fields.text("why")};
     for (const std::string& id : conflict.claims)
-      if (!ids.contains(id)) throw FormatError(conflict_fields.path("claims") + ": there is no claim '" + id + "'");
+      if (!ids.contains(id)) throw FormatError(conflict_fields.path("claims") + ": '" + id + "' is not the id of a claim");
     return conflict;
   });
   return catalog;

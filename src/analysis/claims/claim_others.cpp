@@ -1,6 +1,6 @@
-// Claims by figures of others: results that they published, ratings of makers, and statements of named sources. Of such a
-// figure there is no repetition, so its interval is the range of all that the quantity names; nothing is paired with a result
-// of ours.
+// Claims by figures of others: results that they published, ratings of makers, and statements of named sources. Such
+// figures have no repetitions, so the interval is the range of all that the quantity names; none is paired with a result of
+// ours.
 #include <algorithm>
 
 #include <fnmatch.h>

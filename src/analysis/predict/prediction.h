@@ -79,10 +79,9 @@ struct Rentals {
   std::vector<Prediction> predictions;  // the cheapest first
   EpochsAsked asked;
   std::optional<double> max_usd;
-  int too_expensive = 0;              // instances beyond it
-  std::string cheapest;               // of those: "g4dn.xlarge, $0.336"
-  std::vector<std::string> unfit;     // instances into which the model does not fit at its batch
-  std::vector<std::string> unpriced;  // why instances have no cost, one reason each
+  std::vector<Prediction> too_expensive;  // beyond max_usd, likewise
+  std::vector<std::string> unfit;         // instances into which the model does not fit at its batch
+  std::vector<std::string> unpriced;      // why instances have no cost, one reason each
 };
 
 // The cheapest first, then the fastest; what has neither at the end.

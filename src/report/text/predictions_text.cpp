@@ -223,11 +223,18 @@ std::string rentals_table(const Rentals& rentals) {
   return table.to_string();
 }
 
+std::string expected_or_least_text(const PredictedAmount& usd) {
+  return usd.expected ? format_usd(*usd.expected) : "≥ " + format_usd(usd.at_least);
+}
+
 std::string left_out_text(const Rentals& rentals) {
   std::string text;
-  if (rentals.too_expensive > 0)
-    text += counted(static_cast<std::size_t>(rentals.too_expensive), "instance is", "instances are") +
-            " expected to cost more than " + format_usd(*rentals.max_usd) + "; the cheapest: " + rentals.cheapest + "\n";
+  if (!rentals.too_expensive.empty()) {
+    const PredictedCost& least = *rentals.too_expensive.front().cost;
+    text += counted(rentals.too_expensive.size(), "instance is", "instances are") + " expected to cost more than " +
+            format_usd(*rentals.max_usd) + "; the cheapest: " + least.instance + ", " + expected_or_least_text(*least.usd) +
+            "\n";
+  }
   for (const std::string& reason : rentals.unpriced) text += wrapped("", "", reason);
   if (!rentals.unfit.empty()) text += wrapped("", "", "at this batch the model does not fit into " + joined(rentals.unfit));
   return text;
@@ -254,8 +261,9 @@ Json rentals_json(const Rentals& rentals) {
           {"epochs", rentals.asked.epochs},
           {"samples_per_epoch", rentals.asked.samples},
           {"max_usd", json_of(rentals.max_usd)},
-          {"too_expensive", rentals.too_expensive},
-          {"cheapest_too_expensive", text_or_null(rentals.cheapest)},
+          {"too_expensive", rentals.too_expensive.size()},
+          {"cheapest_too_expensive",
+           rentals.too_expensive.empty() ? Json(nullptr) : prediction_json(rentals.too_expensive.front())},
           {"unfit", rentals.unfit},
           {"unpriced", rentals.unpriced},
           {"predictions", json_list(rentals.predictions, prediction_json)}};
