@@ -6,30 +6,6 @@
 namespace epochbench {
 namespace {
 
-const PoolShape kShapes[] = {
-    pool(1, 1, 1, 1, 1, 1, 0),        // smallest
-    pool(3, 28, 28, 6, 2, 2, 0),      // first pool of LeNet-5
-    pool(2, 10, 10, 16, 2, 2, 0),     // second pool of LeNet-5
-    pool(2, 15, 13, 64, 3, 2, 1),     // ResNet, odd size
-    pool(1, 9, 7, 130, 3, 2, 1),      // one image for several threads, channels in parts
-    pool(4, 5, 6, 3, 3, 1, 1),        // overlapping in both directions
-    pool(2, 8, 9, 65, 2, 3, 0),       // gaps: pixels in no window
-    pool(5, 4, 4, 17, 4, 4, 2),       // as much padding as a window allows
-    pool(1, 20, 20, 2, 16, 2, 8),     // the largest window: 256 positions
-    pool(1, 18, 17, 21, 16, 3, 8),    // and registers of channels
-    pool(2, 9, 80, 15, 3, 2, 1),      // few channels, rows in several pieces
-    pool(2, 9, 100, 6, 2, 3, 1),      // the same with gaps
-    pool(2, 14, 18, 40, 3, 2, 0, 1),  // more padding at the end
-    pool(1, 8, 6, 5, 5, 2, 1, 2),     //
-};
-
-// Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
-GuardedBuffer<float> ties(std::int64_t n) {
-  GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
-  for (float& value : x) value = std::floor(value);
-  return x;
-}
-
 template <typename Real>
 void check_max_pool_of(const PoolShape& s, const GuardedBuffer<float>& values) {
   const GuardedBuffer<Real> x = reals<Real>(values);
@@ -54,11 +30,11 @@ void check_max_pool(const PoolShape& s, const GuardedBuffer<float>& values) {
 }
 
 TEST(MaxPool, MatchesReference) {
-  for (const PoolShape& s : kShapes) check_max_pool(s, random_floats(inputs(s), 2));
+  for (const PoolShape& s : test::kMaxPools) check_max_pool(s, random_floats(inputs(s), 2));
 }
 
 TEST(MaxPool, TakesTheFirstOfEqualMaxima) {
-  for (const PoolShape& s : kShapes) check_max_pool(s, ties(inputs(s)));
+  for (const PoolShape& s : test::kMaxPools) check_max_pool(s, test::ties(inputs(s)));
 }
 
 TEST(MaxPool, KeepsNan) {
@@ -80,7 +56,7 @@ TEST(MaxPool, KeepsNan) {
 
 template <typename Real>
 void check_max_pool_grad(const PoolShape& s) {
-  const GuardedBuffer<float> x = ties(inputs(s));
+  const GuardedBuffer<float> x = test::ties(inputs(s));
   const GuardedBuffer<Real> dy = random_reals<Real>(outputs(s), 4);
   GuardedBuffer<float> y(outputs(s)), expected(inputs(s));
   GuardedBuffer<std::uint8_t> index(outputs(s));
@@ -96,7 +72,7 @@ void check_max_pool_grad(const PoolShape& s) {
 }
 
 TEST(MaxPoolGrad, MatchesReference) {
-  for (const PoolShape& s : kShapes) {
+  for (const PoolShape& s : test::kMaxPools) {
     check_max_pool_grad<float>(s);
     check_max_pool_grad<Bf16>(s);
   }

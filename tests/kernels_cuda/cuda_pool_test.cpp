@@ -5,29 +5,6 @@
 namespace epochbench {
 namespace {
 
-const PoolShape kShapes[] = {
-    pool(1, 1, 1, 1, 1, 1, 0),        // smallest
-    pool(3, 28, 28, 6, 2, 2, 0),      // first pool of LeNet-5
-    pool(2, 10, 10, 16, 2, 2, 0),     // second pool of LeNet-5
-    pool(2, 15, 13, 64, 3, 2, 1),     // ResNet, odd size
-    pool(2, 12, 10, 16, 3, 2, 1),     // even size: the last pixels are beyond the last window
-    pool(1, 9, 7, 132, 3, 2, 1),      // packs of 4, not of 8
-    pool(4, 5, 6, 3, 3, 1, 1),        // nine windows per pixel
-    pool(2, 8, 9, 65, 2, 3, 0),       // gaps: pixels in no window
-    pool(2, 4, 4, 24, 4, 4, 2),       // as much padding as a window allows
-    pool(1, 20, 20, 8, 16, 2, 8),     // the largest window: 256 positions
-    pool(1, 3, 70, 40, 2, 1, 1),      // a row of more packs than a block has threads
-    pool(2, 14, 18, 40, 3, 2, 0, 1),  // more padding at the end
-    pool(1, 8, 6, 5, 5, 2, 1, 2),     //
-};
-
-// Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
-GuardedBuffer<float> ties(std::int64_t n) {
-  GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
-  for (float& value : x) value = std::floor(value);
-  return x;
-}
-
 void check_max_pool(const PoolShape& s, const GuardedBuffer<float>& values) {
   for_each_element(describe(s), [&](Element element) {
     const Tensor x(values, element);
@@ -48,11 +25,11 @@ void check_max_pool(const PoolShape& s, const GuardedBuffer<float>& values) {
 }
 
 TEST(CudaMaxPool, MatchesReference) {
-  for (const PoolShape& s : kShapes) check_max_pool(s, random_floats(inputs(s), 2));
+  for (const PoolShape& s : test::kMaxPools) check_max_pool(s, random_floats(inputs(s), 2));
 }
 
 TEST(CudaMaxPool, TakesTheFirstOfEqualMaxima) {
-  for (const PoolShape& s : kShapes) check_max_pool(s, ties(inputs(s)));
+  for (const PoolShape& s : test::kMaxPools) check_max_pool(s, test::ties(inputs(s)));
 }
 
 // A window size known at compile time and one that is not; each position of the first window. The lowest representable
@@ -84,9 +61,9 @@ TEST(CudaMaxPool, KeepsNanAndInfinities) {
 
 // Overlapping gradients are added in float and rounded once.
 TEST(CudaMaxPoolGrad, MatchesReference) {
-  for (const PoolShape& s : kShapes)
+  for (const PoolShape& s : test::kMaxPools)
     for_each_element(describe(s), [&](Element element) {
-      const GuardedBuffer<float> x = ties(inputs(s));
+      const GuardedBuffer<float> x = test::ties(inputs(s));
       const Tensor dy = random_tensor(outputs(s), element, 4);
       GuardedBuffer<float> y(outputs(s)), expected(inputs(s));
       DeviceBuffer<std::uint8_t> index(outputs(s));

@@ -11,6 +11,7 @@ add_test(NAME Completion COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR
 set_tests_properties(Completion PROPERTIES LABELS unit ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>")
 add_test(NAME Scripts.SetUp COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/setup_test.py)
 add_test(NAME Scripts.CheckGpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_test.py)
+add_test(NAME Scripts.CheckGpuPack COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_pack_test.py)
 add_test(NAME Scripts.CheckGpuParts COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_parts_test.py)
 add_test(NAME Scripts.CheckGpuState COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/check_gpu_state_test.py)
 set_tests_properties(Scripts.CheckGpuParts PROPERTIES

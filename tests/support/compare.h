@@ -123,6 +123,13 @@ inline GuardedBuffer<float> random_floats(std::int64_t n, std::uint64_t seed, do
   return values;
 }
 
+// Few distinct values: many windows have equal maxima. All negative: padding must not be the maximum.
+inline GuardedBuffer<float> ties(std::int64_t n) {
+  GuardedBuffer<float> x = random_floats(n, 1, -4, 0);
+  for (float& value : x) value = std::floor(value);
+  return x;
+}
+
 inline double max_abs(std::span<const float> values) {
   double largest = 0;
   for (float value : values) largest = std::max(largest, std::fabs(static_cast<double>(value)));

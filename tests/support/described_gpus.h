@@ -2,70 +2,57 @@
 // are from NVIDIA's data sheets and the CUDA programming guide's tables for compute capabilities 7.5, 8.0, 8.9, 9.0 and 12.0.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kernels/cuda/libraries/cudnn_graphs.h"
 
 namespace epochbench::test {
 
+// What differs between the GPUs below.
+struct GpuDescription {
+  const char* name;
+  int capability;  // 90 is compute capability 9.0
+  std::int64_t memory_bytes, l2_bytes;
+  int multiprocessors, clock_khz, memory_clock_khz;
+  int threads, blocks;  // per multiprocessor, at most
+  int shared_bytes;     // per block, at most, by opting in
+  int reserved_shared_bytes = 1024;
+};
+
+inline cuda::DescribedDevice described(const GpuDescription& gpu) {
+  const auto field = [](const char* key, std::int64_t value) {
+    return std::string(", \"") + key + "\": " + std::to_string(value);
+  };
+  return {gpu.capability, std::string("{\"deviceName\": \"") + gpu.name + "\"" + field("deviceVer", gpu.capability * 10) +
+                              field("totalGlobalMem", gpu.memory_bytes) + field("l2CacheSize", gpu.l2_bytes) +
+                              field("multiProcessorCount", gpu.multiprocessors) + field("smClockRateKHz", gpu.clock_khz) +
+                              field("memClockRateKHz", gpu.memory_clock_khz) + field("maxThreadsPerSM", gpu.threads) +
+                              field("maxCtasPerSM", gpu.blocks) + field("maxSharedMemoryPerBlockOptin", gpu.shared_bytes) +
+                              field("reservedSharedMemoryPerBlock", gpu.reserved_shared_bytes) + R"(,
+    "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, "driverVer": 13000, "warpSize": 32,
+    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
+    "regsPerBlock": 65536, "maxRegistersPerSM": 65536, "maxSharedMemoryPerBlock": 49152})"};
+}
+
 inline cuda::DescribedDevice described_h200() {
-  return {90, R"({
-    "deviceName": "NVIDIA H200", "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
-    "deviceVer": 900, "driverVer": 13000, "totalGlobalMem": 150000000000, "l2CacheSize": 62914560,
-    "multiProcessorCount": 132, "warpSize": 32, "smClockRateKHz": 1980000, "memClockRateKHz": 3201000,
-    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
-    "maxThreadsPerSM": 2048, "maxCtasPerSM": 32, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
-    "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024})"};
+  return described({"NVIDIA H200", 90, 150000000000, 62914560, 132, 1980000, 3201000, 2048, 32, 232448});
 }
-
 inline cuda::DescribedDevice described_h100() {
-  return {90, R"({
-    "deviceName": "NVIDIA H100 80GB HBM3", "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
-    "deviceVer": 900, "driverVer": 13000, "totalGlobalMem": 85000000000, "l2CacheSize": 52428800,
-    "multiProcessorCount": 132, "warpSize": 32, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000,
-    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
-    "maxThreadsPerSM": 2048, "maxCtasPerSM": 32, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
-    "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024})"};
+  return described({"NVIDIA H100 80GB HBM3", 90, 85000000000, 52428800, 132, 1980000, 2619000, 2048, 32, 232448});
 }
-
 inline cuda::DescribedDevice described_rtx_4090() {
-  return {89, R"({
-    "deviceName": "NVIDIA GeForce RTX 4090", "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
-    "deviceVer": 890, "driverVer": 13000, "totalGlobalMem": 25300000000, "l2CacheSize": 75497472,
-    "multiProcessorCount": 128, "warpSize": 32, "smClockRateKHz": 2520000, "memClockRateKHz": 10501000,
-    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
-    "maxThreadsPerSM": 1536, "maxCtasPerSM": 24, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
-    "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 101376, "reservedSharedMemoryPerBlock": 1024})"};
+  return described({"NVIDIA GeForce RTX 4090", 89, 25300000000, 75497472, 128, 2520000, 10501000, 1536, 24, 101376});
 }
-
 inline cuda::DescribedDevice described_a100() {
-  return {80, R"({
-    "deviceName": "NVIDIA A100-SXM4-80GB", "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
-    "deviceVer": 800, "driverVer": 13000, "totalGlobalMem": 85000000000, "l2CacheSize": 41943040,
-    "multiProcessorCount": 108, "warpSize": 32, "smClockRateKHz": 1410000, "memClockRateKHz": 1593000,
-    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
-    "maxThreadsPerSM": 2048, "maxCtasPerSM": 32, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
-    "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 166912, "reservedSharedMemoryPerBlock": 1024})"};
+  return described({"NVIDIA A100-SXM4-80GB", 80, 85000000000, 41943040, 108, 1410000, 1593000, 2048, 32, 166912});
 }
-
 inline cuda::DescribedDevice described_rtx_5090() {
-  return {120, R"({
-    "deviceName": "NVIDIA GeForce RTX 5090", "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
-    "deviceVer": 1200, "driverVer": 13000, "totalGlobalMem": 34000000000, "l2CacheSize": 100663296,
-    "multiProcessorCount": 170, "warpSize": 32, "smClockRateKHz": 2407000, "memClockRateKHz": 14001000,
-    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
-    "maxThreadsPerSM": 1536, "maxCtasPerSM": 24, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
-    "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 101376, "reservedSharedMemoryPerBlock": 1024})"};
+  return described({"NVIDIA GeForce RTX 5090", 120, 34000000000, 100663296, 170, 2407000, 14001000, 1536, 24, 101376});
 }
-
 inline cuda::DescribedDevice described_t4() {
-  return {75, R"({
-    "deviceName": "Tesla T4", "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
-    "deviceVer": 750, "driverVer": 13000, "totalGlobalMem": 15800000000, "l2CacheSize": 4194304,
-    "multiProcessorCount": 40, "warpSize": 32, "smClockRateKHz": 1590000, "memClockRateKHz": 5001000,
-    "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
-    "maxThreadsPerSM": 1024, "maxCtasPerSM": 16, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
-    "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 65536, "reservedSharedMemoryPerBlock": 0})"};
+  return described({"Tesla T4", 75, 15800000000, 4194304, 40, 1590000, 5001000, 1024, 16, 65536, 0});
 }
 
 // Those with every precision. A T4 lacks bf16 and tf32, and cuDNN's attention.

@@ -32,6 +32,31 @@ inline Conv2dShape depthwise(std::int64_t batch, std::int64_t height, std::int64
   return s;
 }
 
+// Of depthwise convolutions: kernels of the models and others, with and without padding.
+inline const Conv2dShape kDepthwise[] = {
+    depthwise(1, 1, 1, 1, 1, 1, 0),                  // smallest
+    depthwise(1, 1, 1, 3, 3, 1, 1),                  // only the middle tap is inside
+    depthwise(2, 9, 11, 33, 3, 1, 1),                // odd sizes, channels beyond a register
+    depthwise(3, 8, 10, 32, 3, 2, 1),                // even size: no pixel below the last window
+    depthwise(2, 9, 13, 16, 3, 2, 1),                // odd size
+    depthwise(1, 14, 14, 40, 5, 1, 2),               // the kernels of EfficientNet
+    depthwise(2, 15, 13, 24, 5, 2, 2),               //
+    depthwise(2, 10, 9, 20, 7, 1, 3),                // and of NASNet
+    depthwise(1, 12, 21, 17, 7, 2, 3),               //
+    depthwise(1, 14, 22, 24, 7, 2, 2, 1),            // with more padding at the end
+    depthwise(2, 12, 10, 19, 5, 2, 1, 1),            //
+    depthwise(2, 8, 18, 16, 3, 2, 0, 1),             //
+    depthwise(1, 6, 7, 9, 3, 1, 0, 3),               //
+    depthwise(2, 3, 2, 8, 5, 1, 2),                  // rows shorter than the kernel
+    depthwise(2, 6, 7, 10, 3, 1, 0),                 // without padding
+    depthwise(1, 6, 9, 8, 3, 2, 0),                  // pixels in no window
+    depthwise(2, 5, 6, 12, 3, 1, 2),                 // more padding than half the kernel
+    depthwise(2, 7, 8, 9, 2, 1, 0),                  // kernels and strides without code of their own
+    depthwise(2, 8, 11, 16, 3, 3, 1),                //
+    depthwise(1, 5, 6, 6, 1, 2, 0),                  //
+    convolution_shape(2, 6, 7, 14, 14, 2, 3, 2, 1),  // not square
+};
+
 inline std::string describe(const Conv2dShape& s) {
   return std::to_string(s.batch) + "x" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
          std::to_string(s.channels) + " to " + std::to_string(s.out_channels) + " kernel " + std::to_string(s.kernel_height) +
@@ -43,6 +68,29 @@ inline PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t widt
   const auto out = [=](std::int64_t extent) { return (extent + 2 * padding + extra - window) / stride + 1; };
   return {batch, height, width, channels, out(height), out(width), window, stride, padding, zeros};
 }
+
+// Of maxima over windows.
+inline const PoolShape kMaxPools[] = {
+    pool(1, 1, 1, 1, 1, 1, 0),        // smallest
+    pool(3, 28, 28, 6, 2, 2, 0),      // first pool of LeNet-5
+    pool(2, 10, 10, 16, 2, 2, 0),     // second pool of LeNet-5
+    pool(2, 15, 13, 64, 3, 2, 1),     // ResNet, odd size
+    pool(2, 12, 10, 16, 3, 2, 1),     // even size: the last pixels are beyond the last window
+    pool(1, 9, 7, 132, 3, 2, 1),      // packs of 4, not of 8
+    pool(2, 4, 4, 24, 4, 4, 2),       // as much padding as a window allows
+    pool(1, 20, 20, 8, 16, 2, 8),     // the largest window: 256 positions
+    pool(1, 3, 70, 40, 2, 1, 1),      // a row of more packs than a block has threads
+    pool(1, 9, 7, 130, 3, 2, 1),      // one image for several threads, channels in parts
+    pool(4, 5, 6, 3, 3, 1, 1),        // overlapping in both directions
+    pool(2, 8, 9, 65, 2, 3, 0),       // gaps: pixels in no window
+    pool(5, 4, 4, 17, 4, 4, 2),       // as much padding as a window allows
+    pool(1, 20, 20, 2, 16, 2, 8),     // the largest window: 256 positions
+    pool(1, 18, 17, 21, 16, 3, 8),    // and registers of channels
+    pool(2, 9, 80, 15, 3, 2, 1),      // few channels, rows in several pieces
+    pool(2, 9, 100, 6, 2, 3, 1),      // the same with gaps
+    pool(2, 14, 18, 40, 3, 2, 0, 1),  // more padding at the end
+    pool(1, 8, 6, 5, 5, 2, 1, 2),     //
+};
 
 // Of means over windows: also with windows outside of the image, or shifted against it.
 inline const PoolShape kMeanPools[] = {

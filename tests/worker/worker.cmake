@@ -4,8 +4,12 @@ target_link_libraries(fake_case PRIVATE epochbench_options epochbench_test_suppo
 
 epochbench_tests(worker_tests LABEL unit LIBRARIES epochbench_worker TESTS worker/latency_test worker/series_test worker/stopping_rule_test
   worker/warm_up_rule_test)
-foreach(test runner_test case_process_test case_server_test)
+foreach(test case_process_test case_server_test)
   epochbench_test(worker/${test} LABEL unit LIBRARIES epochbench_worker)
+endforeach()
+foreach(test runner_test queued_runner_test)
+  epochbench_test(worker/${test} LABEL unit LIBRARIES epochbench_worker)
+  target_sources(${test} PRIVATE support/allocations.cpp)
 endforeach()
 add_dependencies(case_process_test fake_case)
 target_compile_definitions(case_process_test PRIVATE FAKE_CASE_BINARY="$<TARGET_FILE:fake_case>")
