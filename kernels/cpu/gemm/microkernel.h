@@ -61,8 +61,13 @@ struct Tile {
   Prefetcher* prefetcher;  // advanced once per kPrefetchStep words of k; or null
 };
 #if !EPOCHBENCH_AMX
-// One or two cache lines per step is what memory delivers while a tile of 14 x 2 vectors multiplies this many words.
+// One or two cache lines per step is what memory delivers while a tile of 14 x 2 vectors multiplies this many words. Under the
+// address sanitizer a step is short, since its words are unrolled and each of their accesses is instrumented.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::int64_t kPrefetchStep = 2;
+#else
 constexpr std::int64_t kPrefetchStep = 8;
+#endif
 // How transposed A is packed. Transposed Bf16 must be rearranged in any case.
 constexpr AccessA kPackedTransposedA = AccessA::columns;
 #endif
