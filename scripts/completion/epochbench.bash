@@ -5,7 +5,7 @@ _epochbench() {
     if [[ ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]}; break; fi
   done
   if [[ -z $command ]]; then
-    COMPREPLY=($(compgen -W "run sweep list info system plan rent cost speedup claims export compare answers report import help --help --version" -- "$cur"))
+    COMPREPLY=($(compgen -W "run sweep list info system plan rent cost speedup claims export compare bisect answers report import help --help --version" -- "$cur"))
     return
   fi
   case "$command $prev" in
@@ -154,6 +154,13 @@ _epochbench() {
     'compare --max-pairs') choices="" ;;
     'compare --order-seed') choices="" ;;
     'compare --out'|'compare -o') choices="" ;;
+    'bisect --suite') choices="claims gate hour input-pipeline learn modern quality quick standard" ;;
+    'bisect --case') choices="" ;;
+    'bisect --build') choices="" ;;
+    'bisect --binary') choices="" ;;
+    'bisect --folder') choices="" ;;
+    'bisect --threshold') choices="" ;;
+    'bisect --max-pairs') choices="" ;;
     'answers --price') choices="" ;;
     'answers --price-scaling') choices="per-vcpu per-gpu whole" ;;
     'report --out'|'report -o') choices="" ;;
@@ -182,6 +189,7 @@ _epochbench() {
       claims) options="-h --help --catalog --id --claim --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --strict --json" ;;
       export) options="-h --help --format --raw --out -o --price --price-scaling" ;;
       compare) options="-h --help --history --threshold --allow-missing --force --github --json --interleave --suite --max-pairs --order-seed --out -o --overwrite --quiet -q" ;;
+      bisect) options="-h --help --suite --case --build --binary --folder --threshold --max-pairs --resume --overwrite --json --quiet -q" ;;
       answers) options="-h --help --price --price-scaling --json" ;;
       report) options="-h --help --out -o --price --price-scaling --title --open --charts --articles --claims" ;;
       import) options="-h --help --repository --commit --license --retrieved --result-id --out -o" ;;
@@ -203,11 +211,13 @@ _epochbench() {
       export) choices="" ;;
       compare) choices="" ;;
       compare) choices="" ;;
+      bisect) choices="" ;;
+      bisect) choices="" ;;
       answers) choices="" ;;
       report) choices="" ;;
       import) choices="dawnbench mlperf" ;;
       import) choices="" ;;
-    help) choices="run sweep list info system plan rent cost speedup claims export compare answers report import" ;;
+    help) choices="run sweep list info system plan rent cost speedup claims export compare bisect answers report import" ;;
     esac
   fi
   [[ $choices == none ]] && choices=""

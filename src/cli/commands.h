@@ -85,6 +85,7 @@ void print(const std::string& text);         // on stdout, as it is
 void print_fitted(const std::string& text);  // for people: in lines as wide as the terminal
 
 void add_answers(Commands& commands);
+void add_bisect(Commands& commands);
 void add_case(Commands& commands);  // hidden: the process of one case, driven by its parent over standard input and output
 void add_claims(Commands& commands);
 void add_compare(Commands& commands);

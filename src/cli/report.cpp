@@ -11,8 +11,8 @@
 #include "src/published/import.h"
 #include "src/report/html/html_page.h"
 #include "src/session/claim_plans.h"
+#include "src/session/outside_program.h"
 #include "src/session/page/chart_files.h"
-#include "src/session/page/outside_program.h"
 #include "src/session/prices.h"
 
 namespace epochbench {

@@ -15,6 +15,7 @@
 #include "src/base/statistics.h"
 #include "src/base/text.h"
 #include "src/case/run_name.h"
+#include "src/case/suite.h"
 #include "src/result/result_json.h"
 #include "src/session/progress.h"
 #include "src/session/time_left.h"
@@ -151,6 +152,19 @@ class InterleavedPairs {
 
 }  // namespace
 
+std::vector<PlannedCase> plan_pairs(const std::string& name) {
+  const Suite suite = load_suite(name);
+  std::vector<CaseSpec> cases;
+  for (const CaseBlock& block : suite.cases)
+    for (CaseSpec& spec : expand(block)) {
+      if (!spec.save.empty() || !spec.trace.empty())
+        throw CallError("suite " + suite.name + ": save and trace: both binaries would write there; leave them out");
+      spec.repetitions.reset();
+      cases.push_back(std::move(spec));
+    }
+  return plan_cases(cases, 1);
+}
+
 std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned) {
   ListByKey<&PairedCase::settings> pooled;
   for (const PlannedCase& each : planned) {
@@ -164,6 +178,19 @@ std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned) {
     one.obstacle = each.obstacle;
   }
   return pooled.take();
+}
+
+TurnsCase turns_of(const PairedCase& one) {
+  TurnsCase turns;
+  turns.name = one.spec.name;
+  turns.model = one.spec.model;
+  turns.device = to_string(one.spec.device);
+  turns.precision = name(one.spec.precision);
+  turns.batch = *one.spec.batch;
+  turns.settings = one.settings;
+  if (one.spec.device.kind == DeviceKind::cpu) turns.threads = one.spec.threads;
+  if (one.obstacle) turns.skipped = one.obstacle->reason;
+  return turns;
 }
 
 bool measure_pairs(const std::vector<PairedCase>& cases, const PairedRule& rule, const std::array<WorkerCommand, 2>& binaries,

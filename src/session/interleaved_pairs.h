@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "src/analysis/compare/decision.h"
@@ -23,8 +24,15 @@ struct PairedCase {
   std::vector<std::uint64_t> seeds;  // at least one
 };
 
+// The cases of a suite, each once: pairs take the place of repetitions. Errors: as load_suite and plan_cases; CallError for a
+// case that leaves a file behind, since both binaries would leave it at one place.
+std::vector<PlannedCase> plan_pairs(const std::string& suite);
+
 // In the order of the first seeds.
 std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned);
+
+// The case of a document, without pairs.
+TurnsCase turns_of(const PairedCase& one);
 
 // `document` has a case for each of `cases`, in their order; the pairs are added to it. One pair of every case, then again, so
 // that the evidence of all is of the same time. Ends when all are decided or have all their pairs, or with an interrupt, which

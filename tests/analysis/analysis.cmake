@@ -1,6 +1,6 @@
 # Tests of src/base, src/result, src/published, src/case, src/analysis, src/report and src/session.
 epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
-  analysis/case_summary_test analysis/change_points_test analysis/comparison_test analysis/curves_test
+  analysis/bisection_test analysis/case_summary_test analysis/change_points_test analysis/comparison_test analysis/curves_test
   analysis/decision_simulation_test analysis/decision_test analysis/estimate_test analysis/precision_quality_test
   analysis/scaling_test analysis/turns_comparison_test base/files_test base/json_fields_test base/lookup_test
   base/rank_shift_test base/rounds_test base/statistics_test base/text_test)
@@ -22,7 +22,7 @@ epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   report/page_data_test
   session/budget_test session/endings_test session/profile_test session/resume_gpus_test session/sweep_test
   session/time_left_test
-  analysis/own_claim_test report/page_head_test session/page/outside_program_test analysis/claims_of_cnns_test
+  analysis/own_claim_test report/page_head_test session/outside_program_test analysis/claims_of_cnns_test
   analysis/claim_conclusion_test analysis/claims_of_owning_test analysis/further_claims_test session/claim_plans_test
   analysis/claims_of_machines_test analysis/claims_of_others_test session/spread_peaks_test)
 target_compile_definitions(cli_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results")

@@ -166,6 +166,13 @@ class MadeUp(Example):
                 self.assertFalse((self.clone / "baseline").exists())
         self.assertIn("compare --interleave baseline/build/epochbench build/epochbench", self.calls.read_text())
 
+    def test_git_bisect_gets_the_codes_that_it_knows(self):
+        for code, mapped in ((0, 0), (1, 1), (2, 128), (3, 128), (4, 125), (130, 128)):
+            with self.subTest(code=code):
+                self.assertEqual(self.shell(block("#!/bin/sh\n# test.sh"), CODE=str(code)).returncode, mapped)
+        self.program(self.clone / "scripts" / "run", "exit 2")
+        self.assertEqual(self.shell(block("#!/bin/sh\n# test.sh"), CODE="0").returncode, 125)
+
     def test_exit_codes_are_unchanged(self):
         for code in (0, 1, 2, 4):
             with self.subTest(code=code):

@@ -1,10 +1,14 @@
 // A worker that behaves as the name says by which it is called. Its step times are made up, so that ratios are exact and no
-// time passes. It appends each command that it is sent to the file FAKE_WORKER_LOG.
+// time passes. It appends each command that it is sent to the file FAKE_WORKER_LOG. FAKE_WORKER_PLAN, as JSON, makes it a build
+// that is slower, does other work or has a build type; then processes differ at random, as FAKE_WORKER_NOISE says, by what
+// FAKE_WORKER_DRAWS counts, a file that grows with each process.
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -25,6 +29,31 @@ constexpr std::int64_t kEventful = 20;  // the step at which those with a fault 
 
 json out_of_memory() { return {{"event", "error"}, {"status", "out_of_memory"}, {"message", "needs 5 GiB"}}; }
 
+// What FAKE_WORKER_PLAN says of this build.
+struct Plan {
+  double factor = 1;  // of step times, the process's own noise included
+  std::string fingerprint = "1111", build_type = "Release";
+
+  Plan() {
+    const char *text = std::getenv("FAKE_WORKER_PLAN"), *noise = std::getenv("FAKE_WORKER_NOISE");
+    if (!text) return;
+    const json plan = json::parse(text);
+    factor += plan.value("slowdown", 0.0);
+    fingerprint = plan.value("fingerprint", fingerprint);
+    build_type = plan.value("build_type", build_type);
+    if (noise) factor *= std::exp(std::atof(noise) / std::sqrt(2) * drawn());
+  }
+
+ private:
+  static double drawn() {
+    const char* path = std::getenv("FAKE_WORKER_DRAWS");
+    std::ofstream file(path, std::ios::app);
+    file << '.' << std::flush;
+    std::mt19937_64 random(std::hash<std::string>{}(path) + static_cast<std::uint64_t>(file.tellp()));
+    return std::student_t_distribution<double>(3)(random);
+  }
+};
+
 class FakeWorker {
  public:
   explicit FakeWorker(const std::filesystem::path& path) : folder_(path.parent_path()), name_(path.filename()) {}
@@ -36,7 +65,7 @@ class FakeWorker {
     if (command == "prepare") return prepare(message.at("case"));
     if (command == "burst") return burst();
     if (command == "begin_epoch") return {{"event", "epoch"}};
-    if (command == "finish") return {{"event", "result"}, {"peak_bytes", 1000}, {"skipped_steps", nullptr}};
+    if (command == "finish") return finish(message.value("profile", false));
     return steps(message.at("steps"));
   }
 
@@ -48,10 +77,8 @@ class FakeWorker {
 
   json hello() const {
     if (name_ == "old") return {{"event", "error"}, {"status", "failed"}, {"message", "command hello before prepare"}};
-    return {{"event", "hello"},     {"protocol", name_ == "newer" ? 99 : 1},
-            {"version", "0.1.0"},   {"git_sha", "abc"},
-            {"git_dirty", false},   {"build_type", "Release"},
-            {"compiler", "made up"}};
+    return {{"event", "hello"},   {"protocol", name_ == "newer" ? 99 : 1}, {"version", "0.1.0"},   {"git_sha", "abc"},
+            {"git_dirty", false}, {"build_type", plan_.build_type},        {"compiler", "made up"}};
   }
 
   // Memory that one process alone has room in: a lock in the folder of the binaries, held until this process ends.
@@ -67,7 +94,7 @@ class FakeWorker {
     return {{"event", "ready"},
             {"protocol", 1},
             {"case", spec},
-            {"fingerprint", name_ == "other_work" ? "2222" : "1111"},
+            {"fingerprint", name_ == "other_work" ? "2222" : plan_.fingerprint},
             {"device",
              {{"backend", "cpu"},
               {"name", "made up"},
@@ -91,7 +118,22 @@ class FakeWorker {
   // "coarse" sees every second step only.
   double seconds(std::int64_t steps) const {
     if (name_ == "coarse" && steps > 1 && taken_ % 2 == 0) return 0;
-    return 0.01 * (taken_ < 2 ? 10 : 1) * (1 + 0.1 * static_cast<double>(taken_ % 3)) * (name_ == "slower" ? 1.1 : 1);
+    return 0.01 * (taken_ < 2 ? 10 : 1) * (1 + 0.1 * static_cast<double>(taken_ % 3)) * (name_ == "slower" ? 1.1 : 1) *
+           plan_.factor;
+  }
+
+  // A step is a product, which takes what a plan makes longer, and a sum.
+  json finish(bool with_profile) const {
+    json answer = {{"event", "result"}, {"peak_bytes", 1000}, {"skipped_steps", nullptr}};
+    if (!with_profile) return answer;
+    const auto node = [](const char* op, double seconds) {
+      return json{{"name", op}, {"op", op}, {"implementation", ""}, {"seconds", seconds}, {"flops", 1000}, {"bytes", 1000}};
+    };
+    answer["profile"] = {{"passes", 1},
+                         {"seconds", 0.01 * plan_.factor},
+                         {"classes", json::array()},
+                         {"nodes", {node("gemm", 0.01 * plan_.factor - 0.001), node("sum", 0.001)}}};
+    return answer;
   }
 
   json steps(std::int64_t count) {
@@ -124,6 +166,7 @@ class FakeWorker {
 
   std::filesystem::path folder_;
   std::string name_;
+  Plan plan_;
   std::int64_t taken_ = 0;
   int memory_ = -1, bursts_ = 0;
 };

@@ -73,15 +73,15 @@ class Distances {
   std::vector<double> below_;  // [end, point]: the sum of the point's distances from all before `end`
 };
 
-struct Split {
+struct Cut {
   std::size_t at = 0, end = 0;  // [begin, at) against [at, end)
   double statistic = -1;
 };
 
 // The split of [begin, last) whose sides differ most, over all places and all ends of the right side: a level that is left
 // again soon would drown in what follows it.
-Split best_split(const Distances& distances, std::size_t begin, std::size_t last) {
-  Split best;
+Cut best_cut(const Distances& distances, std::size_t begin, std::size_t last) {
+  Cut best;
   double within_left = 0;  // the sum of the distances of all pairs of [begin, at)
   for (std::size_t at = begin + 1; at + kFewestPointsOfLevel <= last; ++at) {
     within_left += distances.from(at - 1, begin, at - 1);
@@ -105,7 +105,7 @@ Split best_split(const Distances& distances, std::size_t begin, std::size_t last
 void split(std::span<const double> series, const Distances& distances, std::size_t begin, std::size_t end,
            std::vector<std::size_t>& bounds) {
   if (end - begin < kFewestPoints) return;
-  const Split best = best_split(distances, begin, end);
+  const Cut best = best_cut(distances, begin, end);
   if (best.statistic <= 0) return;
   const auto left = series.subspan(begin, best.at - begin), right = series.subspan(best.at, best.end - best.at);
   if (p_of_means(left, right) >= kLenientLevel) return;

@@ -1,8 +1,10 @@
-// The answers of `compare` and of `compare --history`: text for people, JSON, and for GitHub Actions. Nothing is computed here.
+// The answers of `compare`, of `compare --history` and of `bisect`: text for people, JSON, and for GitHub Actions. Nothing is
+// computed here.
 #pragma once
 
 #include <string>
 
+#include "src/analysis/compare/bisection.h"
 #include "src/analysis/compare/comparison.h"
 #include "src/analysis/compare/history.h"
 #include "src/base/json.h"
@@ -34,6 +36,17 @@ std::string history_text(const History& history);
 // {"series": [{name, of, setting, points[], changes[], reason}], "left_out": [{name, file, reason}]}. A change: kind, ratio,
 // before and after (in the unit of the points), p_value, and begin, end and last_before, each a point with its index.
 Json history_json(const History& history);
+
+// One row per commit that the search asked for, then the commit that made the case slower with its ratio and interval, or those
+// that may have, or why none is named; and the change by op.
+std::string bisect_text(const BisectAnswer& answer);
+
+// {"verdict": "found" | "range" | "inconclusive", case, good, bad, ratio and ratio_ci95 of bad beside good, suspects[],
+// last_fast, first_slow, step {ratio, ratio_ci95, pairs}, ops[{op, before_seconds, after_seconds}], no_ops, commits[]}.
+Json bisect_json(const BisectAnswer& answer);
+
+// "1.041": a ratio in the tables of compare and bisect.
+std::string plain_ratio(double ratio);
 
 // The parts that the table, GitHub's annotations, JSON and the page share.
 //

@@ -27,13 +27,6 @@ std::string shortened(const std::string& name) {
   return name.substr(0, characters[head]) + gap + name.substr(characters[characters.size() - tail]);
 }
 
-std::string plain_ratio(double ratio) {
-  if (ratio < 0.1 || ratio >= 10) return significant(ratio, 3);
-  char text[16];
-  std::snprintf(text, sizeof text, "%.3f", ratio);
-  return text;
-}
-
 std::string processes_cell(const Comparison& comparison, const ComparedCase& compared) {
   const auto [before, after] = compared.processes;
   if (comparison.interleaved || before == after) return std::to_string(after);
@@ -122,6 +115,13 @@ Json case_json(const Comparison& comparison, const ComparedCase& compared) {
 }
 
 }  // namespace
+
+std::string plain_ratio(double ratio) {
+  if (ratio < 0.1 || ratio >= 10) return significant(ratio, 3);
+  char text[16];
+  std::snprintf(text, sizeof text, "%.3f", ratio);
+  return text;
+}
 
 std::string compare_text(const Comparison& comparison) {
   std::string text;

@@ -12,7 +12,7 @@
 #include "src/base/errors.h"
 #include "src/base/files.h"
 #include "src/report/html/html_page.h"
-#include "src/session/page/outside_program.h"
+#include "src/session/outside_program.h"
 
 namespace epochbench {
 namespace {

@@ -1,5 +1,6 @@
-#include "src/session/page/outside_program.h"
+#include "src/session/outside_program.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -21,7 +22,8 @@ extern char** environ;
 namespace epochbench {
 namespace {
 
-constexpr double kOpenSeconds = 3;  // in which a program says that it cannot
+constexpr double kOpenSeconds = 3;    // in which a program says that it cannot
+constexpr double kTickSeconds = 0.2;  // between two looks at an interrupt
 
 enum class Stdout { read, dropped };
 
@@ -60,12 +62,13 @@ class Started {
 
   int error() const { return error_; }
 
-  // Until it closes its stdout; false: it did not in time.
-  bool read_until(double deadline, std::string& text) const {
+  // Until it closes its stdout; false: it did not before that, or was interrupted.
+  bool read_until(double deadline, const std::function<bool()>& interrupted, std::string& text) const {
     while (true) {
       const double left = deadline - steady_seconds();
+      if (left <= 0 || (interrupted && interrupted())) return false;
       pollfd waiting{output_, POLLIN, 0};
-      if (left <= 0 || poll(&waiting, 1, static_cast<int>(left * 1000) + 1) == 0) return false;
+      if (poll(&waiting, 1, static_cast<int>(std::min(left, kTickSeconds) * 1000) + 1) <= 0) continue;
       char bytes[65536];
       const ssize_t size = read(output_, bytes, sizeof bytes);
       if (size > 0) text.append(bytes, static_cast<std::size_t>(size));
@@ -114,17 +117,20 @@ std::optional<std::string> program_in_path(std::initializer_list<const char*> na
   return std::nullopt;
 }
 
-ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds) {
+ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds, const std::function<bool()>& interrupted) {
   ProgramEnd end;
   const Started program(command, Stdout::read);
   if (program.error() != 0) {
     end.reason = not_started(program.error());
     return end;
   }
-  const bool in_time = program.read_until(steady_seconds() + most_seconds, end.output);
+  const bool in_time = program.read_until(steady_seconds() + most_seconds, interrupted, end.output);
   if (!in_time) program.kill_group();
   const std::string failure = failure_of(program.wait());
-  end.reason = in_time ? failure : "took more than " + format_seconds(most_seconds);
+  if (in_time)
+    end.reason = failure;
+  else
+    end.reason = interrupted && interrupted() ? "interrupted" : "took more than " + format_seconds(most_seconds);
   end.done = end.reason.empty();
   return end;
 }

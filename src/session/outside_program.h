@@ -1,6 +1,7 @@
-// Programs of the machine that a page is handed to: found in PATH, started without a shell, silent.
+// Programs of the machine, such as git and those that a page is handed to: found in PATH, started without a shell, silent.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -15,10 +16,12 @@ std::optional<std::string> program_in_path(std::initializer_list<const char*> na
 struct ProgramEnd {
   bool done = false;  // it exited with 0 in time
   std::string output;
-  std::string reason;  // "exited with 3", "took more than 60 s"
+  std::string reason;  // "exited with 3", "took more than 60 s", "interrupted"
 };
-// Standard input and error lead nowhere. One that takes longer is killed with all that it started.
-ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds);
+// Standard input and error lead nowhere. One that takes longer is killed with all that it started, and one that runs when
+// `interrupted`, which is polled and may be empty, becomes true.
+ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds,
+                       const std::function<bool()>& interrupted = {});
 
 // Opens a file in the program that this machine opens it with. Returns why not; empty: it was handed over.
 std::string open_in_browser(const std::string& path);

@@ -1,5 +1,5 @@
 // Programs that a page is handed to: what they say, how they end, and that none outlives its time.
-#include "src/session/page/outside_program.h"
+#include "src/session/outside_program.h"
 
 #include <csignal>
 #include <cstdlib>

@@ -1,0 +1,81 @@
+// epochbench bisect: which commit made training slower?
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+#include "src/cli/commands.h"
+#include "src/report/compare/compare_report.h"
+#include "src/session/bisecting.h"
+
+namespace epochbench {
+namespace {
+
+constexpr const char* kBisectExamples = R"(Examples:
+  epochbench bisect v1.2 main                             which commit made a case of suite gate slower?
+  epochbench bisect 1a2b3c4 HEAD --case resnet20          only the case that a gate has reported
+  epochbench bisect v1.2 main --build 'make -j' --binary bin/epochbench    of a repository that is built in another way
+  epochbench bisect v1.2 main --resume                    goes on after an interrupt
+
+Call it in the repository. The commits are those after GOOD along first parents up to BAD. GOOD and BAD take turns at the
+suite, as in `compare --interleave`; then each commit beside GOOD at the case that is slower, 8 to --max-pairs pairs, as many
+as it takes to tell on which side of half the slowdown it lies. Commits that do not build, do not finish the case or change
+its workload are skipped. At last the first slow commit and the one before it take turns; only a slowdown that these
+pairs show as well is reported.
+Builds, by commit, and pairs are kept in --folder.
+Exit codes: 0 one commit is named; 1 BAD is not slower; 2 the call, GOOD or BAD is wrong; 4 several commits may be it, or
+there is too little evidence; 130 interrupted.)";
+
+constexpr std::int64_t kFewestPairs = 8;  // the first look
+
+struct BisectOptions {
+  BisectRequest request;
+  bool json = false;
+};
+
+int bisect_commits(const BisectOptions& options) {
+  const BisectRequest& request = options.request;
+  if (request.good.empty() || request.bad.empty())
+    throw CallError(std::string("bisect: no ") + (request.good.empty() ? "GOOD and no BAD" : "BAD") +
+                    "; name two commits, such as epochbench bisect v1.2 main");
+  const BisectOutcome outcome = bisect(request);
+  if (!outcome.answer) {
+    print(options.json ? print_json(compare_json(outcome.ends)) : fitted(compare_text(outcome.ends)));
+    const bool undecided = verdict_of(outcome.ends) == Finding::inconclusive;
+    print_error("bisect: no case is shown to be slower at BAD than at GOOD, so there is nothing to look for");
+    return undecided ? kExitInconclusive : kExitAnswerIsNo;
+  }
+  print(options.json ? print_json(bisect_json(*outcome.answer)) : fitted(bisect_text(*outcome.answer)));
+  return outcome.answer->names_one() ? kExitDone : kExitInconclusive;
+}
+
+}  // namespace
+
+void add_bisect(Commands& commands) {
+  constexpr double kMostPercent = 1000, kPercent = 100;
+  const auto percent = [](const std::string& text) { return parse_real(text, {0, kMostPercent, false, true}) / kPercent; };
+  auto [command, options] =
+      commands.add("bisect", "find the commit that made training slower", kBisectExamples, bisect_commits);
+  BisectRequest& request = options.request;
+  request.command_line = commands.arguments();
+  request.suite = "gate";
+  request.folder = "epochbench-bisect";
+  command.add_option("GOOD", request.good, "commit that is fast, an ancestor of BAD")->type_name("");
+  command.add_option("BAD", request.bad, "commit that is slow")->type_name("");
+  command.add_option("--suite", request.suite, "name of a suite, or a suite file (default gate)")->type_name("NAME|FILE");
+  command.add_option("--case", request.case_name, "the case to follow, or the beginning of its name (default: the clearest)")
+      ->type_name("NAME");
+  command.add_option("--build", request.recipe.command, "command that builds a commit (default: scripts/run --version)")
+      ->type_name("COMMAND");
+  command.add_option("--binary", request.recipe.binary, "program that it leaves (default: build/epochbench)")
+      ->type_name("PATH");
+  command.add_option("--folder", request.folder, "folder of builds and pairs (default: epochbench-bisect)")->type_name("DIR");
+  add_parsed(command, "--threshold", request.threshold, percent, "smallest slowdown that matters (default 3)")
+      ->type_name("PERCENT");
+  add_parsed(command, "--max-pairs", request.max_pairs, whole<std::size_t>(kFewestPairs, kMostPairsOfACall),
+             "most pairs of processes per commit (default 40)")
+      ->type_name("N");
+  command.add_flag("--resume", request.resume, "go on with the pairs and builds of an earlier call");
+  command.add_flag("--overwrite", request.overwrite, "begin again; builds are kept");
+  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("-q,--quiet", request.quiet, "print no progress");
+}
+
+}  // namespace epochbench
