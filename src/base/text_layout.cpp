@@ -99,13 +99,20 @@ std::size_t bytes_of_columns(std::string_view text, std::size_t columns) {
   return std::min(at, text.size());
 }
 
-// The first piece of `rest` of at most `columns`, which it loses: up to the last blank, '/' or ',' in it.
+constexpr const char* kBreaks = " /,";  // a line may end after these
+
+// The first piece of `rest` of at most `columns`, which it loses: up to the last blank, '/' or ',' in it. A word is cut only if
+// it is longer than that, or would leave most of the line empty.
 std::string take_piece(std::string& rest, std::size_t columns) {
   std::size_t end = bytes_of_columns(rest, columns);
   if (end < rest.size()) {
-    if (const std::size_t blank = rest.rfind(' ', end); blank != std::string::npos && blank > end / 2)
+    const auto word_fits = [&](std::size_t at) {
+      return display_width(rest.substr(at, rest.find_first_of(kBreaks, at) - at)) <= columns;
+    };
+    if (const std::size_t blank = rest.rfind(' ', end);
+        blank != std::string::npos && blank > 0 && (blank > end / 2 || word_fits(blank + 1)))
       end = blank;
-    else if (const std::size_t last = rest.find_last_of(" /,", end - 1); last != std::string::npos && last > end / 3)
+    else if (const std::size_t last = rest.find_last_of(kBreaks, end - 1); last != std::string::npos && last > end / 3)
       end = last + 1;
   }
   const std::string piece = rest.substr(0, end);
@@ -117,6 +124,16 @@ std::vector<std::string> pieces(std::string text, std::size_t columns) {
   std::vector<std::string> all{take_piece(text, columns)};
   while (!text.empty()) all.push_back(take_piece(text, columns));
   return all;
+}
+
+std::size_t longest_word(const std::string& text) {
+  std::size_t longest = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(kBreaks, begin), text.size() - 1) + 1;
+    longest = std::max(longest, display_width(text.substr(begin, end - begin)));
+    begin = end;
+  }
+  return longest;
 }
 
 constexpr std::size_t kGap = 2;  // between columns of a table
@@ -161,10 +178,14 @@ void Table::add(std::vector<std::string> cells) {
 // The columns that are shown, with their widths.
 std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::size_t limit) const {
   constexpr std::size_t kNarrowest = 8;
-  std::vector<std::size_t> shown;
+  std::vector<std::size_t> shown, longest(columns.size());  // a word of each
   std::size_t total = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    for (const auto& row : rows_) columns[i].width = std::max(columns[i].width, display_width(row[i]));
+    longest[i] = longest_word(columns[i].title);
+    for (const auto& row : rows_) {
+      columns[i].width = std::max(columns[i].width, display_width(row[i]));
+      longest[i] = std::max(longest[i], longest_word(row[i]));
+    }
     if (columns[i].width == 0) continue;
     columns[i].width = std::max(columns[i].width, display_width(columns[i].title));
     shown.push_back(i);
@@ -181,13 +202,18 @@ std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::
     if (columns[*spare].spare == 0) break;
     leave_out(spare);
   }
-  while (total > limit) {  // the widest text becomes narrower
-    const auto room = [&](std::size_t i) { return columns[i].right ? 0 : columns[i].width; };
-    const auto widest = std::ranges::max_element(shown, {}, room);
-    if (widest == shown.end() || room(*widest) <= kNarrowest) break;
-    --columns[*widest].width;
-    --total;
-  }
+  // The text with most room becomes narrower: down to its longest word, and where that is not enough, further.
+  for (const bool cuts : {false, true})
+    while (total > limit) {
+      const auto room = [&](std::size_t i) {
+        const std::size_t least = std::max(kNarrowest, cuts ? 0 : longest[i]);
+        return columns[i].right || columns[i].width <= least ? 0 : columns[i].width;
+      };
+      const auto widest = std::ranges::max_element(shown, {}, room);
+      if (widest == shown.end() || room(*widest) == 0) break;
+      --columns[*widest].width;
+      --total;
+    }
   while (total > limit && shown.size() > 1) leave_out(shown.end() - 1);
   return shown;
 }

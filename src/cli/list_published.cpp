@@ -39,8 +39,9 @@ Json published_json() {
 }
 
 std::string published_text(const std::vector<std::size_t>& kept) {
-  Table dawnbench({"task", "model", "machine", "-framework", ">epoch", ">to target", ">latency", ">samples/s", "->USD/hour"});
-  Table mlperf({"result", "submitter", "system", "benchmark", "-version", "-division", "->batch", ">to target", ">samples/s"});
+  Table dawnbench(
+      {"task", "model", "machine", "-framework", "->epoch", "->to target", "->latency", ">samples/s", "->USD/hour"});
+  Table mlperf({"result", "submitter", "system", "benchmark", "-version", "-division", "->batch", "->to target", ">samples/s"});
   bool any_dawnbench = false, any_mlperf = false;
   std::string citations;
   std::vector<std::string> notices;

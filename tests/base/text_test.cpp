@@ -98,5 +98,13 @@ TEST(Text, TablesFitTheirColumns) {
   EXPECT_EQ(table.to_string(14), "run       rate\nmlp/cpu/    12\nfp32\nhidden, too\n  narrow:\n  note, more\n");
 }
 
+TEST(Text, TablesKeepWordsWhole) {
+  Table table({"machine", "model"});
+  table.add({"Google Cloud", "of bottlenecked"});
+  EXPECT_EQ(table.to_string(28), "machine       model\nGoogle Cloud  of\n              bottlenecked\n");
+  EXPECT_EQ(table.to_string(22), "machine   model\nGoogle    of\nCloud     bottlenecked\n");
+  EXPECT_EQ(table.to_string(20), "machine   model\nGoogle    of bottlen\nCloud     ecked\n") << "nothing else fits";
+}
+
 }  // namespace
 }  // namespace epochbench
