@@ -118,7 +118,10 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
     ImageSet train = read(folder, Split::train);
     return std::make_unique<ImageDataset>(name, sample, std::move(train), read(folder, Split::test));
   }
-  throw DataError("unknown data " + in_quotes(spec) + ": use one of " + joined(kDataSources, &DataSource::spec) + " (--data)");
+  std::vector<std::string> known;
+  for (const DataSource& source : kDataSources) known.emplace_back(source.spec);
+  throw DataError("unknown data " + in_quotes(spec) + ": use one of " + joined(known) + " (--data)" +
+                  did_you_mean(spec, known));
 }
 
 DatasetSize DatasetSizes::of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples,

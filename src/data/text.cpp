@@ -38,6 +38,13 @@ class MaskingRandom {
   std::uint32_t drawn_ = 0;
 };
 
+// Text of any encoding of one byte, or UTF-8, has no byte of 0; archives, pictures and programs have many at once.
+bool looks_like_text(const std::vector<std::uint8_t>& bytes) {
+  constexpr std::size_t kFirst = 4096;
+  const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), kFirst));
+  return std::find(bytes.begin(), end, 0) == end;
+}
+
 }  // namespace
 
 void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels,
@@ -86,6 +93,10 @@ TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource&
   check_model(tokenizer);
   bytes_ = read_all(source);
   if (bytes_.empty()) throw DataError("data file " + source.name() + " is empty: name a file with text (--data text:FILE)");
+  if (!looks_like_text(bytes_))
+    throw DataError(
+        "data file " + source.name() +
+        " is not text: bytes of 0 are among its first; name a file with text (--data text:FILE), or use images:PATH");
   auto size = static_cast<std::int64_t>(bytes_.size());
   if (tokenizer) {
     tokens_ = tokenizer->encode({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()});

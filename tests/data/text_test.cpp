@@ -47,8 +47,14 @@ TextDataset text_data(const std::string& bytes, const SampleSpec& sample, std::u
 
 std::string counting(std::size_t size) {
   std::string bytes;
-  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(i * 7 % 256);
+  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(1 + i * 7 % 255);  // text has no 0
   return bytes;
+}
+
+TEST(Text, BytesOfZeroAreNoText) {
+  std::string archive = counting(5000);
+  archive[100] = 0;
+  expect_data_error([&] { text_data(archive, texts(16)); }, {"'test'", "is not text", "--data text:FILE"});
 }
 
 TEST(Text, WindowsFollowEachOtherAndEveryTenthIsTest) {
@@ -103,7 +109,7 @@ TEST(Text, EveryPositionIsChosenEquallyOften) {
 
 TEST(Text, EightOfTenAreMaskedOneIsAnyByteOneStays) {
   const SampleSpec sample = texts(128);
-  const TextDataset data = text_data(std::string(126, '\0'), sample);  // so that a random byte shows
+  const TextDataset data = text_data(std::string(126, '\1'), sample);  // so that a random byte shows
   TextMemory memory(1, sample);
   constexpr int kEpochs = 2000;
   int masked = 0, random = 0, stayed = 0;
@@ -112,7 +118,7 @@ TEST(Text, EightOfTenAreMaskedOneIsAnyByteOneStays) {
     data.fill(Split::train, 0, epoch, 0, memory.inputs);
     for (std::int32_t position : memory.positions) {
       const std::int32_t id = memory.ids[static_cast<std::size_t>(position)];
-      (id == kMaskId ? masked : id == 0 ? stayed : random) += 1;
+      (id == kMaskId ? masked : id == 1 ? stayed : random) += 1;
       if (id != kMaskId) bytes.insert(id);
     }
   }
