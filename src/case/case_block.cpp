@@ -20,22 +20,27 @@ void check_size(const CaseBlock& block) {
   }
 }
 
-// Where two options of a case contradict each other.
-void check_together(const CaseSpec& spec) {
+// Where two options of a case contradict each other. Errors: CallError at the option that is said to be wrong.
+void check_together(const CaseSpec& spec, const CaseBlock& block) {
+  const auto refuse = [&](const std::vector<const char*>& keys, const std::string& why) {
+    for (const char* key : keys)
+      if (const auto found = block.find(key); found != block.end()) throw CallError(found->second.where + ": " + why);
+    throw CallError(why);
+  };
   const StopSpec& stop = spec.stop;
   if (stop.steps.has_value() + stop.epochs.has_value() + stop.min_time_seconds.has_value() > 1)
-    throw CallError("steps, epochs and min-time exclude each other; give one");
+    refuse({"steps", "epochs", "min_time"}, "steps, epochs and min-time exclude each other; give one");
   if (stop.until && (stop.steps || stop.min_time_seconds))
-    throw CallError("until trains whole epochs, so steps and min-time exclude it; limit it with epochs");
-  if (stop.until && spec.mode == Mode::forward) throw CallError("until needs training; leave out mode=forward");
+    refuse({"until"}, "trains whole epochs, so steps and min-time exclude it; limit it with epochs");
+  if (stop.until && spec.mode == Mode::forward) refuse({"until"}, "needs training; leave out mode forward");
   const bool scheduled = spec.lr_schedule != Schedule::constant;
   if ((scheduled || spec.lr_warmup > 0) && spec.mode == Mode::forward)
-    throw CallError("lr-schedule and lr-warmup need training; leave out mode=forward");
+    refuse({"lr_schedule", "lr_warmup"}, "needs training; leave out mode forward");
   if (scheduled && !stop.steps && !stop.epochs)
-    throw CallError(std::string("lr-schedule=") + name(spec.lr_schedule) +
-                    " needs to know how many steps there are; add epochs (with until, the most) or steps");
+    refuse({"lr_schedule"}, std::string(name(spec.lr_schedule)) +
+                                " needs to know how many steps there are; add epochs (with until, the most) or steps");
   if (spec.precision == Precision::int8 && spec.mode != Mode::forward)
-    throw CallError("precision=int8 is for inference; add mode=forward");
+    refuse({"precision"}, "int8 is for inference; add mode forward");
 }
 
 }  // namespace
@@ -82,8 +87,7 @@ std::vector<CaseSpec> expand(const CaseBlock& block) {
       }
     specs = std::move(next);
   }
-  const std::string where = block.empty() ? "" : block.begin()->second.where;
-  for (const CaseSpec& spec : specs) located(where, [&] { check_together(spec); });
+  for (const CaseSpec& spec : specs) check_together(spec, block);
   return specs;
 }
 

@@ -88,6 +88,11 @@ std::string parse_message(const CLI::App& app, const std::vector<std::string>& a
       std::find_if(arguments.rbegin(), arguments.rend(), [&](const std::string& each) { return contains(wrong, each); });
   if (!chosen.empty()) {
     const std::string name = chosen.front()->get_name();
+    if (dynamic_cast<const CLI::RequiredError*>(&error))
+      for (const CLI::Option* option : chosen.front()->get_options())
+        if (option->get_required() && option->count() == 0)
+          return name + ": " + (option->get_positional() ? option->get_type_name() : option->get_name()) + " is missing, " +
+                 option->get_description() + see_help(name + " ");
     if (!dynamic_cast<const CLI::ExtrasError*>(&error) || first == arguments.rend())
       return std::string(error.what()) + see_help(name + " ");
     if (contains(app.remaining(false), *first))

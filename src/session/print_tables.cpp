@@ -6,6 +6,7 @@
 #include "src/report/text/result_text.h"
 #include "src/result/load.h"
 #include "src/session/measuring.h"
+#include "src/worker/runner.h"
 
 namespace epochbench {
 namespace {
@@ -13,11 +14,12 @@ namespace {
 // How many runs other processes disturbed, and which most.
 void print_interference(const Result& result, std::FILE* out) {
   double most = 0;
-  int count = 0;
+  int count = 0, unknown = 0;
   const Run* disturbed = nullptr;
   for (const Run& run : result.runs) {
     const double cores = run.interference ? run.interference->foreign_cpu_cores.value_or(0) : 0;
     count += is_loaded(run);
+    unknown += run.interference && !run.interference->foreign_cpu_cores;
     if (!is_loaded(run) || cores <= most) continue;
     most = cores;
     disturbed = &run;
@@ -27,6 +29,13 @@ void print_interference(const Result& result, std::FILE* out) {
                        "interference: other processes took CPU time during " +
                            counted(static_cast<std::size_t>(count), "run", "runs") + ", " + significant(most, 2) +
                            " cores during " + disturbed->name + "; measure again on a quiet machine")
+                   .c_str(),
+               out);
+  if (unknown > 0)
+    std::fputs(wrapped("", "  ",
+                       "interference: not known of " + counted(static_cast<std::size_t>(unknown), "run", "runs") +
+                           ", too short (below " + significant(kTellingSeconds, 1) +
+                           " s) for the kernel's count of other processes' CPU time")
                    .c_str(),
                out);
 }

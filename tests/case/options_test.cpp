@@ -188,6 +188,13 @@ TEST(Expand, RefusesStoppingOptionsThatContradict) {
   EXPECT_EQ(failure(block_of({{"model", "mlp"}, {"epochs", "5"}, {"until", "loss=1"}})), "");
 }
 
+TEST(Expand, NamesTheOptionThatContradicts) {
+  EXPECT_THAT(failure(block_of({{"batch", "8"}, {"model", "mlp"}, {"precision", "int8"}})),
+              testing::StartsWith("--precision: int8 is for inference"));
+  EXPECT_THAT(failure(block_of({{"batch", "8"}, {"model", "mlp"}, {"until", "loss=1"}, {"steps", "5"}})),
+              testing::StartsWith("--until: "));
+}
+
 TEST(Expand, AScheduleNeedsTrainingAndItsLength) {
   const auto with = [](CaseBlock block) {
     block["model"] = {{"mlp"}, "--model"};
@@ -201,8 +208,8 @@ TEST(Expand, AScheduleNeedsTrainingAndItsLength) {
     EXPECT_EQ(with(block_of({{"lr_schedule", schedule}, {"steps", "9"}})), "");
   }
   EXPECT_EQ(with(block_of({{"lr_schedule", "constant"}, {"lr_warmup", "9"}})), "");
-  EXPECT_THAT(with(block_of({{"mode", "forward"}, {"lr_warmup", "9"}})), HasSubstr("need training"));
-  EXPECT_THAT(with(block_of({{"mode", "forward"}, {"lr_schedule", "step"}, {"steps", "9"}})), HasSubstr("need training"));
+  EXPECT_THAT(with(block_of({{"mode", "forward"}, {"lr_warmup", "9"}})), HasSubstr("needs training"));
+  EXPECT_THAT(with(block_of({{"mode", "forward"}, {"lr_schedule", "step"}, {"steps", "9"}})), HasSubstr("needs training"));
 }
 
 TEST(Merged, StoppingOptionsReplaceAllStoppingOptions) {

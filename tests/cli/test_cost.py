@@ -204,7 +204,7 @@ class Answers(CliTest):
         self.assertIn("resnet50/cpu/fp32/b16", " ".join(answers["sections"][0]["answers"]))
 
     def test_wrong_calls(self):
-        self.assert_refused(self.call("answers"), 2, "result is required")
+        self.assert_refused(self.call("answers"), 2, "answers: RESULT is missing, result file")
         self.assert_refused(self.call("answers", "nowhere.json"), 2, "nowhere.json")
 
 

@@ -80,6 +80,10 @@ class Refusals(Entries):
     def refuse(self, *arguments, parts):
         self.assert_refused(self.call("import", *arguments), 2, *parts)
 
+    def test_what_is_missing(self):
+        self.refuse(parts=["import: SOURCE is missing, dawnbench or mlperf"])
+        self.refuse("dawnbench", parts=["import: FILE... is missing, entries"])
+
     def test_files(self):
         self.refuse("dawnbench", "none.json", parts=["none.json"])
         self.refuse("dawnbench", self.folder, parts=[str(self.folder)])

@@ -26,6 +26,8 @@ class Outputs(CliTest):
                 result = load(call.stdout)
                 self.assertEqual([run["status"] for run in result["runs"]], ["ok"])
                 self.assertIn("samples/s", call.stderr)
+                short = result["runs"][0]["interference"]["foreign_cpu_cores"] is None  # no count of other processes in so little time
+                self.assertEqual("interference: not known of 1 run, too short" in call.stderr, short)
                 self.assertNotIn("result: ", call.stderr)
                 self.assertEqual(self.files(), ["kept"])
                 self.assertEqual(list(kept.iterdir()), [], "nothing is left of it")
