@@ -33,7 +33,7 @@ constexpr std::array kOptionGroups{"What to run", "How long", "Data and training
 constexpr std::size_t kFewOptions = 16, kBriefExamples = 3;
 constexpr std::array kMostUsed{"suite",      "over",    "values",      "model", "device", "precision", "batch",
                                "until",      "steps",   "repetitions", "price", "out",    "resume",    "quiet",
-                               "interleave", "history", "threshold",   "json",  "help"};
+                               "interleave", "history", "threshold",   "on",    "json",   "help"};
 
 std::size_t help_columns(std::size_t columns) { return std::min(columns, kTextColumns); }
 

@@ -25,14 +25,14 @@ namespace {
 
 constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan resnet20
+  epochbench plan resnet50 --on T4,a100-80gb,h100-sxm,"RTX 3060" --batch max       on other devices, predicted
+  epochbench plan resnet50 --on T4,L4,c7i.24xlarge --batch 64 --epochs 90          with hours and costs
   epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json
   epochbench plan --model resnet50,bert-base --precision fp32,bf16 --batch 8,16    a table
   epochbench plan --model resnet50,bert-base --batch max --memory 24GiB            the largest batch that fits
   epochbench plan bert-base --batch 32 --accumulate 4 --checkpoint blocks          less memory per update
   epochbench plan --model bert-base --precision bf16 --device cuda:0 --by-op       bytes and launches of a step
   epochbench plan --model bert-base --device cuda:0 --by-op --without none,fusion  the same with fusion and without
-  epochbench plan resnet50 --on T4,a100-80gb,h100-sxm,"RTX 3060" --batch max       on other devices, predicted
-  epochbench plan resnet50 --on T4,L4,c7i.24xlarge --batch 64 --epochs 90          with hours and costs
   epochbench plan gpt2 --on a100-80gb,h100-sxm --precision bf16 --tokens 10e9      of ten billion tokens
   epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward
 

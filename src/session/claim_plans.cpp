@@ -1,11 +1,13 @@
 #include "src/session/claim_plans.h"
 
+#include <map>
 #include <memory>
 
 #include "epochbench/backend.h"
 #include "epochbench/precision.h"
 #include "src/base/errors.h"
 #include "src/base/lookup.h"
+#include "src/base/text.h"
 #include "src/session/predicting.h"
 #include "src/workload/workload.h"
 
@@ -53,27 +55,28 @@ PlannedCounts counted(const PlannedStep& step, const Planner& planner) {
   return planned;
 }
 
-PredictedSteps predictions_for(std::span<const Claim> claims) {
-  PredictedSteps predictions;
-  for (const PredictedStep& step : predicted_steps(claims)) {
+// Each step is planned once for all of its devices.
+void add_predictions(ClaimFacts& facts, std::span<const Claim> claims) {
+  std::map<PlannedStep, std::vector<std::string>> devices;
+  for (const PredictedStep& step : predicted_steps(claims)) devices[step.step].push_back(step.device);
+  for (const auto& [step, names] : devices) {
     try {
-      PredictionRequest request;
-      request.on = {step.device};
-      request.cases = {case_of(step.step)};
-      request.search_largest = false;
-      for (Prediction& prediction : predictions_of(request)) predictions.emplace(step, std::move(prediction));
+      const std::vector<std::optional<Prediction>> predictions = predictions_on(names, case_of(step));
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (predictions[i]) facts.predictions.emplace(PredictedStep{names[i], step}, *predictions[i]);
+        if (const CatalogPrice* price = instance_price(names[i])) facts.instances.emplace(names[i], *price);
+      }
     } catch (const std::exception& error) {
-      throw CallError("claims: " + step.step.model + " on " + step.device + " cannot be predicted: " + error.what());
+      throw CallError("claims: " + step.model + " on " + joined(names) + " cannot be predicted: " + error.what());
     }
   }
-  return predictions;
 }
 
 }  // namespace
 
 ClaimFacts facts_for(std::span<const Claim> claims) {
   ClaimFacts facts;
-  facts.predictions = predictions_for(claims);
+  add_predictions(facts, claims);
   const std::vector<PlannedStep> steps = planned_steps(claims);
   if (steps.empty()) return facts;
   const Planner planner = make_planner();

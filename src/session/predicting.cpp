@@ -1,6 +1,7 @@
 #include "src/session/predicting.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <utility>
@@ -46,9 +47,9 @@ class MemoryByBatch {
   std::map<std::int64_t, double> known_;
 };
 
-PlannedWork planned(const CaseSpec& spec, double memory_bytes) {
+PlannedWork planned(const CaseSpec& spec) {
   const WorkloadSpec workload = workload_spec(spec);
-  PlannedWork work{workload.model.name, spec.precision, name(spec.mode), workload.config.batch, memory_bytes, {}, {}};
+  PlannedWork work{workload.model.name, spec.precision, name(spec.mode), workload.config.batch, 0, {}, {}};
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) work.tokens_per_sample = sample.sequence;
   work.parts = workload.accumulate;
@@ -57,6 +58,27 @@ PlannedWork planned(const CaseSpec& spec, double memory_bytes) {
     work.nodes.push_back({node.flops, node.bytes, node.winograd, node.work_class});
   return work;
 }
+
+// A case as every device needs it, planned once per batch.
+class WorkByBatch {
+ public:
+  explicit WorkByBatch(const CaseSpec& spec) : spec_(spec), on_gpu_(spec, true), on_cpu_(spec, false) {}
+
+  MemoryByBatch& memory_on(const PredictionTarget& target) { return target.device->is_gpu ? on_gpu_ : on_cpu_; }
+
+  PlannedWork work(const PredictionTarget& target, std::int64_t batch) {
+    const auto [place, is_new] = known_.try_emplace(batch);
+    if (is_new) place->second = planned(with_batch(spec_, batch));
+    PlannedWork work = place->second;
+    work.memory_bytes = memory_on(target).bytes(batch);
+    return work;
+  }
+
+ private:
+  CaseSpec spec_;
+  MemoryByBatch on_gpu_, on_cpu_;
+  std::map<std::int64_t, PlannedWork> known_;
+};
 
 // Errors: CallError for tokens of a model that has none.
 std::optional<EpochsAsked> epochs_of(const PredictionRequest& request, const CaseSpec& spec) {
@@ -131,16 +153,14 @@ std::vector<Prediction> predictions_of(const PredictionRequest& request) {
   std::vector<Prediction> predictions;
   for (const CaseSpec& spec : request.cases) {
     check_precision(targets, spec.precision);
-    MemoryByBatch on_gpu(spec, true), on_cpu(spec, false);
+    WorkByBatch works(spec);
     const std::int64_t asked = workload_spec(spec).config.batch;
     for (const PredictionTarget& target : targets) {
-      MemoryByBatch& memory = target.device->is_gpu ? on_gpu : on_cpu;
       std::optional<std::int64_t> largest;
       if (request.largest_batch || request.search_largest)
-        largest = memory.largest_within(limits_of(target, spec.precision).memory_bytes);
+        largest = works.memory_on(target).largest_within(limits_of(target, spec.precision).memory_bytes);
       const std::int64_t batch = request.largest_batch ? std::max(*largest, spec.accumulate) : asked;
-      const PredictionQuestion question{target, planned(with_batch(spec, batch), memory.bytes(batch)), largest,
-                                        epochs_of(request, spec)};
+      const PredictionQuestion question{target, works.work(target, batch), largest, epochs_of(request, spec)};
       for (Prediction& each : predict(embedded_devices(), embedded_prices().prices, question, today()))
         predictions.push_back(std::move(each));
     }
@@ -150,6 +170,26 @@ std::vector<Prediction> predictions_of(const PredictionRequest& request) {
   else if (is_all(request.on))
     std::ranges::stable_sort(predictions, {}, &Prediction::device_memory_bytes);
   return predictions;
+}
+
+std::vector<std::optional<Prediction>> predictions_on(const std::vector<std::string>& devices, const CaseSpec& spec) {
+  WorkByBatch works(spec);
+  const std::int64_t batch = workload_spec(spec).config.batch;
+  std::vector<std::optional<Prediction>> predictions;
+  for (const std::string& device : devices) {
+    const PredictionTarget target = find_target(embedded_devices(), embedded_prices().prices, device);
+    predictions.emplace_back();
+    if (!limits_of(target, spec.precision).flops_per_second) continue;
+    const PredictionQuestion question{target, works.work(target, batch), {}, {}};
+    predictions.back() = predict(embedded_devices(), embedded_prices().prices, question, today()).front();
+  }
+  return predictions;
+}
+
+const CatalogPrice* instance_price(const std::string& device) {
+  const PredictionTarget target = find_target(embedded_devices(), embedded_prices().prices, device);
+  if (target.price) return target.price;
+  return target.instance ? find_price(embedded_prices().prices, target.instance->name) : nullptr;
 }
 
 Rentals rentals_of(const RentalQuestion& question) {
@@ -177,6 +217,16 @@ Rentals rentals_of(const RentalQuestion& question) {
   return rentals;
 }
 
-std::int64_t parse_tokens(const std::string& text) { return static_cast<std::int64_t>(parse_real(text, {1, 1e18})); }
+std::int64_t parse_tokens(const std::string& text) {
+  constexpr std::pair<char, const char*> kSuffixes[] = {{'K', "e3"}, {'M', "e6"}, {'B', "e9"}, {'G', "e9"}, {'T', "e12"}};
+  try {
+    return static_cast<std::int64_t>(parse_real(text, {1, 1e18}));
+  } catch (const CallError& error) {
+    for (const auto& [suffix, exponent] : kSuffixes)
+      if (text.size() > 1 && std::toupper(static_cast<unsigned char>(text.back())) == suffix)
+        throw CallError(std::string(error.what()) + "; write " + text.substr(0, text.size() - 1) + exponent);
+    throw;
+  }
+}
 
 }  // namespace epochbench

@@ -30,6 +30,12 @@ struct PredictionRequest {
 // Errors: CallError, also where none of the devices has a precision.
 std::vector<Prediction> predictions_of(const PredictionRequest& request);
 
+// Each device for one case, which is planned once; null where the device lacks the case's precision. Errors: CallError.
+std::vector<std::optional<Prediction>> predictions_on(const std::vector<std::string>& devices, const CaseSpec& spec);
+
+// The price of an instance of the price list or of the catalog of devices; null: none is known. Errors: CallError.
+const CatalogPrice* instance_price(const std::string& device);
+
 struct RentalQuestion {
   PredictionRequest request;      // `on` empty: every instance with a price
   std::optional<double> max_usd;  // of the expected cost

@@ -1,4 +1,5 @@
 // Verdicts by what others published, rate or state, and by bounds, from constructed figures.
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -144,6 +145,119 @@ TEST(ClaimsOfOthers, ABoundDecidesOnOneSideAlone) {
   EXPECT_EQ(verdict(0.1).verdict, Verdict::undecided) << "at least 5 s says nothing of 30";
   quantity.claimed = {std::nullopt, 30};
   EXPECT_EQ(verdict(1).verdict, Verdict::exceeded) << "above the range";
+}
+
+// Steps of a batch of 8 that are expected to take so long; measured ones take 0.8 to 1.25 times as long.
+class Expected {
+ public:
+  Expected& add(const std::string& device, double seconds, const std::string& model = "lenet5",
+                const std::string& precision = "fp32") {
+    Prediction made;
+    made.name = device;
+    made.work.model = model;
+    made.work.batch = 8;
+    made.step = LeastTime{seconds / 10, 0};
+    made.expected.emplace();
+    made.expected->seconds = seconds;
+    made.expected->low_seconds = 0.8 * seconds;
+    made.expected->high_seconds = 1.25 * seconds;
+    made.expected->error.median = 0.1;
+    made.expected->evidence = "steps";
+    facts_.predictions[{device, {model, "train", precision, 8}}] = made;
+    return *this;
+  }
+  Expected& extrapolate(const std::string& device) {
+    for (auto& [step, prediction] : facts_.predictions) prediction.extrapolated |= step.device == device;
+    return *this;
+  }
+  Expected& price(const std::string& device, double usd_per_hour) {
+    facts_.instances[device].usd_per_hour = usd_per_hour;
+    return *this;
+  }
+  Expected& parameters(const std::string& model, std::int64_t count) {
+    facts_.plans[{model, "train", "fp32", 8}].parameters = count;
+    return *this;
+  }
+  ClaimAnswer answer(ClaimQuantity quantity) const { return judged(quantity, facts_); }
+
+  static ClaimQuantity question(ClaimedRange claimed) {
+    ClaimQuantity made = quantity_of(QuantityKind::expected, claimed);
+    made.models = {"lenet5"};
+    made.entries = {"gpu", "big"};
+    made.against = {"cpu"};
+    made.of.precisions = {"fp32", "bf16"};
+    made.of.batch = 8;
+    made.to = made.of;
+    return made;
+  }
+
+ private:
+  ClaimFacts facts_;
+};
+
+TEST(ExpectedClaims, ARatioSpansTheIntervalsOfAllPairs) {
+  const auto made = Expected().add("gpu", 1).add("big", 0.5).add("cpu", 6);
+  const ClaimAnswer answer = made.answer(Expected::question({4, 18}));
+  EXPECT_EQ(answer.verdict, Verdict::reproduced);
+  EXPECT_EQ(answer.evidence, EvidenceClass::predicted);
+  EXPECT_NEAR(*answer.measured, std::sqrt(6 * 12), 1e-9) << "6 and 12 times";
+  const double spread = std::exp(std::sqrt(2) * std::log(1.25));  // of two independent errors
+  EXPECT_NEAR(answer.measured_ci95->first, 6 / spread, 1e-9);
+  EXPECT_NEAR(answer.measured_ci95->second, 12 * spread, 1e-9);
+  EXPECT_THAT(answer.conditions, HasSubstr("from 6.00 (gpu over cpu) to 12.0 (big over cpu)"));
+  EXPECT_THAT(answer.conditions, HasSubstr("median error on devices left out of the fit 10.0 %"));
+  EXPECT_THAT(answer.conditions, HasSubstr("gpu, big in fp32, each against cpu in fp32"));
+  EXPECT_EQ(made.answer(Expected::question({7, 20})).verdict, Verdict::undecided);
+  EXPECT_EQ(made.answer(Expected::question({20, 30})).verdict, Verdict::not_reproduced);
+  ClaimQuantity each = Expected::question({4, 9});
+  each.each = true;
+  const ClaimAnswer pairs = made.answer(each);
+  ASSERT_EQ(pairs.parts.size(), 2u);
+  EXPECT_EQ(pairs.parts[0].verdict, Verdict::reproduced);
+  EXPECT_EQ(pairs.parts[1].verdict, Verdict::undecided) << "from 8.8";
+}
+
+TEST(ExpectedClaims, ADeviceIsTakenAtItsBestPrecisionAndPrice) {
+  auto made = Expected().add("gpu", 1).add("gpu", 0.25, "lenet5", "bf16").add("cpu", 2);
+  EXPECT_NEAR(*made.answer(Expected::question({4, 12})).measured, 8, 1e-9);
+  ClaimQuantity per_usd = Expected::question({1, std::nullopt});
+  per_usd.measure = "samples_per_usd";
+  EXPECT_EQ(made.answer(per_usd).verdict, Verdict::not_testable) << "no price is known";
+  made.price("gpu", 3).price("cpu", 1.5);
+  EXPECT_NEAR(*made.answer(per_usd).measured, 4, 1e-9);
+}
+
+// Of more cores than were measured nothing says that they scale, so the ratio may be larger.
+TEST(ExpectedClaims, AnExtrapolatedCpuLeavesTheRatioOpenAbove) {
+  const auto made = Expected().add("gpu", 1).add("cpu", 6).extrapolate("cpu");
+  const ClaimAnswer answer = made.answer(Expected::question({4, std::nullopt}));
+  EXPECT_EQ(answer.verdict, Verdict::reproduced);
+  EXPECT_EQ(answer.measured_ci95->second, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(made.answer(Expected::question({10, 100})).verdict, Verdict::undecided) << "not refuted";
+}
+
+TEST(ExpectedClaims, WhatHasNoExpectationSaysSo) {
+  const ClaimAnswer answer = Expected().add("gpu", 1).answer(Expected::question({4, 8}));
+  EXPECT_EQ(answer.verdict, Verdict::not_testable);
+  EXPECT_THAT(answer.reason, HasSubstr("no expected time of lenet5"));
+}
+
+TEST(ExpectedClaims, AGapThatWidensHasASlope) {
+  Expected made;
+  ClaimQuantity question = Expected::question({0, std::nullopt});
+  question.over = "parameters";
+  question.entries = {"gpu"};
+  question.models = {"a", "b", "c"};
+  // The ratio grows tenfold with ten times the parameters: a slope of 1, which an error of 1.25 on each side leaves above 0.
+  for (const auto& [model, size] : {std::pair("a", 1), std::pair("b", 10), std::pair("c", 100)})
+    made.add("gpu", 1, model).add("cpu", size, model).parameters(model, size);
+  const ClaimAnswer answer = made.answer(question);
+  EXPECT_EQ(answer.verdict, Verdict::reproduced);
+  EXPECT_NEAR(*answer.measured, 1, 1e-9);
+  const double error = std::sqrt(2) * std::log(1.25) / (std::sqrt(2) * std::log(10));  // over the root of the sum of squares
+  EXPECT_NEAR(answer.measured_ci95->first, 1 - error, 1e-9);
+  question.models = {"a", "b"};
+  EXPECT_EQ(made.answer(question).verdict, Verdict::not_testable) << "two sizes make no slope";
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ class Labels(CliTest):
 
     def test_in_the_text_of_claims(self):
         text = self.call("claims", "--id", "cnn-transformer-4-8x").stdout
-        self.assertRegex(text, r"(?m)^cnn-transformer-4-8x: exceeded \(published\)")
+        self.assertRegex(text, r"(?m)^cnn-transformer-4-8x: exceeded \(published exceeded, predicted undecided\)")
         self.assertRegex(text, r"published-cnn\s+exceeded \(published\): ")
         self.assertIn("DAWNBench v1.0", text)
         scaling = self.call("claims", "--id", "multi-gpu-scaling").stdout.replace("\n      ", " ")
@@ -111,6 +111,7 @@ class Labels(CliTest):
                      "batch: "):
             self.assertIn(part, text.replace("\n      ", " "))
         self.assertNotIn("MLPerf", text)
+        self.assertRegex(text, r" 1/[0-9]{2,}x ", "a small ratio is shown by its inverse")
         small = self.folder / "small.json"
         small.write_text(HOUR.read_text().replace('"model": "resnet50"', '"model": "resnet18"'))
         self.assert_refused(self.call("speedup", small, "--with", "published"), 2, "resnet50 at 224x224")

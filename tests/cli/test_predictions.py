@@ -42,8 +42,12 @@ class Predictions(CliTest):
         self.assertTrue(text.startswith("predicted, nothing was measured: what a step is expected to take"), text)
         self.assertRegex(text, "median error [0-9.]+ % over [0-9]+ steps, each device")
         titles = next(line for line in text.splitlines() if line.startswith("device"))
-        for title in ("needs ≥", "largest batch ≤", "step ", "80 %", "error", "step ≥", "samples/s", "bound by"):
+        for title in ("memory ≥", "largest batch ≤", "step ", "80 %", "error", "step ≥", "samples/s", "bound by"):
             self.assertIn(title, titles)
+        self.assertTrue(any(line.startswith("A100 SXM 80GB ") for line in text.splitlines()), "without its maker")
+        shared = self.call("plan", "resnet50", "--on", CARDS, "--batch", "32").stdout
+        self.assertIn("\nresnet50, fp32, batch 32\ndevice ", shared)
+        self.assertRegex(shared, r"T4 +[0-9.]+ of 16.0 GiB ")
         priced = self.call("plan", "resnet50", "--on", CARDS, "--batch", "32", "--epochs", "90").stdout
         for part in ("predicted, nothing was measured", "hours ≥", "cost ≥", "p5.48xlarge", "whole price for 192 vCPUs and 8 GPUs",
                      "no price is known for NVIDIA GeForce RTX 3060 12GB"):
@@ -98,6 +102,7 @@ class Predictions(CliTest):
                 (["--on", "T4", "--epoch-samples", "10"], "--epoch-samples"),
                 (["--on", "T4", "--tokens", "1e9"], "--tokens", "images"),
                 (["--on", "T4", "--tokens", "0"], "--tokens"),
+                (["--on", "T4", "--tokens", "10B"], "--tokens: '10B' must be", "write 10e9"),
                 (["--on", "T4", "--tokens", "1e9", "--epochs", "1"], "--tokens"),
                 (["--tokens", "1e9"], "--tokens", "--on"),
                 (["--epochs", "90"], "--epochs", "--on"),

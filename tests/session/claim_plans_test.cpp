@@ -45,6 +45,19 @@ TEST(ClaimPlans, BatchAndResolutionTakeMemory) {
   EXPECT_EQ(planned_answer("memory-16gb").verdict, Verdict::reproduced);
 }
 
+TEST(ClaimPlans, WhatOthersDidNotPublishIsExpectedWithItsError) {
+  const ClaimAnswer large = planned_answer("large-models-10-100x");
+  EXPECT_EQ(large.evidence, EvidenceClass::predicted);
+  const ClaimAnswer& bert = part_of(large, "expected/bert-large");
+  EXPECT_GT(*bert.measured, 1);
+  EXPECT_LT(bert.measured_ci95->first, *bert.measured);
+  EXPECT_THAT(bert.conditions, testing::AllOf(testing::HasSubstr("median error"), testing::HasSubstr("extrapolated")));
+  const ClaimAnswer gap = planned_answer("gap-widens");
+  EXPECT_GT(*part_of(gap, "expected-bert").measured, 0) << "bert-tiny waits for launches";
+  for (const char* model : {"resnet50", "mlp"})
+    EXPECT_TRUE(part_of(planned_answer("cost-per-epoch"), std::string("expected/") + model).measured) << model;
+}
+
 TEST(ClaimPlans, NameTheModelThatDoesNotExist) {
   Claim claim;
   ClaimQuantity& quantity = claim.quantities.emplace_back();

@@ -103,12 +103,16 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
     check_word(fields.path("measure"), quantity.measure, names_in(row.measures));
   if (row.over) check_word(fields.path("over"), quantity.over, names_in(row.over));
   if (kind == QuantityKind::slope) check_word(fields.path("over"), quantity.over, {quantity.to ? "parameters" : "batch"});
-  if (of_plans && !quantity.over.empty()) check_word(fields.path("over"), quantity.over, {"weights"});
+  const bool is_expected = kind == QuantityKind::expected;
+  if (of_plans && !quantity.over.empty())
+    check_word(fields.path("over"), quantity.over, {is_expected ? "parameters" : "weights"});
   needs("measure", kind != QuantityKind::suite || !quantity.measure.empty());
   needs("parameters", kind != QuantityKind::weights || (quantity.parameters > 0 && quantity.bytes > 0));
-  const bool of_entries = kind == QuantityKind::published || kind == QuantityKind::rated || kind == QuantityKind::predicted;
+  const bool of_entries =
+      kind == QuantityKind::published || kind == QuantityKind::rated || kind == QuantityKind::predicted || is_expected;
   const bool says_why_not = kind == QuantityKind::published && !quantity.reason.empty();
   needs("entries", !of_entries || says_why_not || !quantity.entries.empty());
+  needs("against", !is_expected || !quantity.against.empty());
   needs("figures", kind != QuantityKind::stated || !quantity.figures.empty());
   if (kind == QuantityKind::published) check_patterns(quantity, fields);
   if (kind == QuantityKind::rated) check_rating(quantity, fields);

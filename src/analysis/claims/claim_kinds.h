@@ -48,6 +48,9 @@ inline const std::string& model_of(const RunChoice& choice, const std::string& m
   return choice.model.empty() ? model : choice.model;
 }
 
+// As a step that is planned.
+PlannedStep step_of(const RunChoice& choice, const std::string& model, const std::string& precision);
+
 // Whether these are runs that the choice is about, whatever their model.
 bool suits(const RunChoice& choice, const Series& series);
 
@@ -90,6 +93,13 @@ ClaimAnswer unanswered(const ClaimQuantity& quantity, std::string reason);
 // An answer with a measured value in SI units; its verdict follows from the interval, and is undecided without one.
 ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, std::string conditions);
 
+// The slope of y over x: that of the least-squares line. Precondition: two different x.
+struct Point {
+  double x, y;
+};
+double slope(const std::vector<Point>& points);
+inline constexpr std::size_t kFewestSizes = 3;  // through two points goes a line, whatever they are
+
 // One answer per model of the quantity; `named` after it.
 template <class AnswerOf>
 Answers answers_by_model(const ClaimQuantity& quantity, bool named, const AnswerOf& answer_of) {
@@ -125,7 +135,8 @@ AnswerFunction answer_suite;
 // claim_plans.cpp: what a step takes by its graph alone.
 AnswerFunction answer_plan;
 // claim_others.cpp: what others published, rate or state. claim_predicted.cpp: what devices of the catalog can do at most.
-AnswerFunction answer_published, answer_rated, answer_stated, answer_predicted;
+// claim_expected.cpp: how fast they are expected to be.
+AnswerFunction answer_published, answer_rated, answer_stated, answer_predicted, answer_expected;
 // claim_trends.cpp: does a number grow with a size?
 AnswerFunction answer_slope;
 // claim_curves.cpp: where do curves cross, flatten or reach?

@@ -12,7 +12,7 @@ constexpr const char* kOverWeights = "weights";  // instead of a size: as a mult
 constexpr double kWeightBytes = 4;
 
 PlannedStep step_of(const RunChoice& choice, const std::string& model) {
-  return {model_of(choice, model), choice.mode, choice.precisions.front(), choice.batch.value_or(1)};
+  return step_of(choice, model, choice.precisions.front());
 }
 
 double number_of(const ClaimQuantity& quantity, const PlannedCounts& counts) {
@@ -30,10 +30,11 @@ std::vector<PlannedStep> planned_steps(std::span<const Claim> claims) {
   std::set<PlannedStep> steps;
   for (const Claim& claim : claims)
     for (const ClaimQuantity& quantity : claim.quantities) {
-      if (quantity.kind != QuantityKind::plan) continue;
+      const bool of_parameters = quantity.kind == QuantityKind::expected && !quantity.over.empty();
+      if (quantity.kind != QuantityKind::plan && !of_parameters) continue;
       for (const std::string& model : quantity.models) {
         steps.insert(step_of(quantity.of, model));
-        if (quantity.to) steps.insert(step_of(*quantity.to, model));
+        if (quantity.to && !of_parameters) steps.insert(step_of(*quantity.to, model));
       }
     }
   return {steps.begin(), steps.end()};

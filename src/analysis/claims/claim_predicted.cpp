@@ -1,5 +1,5 @@
 // Claims by predictions: what a device of the catalog needs for a step at the least, which bounds its speed and decides some
-// claims. Never a measurement, and no expectation.
+// claims. Never a measurement, and no expectation, which claim_expected.cpp has.
 #include <limits>
 #include <set>
 
@@ -10,7 +10,7 @@ namespace epochbench {
 namespace {
 
 PlannedStep step_of(const ClaimQuantity& quantity, const std::string& model) {
-  return {model, quantity.of.mode, quantity.of.precisions.front(), quantity.of.batch.value_or(1)};
+  return step_of(quantity.of, model, quantity.of.precisions.front());
 }
 
 ClaimAnswer bounded(const ClaimQuantity& quantity, const Prediction& prediction) {
@@ -38,15 +38,30 @@ ClaimAnswer bounded(const ClaimQuantity& quantity, const Prediction& prediction)
   return answer;
 }
 
+void add_steps(std::set<PredictedStep>& steps, const RunChoice& choice, const std::string& model,
+               const std::vector<std::string>& devices) {
+  for (const std::string& precision : choice.precisions)
+    for (const std::string& device : devices) steps.insert({device, step_of(choice, model, precision)});
+}
+
 }  // namespace
+
+PlannedStep step_of(const RunChoice& choice, const std::string& model, const std::string& precision) {
+  return {model_of(choice, model), choice.mode, precision, choice.batch.value_or(1)};
+}
 
 std::vector<PredictedStep> predicted_steps(std::span<const Claim> claims) {
   std::set<PredictedStep> steps;
   for (const Claim& claim : claims)
     for (const ClaimQuantity& quantity : claim.quantities)
-      if (quantity.kind == QuantityKind::predicted)
-        for (const std::string& model : quantity.models)
+      for (const std::string& model : quantity.models) {
+        if (quantity.kind == QuantityKind::predicted)
           for (const std::string& device : quantity.entries) steps.insert({device, step_of(quantity, model)});
+        if (quantity.kind == QuantityKind::expected) {
+          add_steps(steps, quantity.of, model, quantity.entries);
+          add_steps(steps, *quantity.to, model, quantity.against);
+        }
+      }
   return {steps.begin(), steps.end()};
 }
 

@@ -10,15 +10,7 @@
 #include "src/base/text.h"
 
 namespace epochbench {
-namespace {
 
-constexpr std::size_t kFewestSizes = 3;  // through two points goes a line, whatever they are
-
-struct Point {
-  double x, y;
-};
-
-// The slope of the least-squares line. Precondition: two different x.
 double slope(const std::vector<Point>& points) {
   double x = 0, y = 0, xx = 0, xy = 0;
   const auto n = static_cast<double>(points.size());
@@ -32,6 +24,8 @@ double slope(const std::vector<Point>& points) {
   }
   return xy / xx;
 }
+
+namespace {
 
 // ln(of / to) against ln(parameters), one slope for each repetition, by the pair of each model. All models have as many
 // repetitions as the least of them.

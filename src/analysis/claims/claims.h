@@ -68,6 +68,7 @@ enum class QuantityKind : std::uint8_t {
   rated,       // of the catalog of devices: `measure` of `entries`, over `over` of `against` where there is one
   stated,      // by sources that the quantity names: `figures`
   predicted,   // a bound: `measure` of a planned step on the devices `entries`
+  expected,    // by the time model: `measure` on the devices `entries` over that on `against`, or its slope over parameters
   missing,     // cannot be measured; `reason` says why
 };
 
@@ -93,7 +94,7 @@ struct ClaimQuantity : ClaimPart {
   QuantityKind kind = QuantityKind::missing;
   std::string measure, over;  // "samples_per_second"; "batch"
   bool best = false;          // each device at its own best, instead of one workload on both
-  bool each = false;          // of memory: every model, instead of the first that was measured
+  bool each = false;          // of memory: every model, instead of the first that was measured; of expected: every pair
   std::vector<std::string> models;
   RunChoice of;
   std::optional<RunChoice> to;
@@ -102,7 +103,7 @@ struct ClaimQuantity : ClaimPart {
   double parameters = 0, bytes = 0;                     // of weights and memory
   int least_seeds = 5;
   std::optional<int> least_cores;             // of the CPU
-  std::vector<std::string> entries, against;  // published: names with * for any text; rated, predicted: devices
+  std::vector<std::string> entries, against;  // published: names with * for any text; others: devices
   std::vector<StatedFigure> figures;          // of stated; of break_even: an example, where the call has no prices
   double samples = 0;                         // of predicted seconds
   std::string differs, reason;                // how the test differs from the claim; of what is missing
@@ -208,6 +209,7 @@ std::vector<PredictedStep> predicted_steps(std::span<const Claim> claims);
 struct ClaimFacts {
   Plans plans = {};
   PredictedSteps predictions = {};
+  std::map<std::string, CatalogPrice> instances = {};  // among the devices of predictions, those with a price
   std::span<const PublishedDocument> published = {};
   std::optional<RentOrBuy> prices = {};  // of a machine to own and one to rent
 };

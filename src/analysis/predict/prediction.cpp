@@ -78,6 +78,7 @@ Prediction without_cost(const DeviceCatalog& catalog, const PredictionQuestion& 
   prediction.fits = work.memory_bytes <= limits.memory_bytes;
   prediction.largest_batch = question.largest_batch;
   prediction.notes = notes_of(catalog, question.target);
+  prediction.extrapolated = question.target.instance && question.target.instance->cores > kMeasuredCores;
   prediction.asked = question.epochs;
   if (!limits.flops_per_second)
     prediction.reason = std::string(name(work.precision)) + ": " + limits.reason;

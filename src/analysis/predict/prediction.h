@@ -56,7 +56,8 @@ struct Prediction {
   std::optional<PredictedAmount> hours;  // of --epochs, as what follows
   std::optional<EpochsAsked> asked;      // as above
   std::optional<PredictedCost> cost;
-  std::string cost_reason;  // for an empty cost
+  std::string cost_reason;    // for an empty cost
+  bool extrapolated = false;  // to more cores than were measured: the time may be longer than its interval says
   std::vector<std::string> notes;
 };
 

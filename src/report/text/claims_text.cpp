@@ -114,7 +114,7 @@ std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& no
   std::string head = claim.id + ": " + spaced(name(answer.verdict)) + evidence_note(answer);
   if (answer.measured && !parts)
     head += ", " + measured_cell(answer) + ", claimed " + claimed_cell(answer.claimed, answer.unit);
-  std::string text = wrapped(head, "  ", "") + paragraph("", claim.text);
+  std::string text = wrapped("", "  ", head) + paragraph("", claim.text);
   if (answer.measured || parts) text += background(claim);
   if (!parts) {
     const bool planned = answer.evidence == EvidenceClass::planned;
@@ -219,9 +219,10 @@ std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer
   if (!catalog.conflicts.empty()) text += kConflicts;
   for (const ClaimConflict& conflict : catalog.conflicts) text += conflict_text(conflict, answers);
   return text + "\n" +
-         wrapped(
-             "", "",
-             "in brackets the 95 % interval of repetitions or seeds, or the range of what others published; " + catalog.note);
+         wrapped("", "",
+                 "in brackets the 95 % interval of repetitions or seeds, the range of what others published, or what is "
+                 "predicted with 80 %; " +
+                     catalog.note);
 }
 
 Json claim_json(const Claim& claim, const std::vector<Article>& articles) {

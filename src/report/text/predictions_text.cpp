@@ -32,10 +32,28 @@ std::string batch_text(const PlannedWork& work) {
   return format_count(work.batch) + (work.parts > 1 ? " in " + format_count(work.parts) + " parts" : "") +
          (work.checkpoint != Checkpoint::none ? std::string(", checkpoint ") + name(work.checkpoint) : "");
 }
+
+// "resnet50, fp32, batch 64"; empty where rows differ in it.
+std::string shared_work(const std::vector<Prediction>& predictions) {
+  const auto text_of = [](const Prediction& each) {
+    return each.work.model + ", " + name(each.work.precision) + ", batch " + batch_text(each.work);
+  };
+  const std::string first = text_of(predictions.front());
+  return std::ranges::all_of(predictions, [&](const Prediction& each) { return text_of(each) == first; }) ? first : "";
+}
+
 // Hidden on narrow terminals unless it tells rows apart.
 std::string batch_heading(const std::vector<Prediction>& predictions) {
   const auto divided = [](const Prediction& each) { return each.work.parts > 1 || each.work.checkpoint != Checkpoint::none; };
   return std::ranges::any_of(predictions, divided) ? ">batch" : "->batch";
+}
+
+// "5.50 of 8.00 GiB".
+std::string memory_text(const Prediction& prediction) {
+  std::string needs = format_bytes(prediction.work.memory_bytes);
+  const std::string has = format_bytes(prediction.device_memory_bytes), unit = has.substr(has.rfind(' '));
+  if (needs.ends_with(unit)) needs.resize(needs.size() - unit.size());
+  return needs + " of " + has;
 }
 
 std::string largest_text(const std::optional<std::int64_t>& batch) {
@@ -69,17 +87,26 @@ std::string least_text(const std::optional<PredictedAmount>& amount, const Forma
   return amount ? format(amount->at_least) : "-";
 }
 
+// Without the maker, whom all cards have in common.
+std::string short_name(const Prediction& prediction) {
+  const std::string maker = "NVIDIA ";
+  return prediction.name.starts_with(maker) ? prediction.name.substr(maker.size()) : prediction.name;
+}
+
 std::string steps_table(const std::vector<Prediction>& predictions) {
-  Table table({"device", "-model", "-precision", batch_heading(predictions), "->needs ≥", "->has", "-fits", "->largest batch ≤",
-               ">step", "80 %", ">error", "->step ≥", "->samples/s", "-bound by"});
+  // What all rows share stands above, so that a narrow terminal shows the memory.
+  const std::string shared = shared_work(predictions);
+  const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
+  Table table({"device", "-model", "-precision", batch_heading(predictions), shared.empty() ? "->memory ≥" : ">memory ≥",
+               ">step", "80 %", ">error", "-fits", "->largest batch ≤", "->step ≥", "->samples/s", "-bound by"});
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> step = amount_of_step(each);
-    table.add({each.name, each.work.model, name(each.work.precision), batch_text(each.work),
-               format_bytes(each.work.memory_bytes), format_bytes(each.device_memory_bytes), each.fits ? "yes" : "no",
-               largest_text(each.largest_batch), expected_text(step, format_seconds), interval_text(step, format_seconds),
-               error_text(each), least_text(step, format_seconds), samples_text(each), bound_text(each)});
+    table.add({short_name(each), cell(each.work.model), cell(name(each.work.precision)), cell(batch_text(each.work)),
+               memory_text(each), expected_text(step, format_seconds), interval_text(step, format_seconds), error_text(each),
+               each.fits ? "yes" : "no", largest_text(each.largest_batch), least_text(step, format_seconds), samples_text(each),
+               bound_text(each)});
   }
-  return table.to_string();
+  return (shared.empty() ? "" : shared + "\n") + table.to_string();
 }
 
 std::string epochs_table(const std::vector<Prediction>& predictions) {

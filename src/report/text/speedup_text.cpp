@@ -96,12 +96,22 @@ std::string speedup_text(const Speedup& speedup) {
   return text;
 }
 
+namespace {
+
+// "1.23x", "1/426x": a small ratio by its inverse, which has digits.
+std::string ratio_text(double ratio) {
+  constexpr double kSmall = 0.1;
+  return ratio >= kSmall || !(ratio > 0) ? format_times(ratio) : "1/" + significant(1 / ratio, 3) + "x";
+}
+
+}  // namespace
+
 std::string published_pairs_text(const PublishedPairs& published) {
   Table table({"measured here", ">samples/s", "published by others", ">published samples/s", ">ratio", "notes"});
   Notes notes;
   for (const PublishedPair& pair : published.pairs) {
     const std::string differs = notes.mark(joined(pair.differences, "; ")), source = notes.mark(pair.citation);
-    table.add({pair.run, format_rate(pair.measured), pair.machine, format_rate(pair.published), format_times(pair.ratio),
+    table.add({pair.run, format_rate(pair.measured), pair.machine, format_rate(pair.published), ratio_text(pair.ratio),
                differs + source});
   }
   return table.to_string() +

@@ -1,0 +1,213 @@
+// Claims by expected times: how much faster devices of the catalog are expected to be than others. Both sides are predicted by
+// the same model (predict/expected_time.h); neither is paired with a run.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "src/analysis/claims/claim_kinds.h"
+#include "src/base/clock.h"
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+
+namespace epochbench {
+namespace {
+
+// The natural logarithm of a quotient, and how far an 80 % interval goes below and above it.
+struct LogRatio {
+  double value = 0, below = 0, above = 0;
+};
+
+struct Side {
+  const std::string* device = nullptr;  // as the claim names it
+  const Prediction* prediction = nullptr;
+  double rate = 0;                   // of the measure
+  double log_low = 0, log_high = 0;  // ln of the rate's interval over the rate
+};
+
+// In the fastest of the choice's precisions; empty where none has an expectation.
+std::optional<Side> side_of(const ClaimQuantity& quantity, const RunChoice& choice, const std::string& model,
+                            const std::string& device, const ClaimFacts& facts) {
+  const bool per_usd = quantity.measure == "samples_per_usd";
+  const auto instance = facts.instances.find(device);
+  if (per_usd && instance == facts.instances.end()) return std::nullopt;
+  std::optional<Side> best;
+  for (const std::string& precision : choice.precisions) {
+    const auto found = facts.predictions.find({device, step_of(choice, model, precision)});
+    if (found == facts.predictions.end() || !found->second.expected) continue;
+    const ExpectedTime& time = *found->second.expected;
+    double rate = static_cast<double>(found->second.work.batch) / time.seconds;
+    if (per_usd) rate *= kSecondsPerHour / instance->second.usd_per_hour;
+    if (!best || rate > best->rate)
+      best = Side{&device, &found->second, rate, std::log(time.seconds / time.high_seconds),
+                  std::log(time.seconds / time.low_seconds)};
+  }
+  return best;
+}
+
+struct ExpectedPair {
+  Side of, to;
+  // Errors of both sides are independent, since each has a fit of its own.
+  LogRatio ratio() const {
+    return {std::log(of.rate / to.rate), std::hypot(of.log_low, to.log_high), std::hypot(of.log_high, to.log_low)};
+  }
+  // Speed grows no faster than cores, so a CPU of more cores than were measured may be slower than its interval, not faster.
+  LogRatio with_extrapolation() const {
+    constexpr double kOpen = std::numeric_limits<double>::infinity();
+    LogRatio opened = ratio();
+    if (of.prediction->extrapolated) opened.below = kOpen;
+    if (to.prediction->extrapolated) opened.above = kOpen;
+    return opened;
+  }
+  std::string name() const { return of.prediction->name + " over " + to.prediction->name; }
+};
+
+// What all pairs of a model, or of a family of models, say: from the least of their intervals to the greatest.
+struct Range {
+  double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
+  int count = 0;
+  std::string least, greatest;  // names of pairs
+  double least_value = low, greatest_value = -low;
+
+  void add(const LogRatio& ratio, const std::string& name) {
+    low = std::min(low, ratio.value - ratio.below);
+    high = std::max(high, ratio.value + ratio.above);
+    sum += ratio.value;
+    ++count;
+    if (ratio.value < least_value) std::tie(least, least_value) = std::pair(name, ratio.value);
+    if (ratio.value > greatest_value) std::tie(greatest, greatest_value) = std::pair(name, ratio.value);
+  }
+  double mean() const { return sum / count; }
+};
+
+// How good the predictions are, and what stands beside them, as `plan --on` says it.
+void say_error(ClaimAnswer& answer, const std::vector<ExpectedPair>& pairs) {
+  std::vector<std::string> errors, notes;
+  for (const ExpectedPair& pair : pairs)
+    for (const Prediction* each : {pair.of.prediction, pair.to.prediction}) {
+      const ExpectedTime& time = *each->expected;
+      const ClaimSource source{"expected times, from a model fitted on " + time.evidence, ""};
+      if (!contains(answer.sources, source)) answer.sources.push_back(source);
+      const std::string error = format_percent(time.error.median);
+      if (!contains(errors, error)) errors.push_back(error);
+      for (const std::string& note : each->notes)
+        if (!contains(notes, note)) notes.push_back(note);
+    }
+  append(answer.conditions, "median error on devices left out of the fit " + joined(errors, " and "), "; ");
+  append(answer.conditions, joined(notes, "; "), "; ");
+}
+
+// "NVIDIA T4, NVIDIA L4 in fp32", "NVIDIA T4 in fp16, NVIDIA L4 in bf16": a precision stands after the last that has it.
+std::string names_of(const std::vector<ExpectedPair>& pairs, Side ExpectedPair::*side) {
+  std::vector<std::string> names;
+  std::string last;
+  for (const ExpectedPair& pair : pairs) {
+    const Prediction& each = *(pair.*side).prediction;
+    const std::string precision = std::string(" in ") + name(each.work.precision);
+    if (!last.empty() && last != precision && !names.back().ends_with(last)) names.back() += last;
+    if (!contains(names, each.name) && !contains(names, each.name + precision)) names.push_back(each.name);
+    last = precision;
+  }
+  return joined(names) + last;
+}
+
+ClaimAnswer answered_by_pairs(const ClaimQuantity& quantity, const Range& range, const std::vector<ExpectedPair>& pairs,
+                              const std::string& work, bool as_ratio) {
+  const auto value = [&](double number) { return as_ratio ? std::exp(number) : number; };
+  std::string conditions = names_of(pairs, &ExpectedPair::of) + ", each against " + names_of(pairs, &ExpectedPair::to) +
+                           "; training " + work + "; 80 % interval";
+  const auto shown = [&](double number) { return significant(value(number) / quantity.scale, 3); };
+  if (range.count > 1)
+    conditions += " of all pairs, from " + shown(range.least_value) + " (" + range.least + ") to " +
+                  shown(range.greatest_value) + " (" + range.greatest + ")";
+  const std::pair interval(value(range.low), value(range.high));
+  ClaimAnswer answer = answered(quantity, {value(range.mean()), interval, ""}, conditions);
+  if (answer.verdict == Verdict::undecided) answer.reason = "what is expected lies on both sides of a bound of the claim";
+  say_error(answer, pairs);
+  return answer;
+}
+
+std::string batch_text(const ClaimQuantity& quantity) { return "at batch " + std::to_string(quantity.of.batch.value_or(1)); }
+
+std::vector<ExpectedPair> pairs_of(const ClaimQuantity& quantity, const std::string& model, const ClaimFacts& facts) {
+  std::vector<ExpectedPair> pairs;
+  for (const std::string& of : quantity.entries)
+    for (const std::string& to : quantity.against) {
+      const auto side = side_of(quantity, quantity.of, model, of, facts),
+                 other = side_of(quantity, *quantity.to, model, to, facts);
+      if (side && other) pairs.push_back({*side, *other});
+    }
+  return pairs;
+}
+
+// One answer per pair of devices where `each`, otherwise one.
+Answers answer_of_model(const ClaimQuantity& quantity, const std::string& model, const ClaimFacts& facts) {
+  const std::vector<ExpectedPair> pairs = pairs_of(quantity, model, facts);
+  if (pairs.empty()) return {unanswered(quantity, "no expected time of " + model + " on these devices")};
+  const std::string work = model + " " + batch_text(quantity);
+  Range all;
+  Answers answers;
+  for (const ExpectedPair& pair : pairs) {
+    all.add(pair.with_extrapolation(), pair.name());
+    if (!quantity.each) continue;
+    Range alone;
+    alone.add(pair.with_extrapolation(), pair.name());
+    answers.push_back(answered_by_pairs(quantity, alone, {pair}, work, true));
+    answers.back().id += "/" + model + "/" + *pair.of.device + "/" + *pair.to.device;
+  }
+  if (quantity.each) return answers;
+  answers.push_back(answered_by_pairs(quantity, all, pairs, work, true));
+  if (quantity.models.size() > 1) answers.back().id += "/" + model;
+  return answers;
+}
+
+// The slope of ln(ratio) over ln(parameters) for each pair of devices, where errors of models are independent.
+ClaimAnswer answer_growth(const ClaimQuantity& quantity, const ClaimFacts& facts) {
+  std::map<std::string, std::vector<std::pair<Point, LogRatio>>> curves;  // by the names of both devices
+  std::vector<ExpectedPair> all;
+  for (const std::string& model : quantity.models) {
+    const auto plan = facts.plans.find(step_of(quantity.of, model, quantity.of.precisions.front()));
+    if (plan == facts.plans.end()) continue;
+    for (const ExpectedPair& pair : pairs_of(quantity, model, facts)) {
+      const LogRatio ratio = pair.ratio();
+      curves[pair.name()].push_back({{std::log(static_cast<double>(plan->second.parameters)), ratio.value}, ratio});
+      all.push_back(pair);
+    }
+  }
+  Range range;
+  for (const auto& [name, curve] : curves) {
+    if (curve.size() < std::max(kFewestSizes, quantity.models.size())) continue;
+    std::vector<Point> points;
+    for (const auto& [point, ratio] : curve) points.push_back(point);
+    LogRatio growth{slope(points), 0, 0};
+    // How the slope follows one point: that of a line through 1 there and 0 elsewhere.
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+      for (std::size_t j = 0; j < points.size(); ++j) points[j].y = i == j ? 1 : 0;
+      const double weight = slope(points);
+      const LogRatio& ratio = curve[i].second;
+      growth.below = std::hypot(growth.below, weight * (weight > 0 ? ratio.below : ratio.above));
+      growth.above = std::hypot(growth.above, weight * (weight > 0 ? ratio.above : ratio.below));
+    }
+    range.add(growth, name);
+  }
+  if (range.count == 0) return unanswered(quantity, "no pair of devices has expected times of " + joined(quantity.models));
+  return answered_by_pairs(quantity, range, all, joined(quantity.models) + " " + batch_text(quantity), false);
+}
+
+}  // namespace
+
+Answers answer_expected(const ClaimQuantity& quantity, const Evidence& evidence) {
+  Answers answers;
+  if (!quantity.over.empty())
+    answers.push_back(answer_growth(quantity, evidence.facts));
+  else
+    for (const std::string& model : quantity.models)
+      for (ClaimAnswer& answer : answer_of_model(quantity, model, evidence.facts)) answers.push_back(std::move(answer));
+  for (ClaimAnswer& answer : answers) answer.evidence = EvidenceClass::predicted;
+  return answers;
+}
+
+}  // namespace epochbench
