@@ -15,6 +15,9 @@ if(NOT EPOCHBENCH_PACKAGE)
   return()
 endif()
 
+# The map says from which archives the linker took something, for the SBOM (scripts/lib/make_sbom.py).
+target_link_options(epochbench PRIVATE -Wl,-Map=${PROJECT_BINARY_DIR}/epochbench.map)
+
 # The licenses of what is inside the binary ask to be passed on with it.
 foreach(package libcli11-dev libgcc-12-dev libjs-d3 libpcre2-dev libpng-dev libturbojpeg0-dev libxxhash-dev nlohmann-json3-dev
         zlib1g-dev)

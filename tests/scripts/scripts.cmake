@@ -22,6 +22,7 @@ add_test(NAME Scripts.BareImage COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOU
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
 add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/compare_quality_test.py)
 add_test(NAME Scripts.UpdatePrices COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/update_prices_test.py)
+add_test(NAME Scripts.Packages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/packages_test.py)
 add_test(NAME Scripts.GateTrials COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/gate_trials_test.py)
 # Needs the articles, which are not part of this repository: EPOCHBENCH_ARTICLES names their folder.
 add_test(NAME Claims.QuotesStandInTheArticles COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/claim_quotes_test.py)
@@ -45,7 +46,8 @@ endforeach()
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKeepToTheLayers Structure.SelfTest
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
   Scripts.CheckGpu Scripts.CheckGpuParts Scripts.CheckGpuState Scripts.CheckCpu Scripts.Commands Scripts.BareImage
-  Scripts.CompareQuality Scripts.UpdatePrices Scripts.GateTrials Scripts.MutateResults PROPERTIES LABELS "unit;scripts")
+  Scripts.CompareQuality Scripts.UpdatePrices Scripts.GateTrials Scripts.MutateResults Scripts.Packages
+  PROPERTIES LABELS "unit;scripts")
 
 # The continuous-integration gates of docs/ci.md: action.yml, .ci/gitlab.yml and the page's script. Yaml is skipped without PyYAML.
 foreach(class MadeUp Unchanged Slower Yaml)
