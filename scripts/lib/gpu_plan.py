@@ -116,8 +116,8 @@ class Plan:
         needs = ("build",)
         if googletest and googletest.exists():
             needs, folder = ("build", "googletest"), self.build / "googletest"
-            yield Command("configure-googletest", ["cmake", "-S", googletest, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
-                          f"-DCMAKE_INSTALL_PREFIX={self.packages}"], 60, 10, here=(folder / "CMakeCache.txt").exists)
+            yield Command("configure-googletest", ["cmake", "-S", googletest, "-B", folder, *generator(folder),
+                          "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_INSTALL_PREFIX={self.packages}"], 60, 10, here=(folder / "CMakeCache.txt").exists)
             yield Command("googletest", ["cmake", "--build", folder, "--target", "install", "--parallel", cores()], 120, 20,
                           needs=("configure-googletest",), here=(folder / "install_manifest.txt").exists)
         yield Command("configure-tests", lambda left: self.configure("GPU"), 120, 15, lambda log: self.mark("configured", "GPU"),
@@ -133,8 +133,7 @@ class Plan:
             options += [f"-DCMAKE_PREFIX_PATH={self.packages}", f"-DEPOCHBENCH_PACKAGES={self.packages}"]
         if self.commit and not (self.root / ".git").exists():
             options.append(f"-DEPOCHBENCH_GIT_SHA={self.commit}")
-        generator = ["-G", "Ninja"] if shutil.which("ninja") and not (self.build / "CMakeCache.txt").exists() else []
-        return ["cmake", "-S", self.root, "-B", self.build, *generator, *options]
+        return ["cmake", "-S", self.root, "-B", self.build, *generator(self.build), *options]
 
     def compile(self, targets):
         return ["cmake", "--build", self.build, "--parallel", os.environ.get("EPOCHBENCH_JOBS", cores()), "--target", *targets]
@@ -220,6 +219,11 @@ def why_left_out(capability):
 
 def into(file):
     return ["--resume", file] if file.exists() else ["--out", file]
+
+
+def generator(folder):
+    """Ninja where it is installed, which may be alone; a folder that is configured keeps its own."""
+    return ["-G", "Ninja"] if shutil.which("ninja") and not (folder / "CMakeCache.txt").exists() else []
 
 
 def cores():
