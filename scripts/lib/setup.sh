@@ -10,7 +10,7 @@
 build=$root/build
 log=$build/setup.log
 build_packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev zlib1g-dev libjs-d3 libturbojpeg0-dev libpng-dev"
-test_packages="$build_packages libgtest-dev libgmock-dev libbenchmark-dev python3 python3-jsonschema"
+test_packages="$build_packages libgtest-dev libgmock-dev libbenchmark-dev libopenmpi-dev openmpi-bin python3 python3-jsonschema"
 job_kib=1572864  # memory of one compilation: 1.5 GiB covers the largest kernel file and the sanitizer builds
 
 say() { printf '%s: %s\n' "$program" "$*" >&2; }
@@ -47,6 +47,8 @@ have() {
     libpng-dev) have_header png.h ;;
     libjs-d3) [ -e /usr/share/javascript/d3/d3.min.js ] ;;
     chromium) command -v chromium || command -v chromium-browser || command -v google-chrome ;;
+    libopenmpi-dev) command -v mpicc ;;
+    openmpi-bin) command -v mpirun ;;
     libgtest-dev) have_header gtest/gtest.h ;;
     libgmock-dev) have_header gmock/gmock.h ;;
     libbenchmark-dev) have_header benchmark/benchmark.h ;;

@@ -1,0 +1,171 @@
+// Collectives over MPI. Sums are made here and not by MPI, whose order of additions is its own: each rank gets its share of all
+// ranks' values, adds them in the order of the ranks, and gives the sum to all. As many bytes travel as in a ring.
+#include "src/communication/mpi_communicator.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include <sched.h>
+#include <unistd.h>
+
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include "src/base/clock.h"
+#include "src/base/numbers.h"
+#include "src/communication/ordered_sum.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kPieceElements = std::size_t{1} << 20;  // of a sum at a time: 4 MiB stay in the caches on their way
+
+int checked_int(std::size_t count) {
+  if (count > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw std::invalid_argument(std::to_string(count) + " elements are more than MPI takes at once");
+  return static_cast<int>(count);
+}
+
+}  // namespace
+
+// Waits for a request: first without giving up the core, then in turns with others that need it, and, patiently, asleep.
+class MpiCommunicator::Waiting {
+ public:
+  explicit Waiting(double patience_seconds) : patience_seconds_(patience_seconds) {}
+
+  void wait(MPI_Request request) {
+    int done = 0;
+    for (long tests = 0;; ++tests) {
+      if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) throw CommunicationError("MPI reports an error");
+      if (done) return;
+      if (tests > kSpins) pause();
+      if (tests % kSpins == kSpins - 1) look_at_the_clock();
+    }
+  }
+
+ private:
+  static constexpr long kSpins = 1000;
+
+  bool patient() const { return patience_seconds_ == std::numeric_limits<double>::infinity(); }
+  void pause() const {
+    if (patient())
+      usleep(50);
+    else
+      sched_yield();
+  }
+  void look_at_the_clock() {
+    constexpr double kLongestTick = 0.5;  // a longer one: this rank was stopped
+    const double now = steady_seconds();
+    waited_ += std::min(now - looked_, kLongestTick);
+    looked_ = now;
+    if (waited_ > patience_seconds_)
+      throw CommunicationError("hung: another rank did not take part for " + short_number(patience_seconds_) + " s");
+  }
+
+  const double patience_seconds_;
+  double looked_ = steady_seconds(), waited_ = 0;
+};
+
+MpiCommunicator::MpiCommunicator(double patience_seconds) : patience_seconds_(patience_seconds) {
+  int provided = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  MPI_Comm local = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local);
+  MPI_Comm_size(local, &local_size_);
+  MPI_Comm_free(&local);
+  for (auto* numbers : {&counts_, &places_, &own_counts_, &own_places_}) numbers->resize(static_cast<std::size_t>(size_));
+  received_.resize(kPieceElements + static_cast<std::size_t>(size_) * 16);
+}
+
+MpiCommunicator::~MpiCommunicator() { MPI_Finalize(); }
+
+void MpiCommunicator::set_shares(std::size_t values) {
+  const auto own = checked_int(share_of(values, rank_, size_).count);
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const auto [first, count] = share_of(values, rank, size_);
+    counts_[at] = checked_int(count);
+    places_[at] = checked_int(first);
+    own_counts_[at] = own;
+    own_places_[at] = rank * own;
+  }
+}
+
+void MpiCommunicator::sum_own_share(float* sum, const float* values) {
+  const auto own = static_cast<std::size_t>(own_counts_[0]);
+  if (received_.size() < own * static_cast<std::size_t>(size_)) received_.resize(own * static_cast<std::size_t>(size_));
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ialltoallv(values, counts_.data(), places_.data(), MPI_FLOAT, received_.data(), own_counts_.data(), own_places_.data(),
+                 MPI_FLOAT, MPI_COMM_WORLD, &request);
+  Waiting(patience_seconds_).wait(request);
+  parts_.clear();
+  for (std::size_t rank = 0; rank < counts_.size(); ++rank) parts_.push_back(received_.data() + rank * own);
+  ordered_sum(sum, parts_, own);
+}
+
+void MpiCommunicator::all_reduce(std::span<float> values) {
+  const double begin = steady_seconds();
+  for (; !values.empty(); values = values.subspan(std::min(values.size(), kPieceElements))) {
+    set_shares(std::min(values.size(), kPieceElements));
+    sum_own_share(values.data() + places_[static_cast<std::size_t>(rank_)], values.data());
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values.data(), counts_.data(), places_.data(), MPI_FLOAT,
+                    MPI_COMM_WORLD, &request);
+    Waiting(patience_seconds_).wait(request);
+  }
+  seconds_ += steady_seconds() - begin;
+}
+
+void MpiCommunicator::reduce_scatter(std::span<float> part, std::span<const float> values) {
+  require_rows(values.size(), part.size(), size_);
+  const int count = checked_int(part.size());
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    counts_[at] = own_counts_[at] = count;
+    places_[at] = own_places_[at] = checked_int(at * part.size());
+  }
+  sum_own_share(part.data(), values.data());
+}
+
+void MpiCommunicator::all_gather(std::span<std::byte> all, std::span<const std::byte> own) {
+  require_rows(all.size(), own.size(), size_);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallgather(own.data(), checked_int(own.size()), MPI_BYTE, all.data(), checked_int(own.size()), MPI_BYTE, MPI_COMM_WORLD,
+                 &request);
+  Waiting(patience_seconds_).wait(request);
+}
+
+void MpiCommunicator::broadcast(std::span<std::byte> values, int root, bool patient) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibcast(values.data(), checked_int(values.size()), MPI_BYTE, root, MPI_COMM_WORLD, &request);
+  Waiting(patient ? std::numeric_limits<double>::infinity() : patience_seconds_).wait(request);
+}
+
+void MpiCommunicator::broadcast(std::span<std::byte> values, int root) { broadcast(values, root, false); }
+
+void MpiCommunicator::barrier() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  Waiting(patience_seconds_).wait(request);
+}
+
+void MpiCommunicator::send_line(const std::string& line) {
+  std::string text = line;
+  std::uint64_t size = text.size();
+  broadcast(std::as_writable_bytes(std::span(&size, 1)), 0, false);
+  if (size > 0) broadcast(std::as_writable_bytes(std::span(text)), 0, false);
+}
+
+std::string MpiCommunicator::receive_line() {
+  std::uint64_t size = 0;
+  broadcast(std::as_writable_bytes(std::span(&size, 1)), 0, true);
+  std::string text(size, '\0');
+  if (size > 0) broadcast(std::as_writable_bytes(std::span(text)), 0, false);
+  return text;
+}
+
+}  // namespace epochbench

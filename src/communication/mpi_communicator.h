@@ -1,0 +1,48 @@
+// Ranks as processes that MPI connects (Open MPI 4.1 or MPICH). No other file knows MPI.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "epochbench/communicator.h"
+
+namespace epochbench {
+
+// The program's connection to the other ranks, between its begin and its end; there is one. Calls come from one thread.
+class MpiCommunicator final : public Communicator {
+ public:
+  // A rank that waits for longer for others gets a CommunicationError; time in which it is stopped itself does not count.
+  explicit MpiCommunicator(double patience_seconds);
+  ~MpiCommunicator() override;  // after an error, processes end without it
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int local_size() const override { return local_size_; }
+  void all_reduce(std::span<float> values) override;
+  void reduce_scatter(std::span<float> part, std::span<const float> values) override;
+  void all_gather(std::span<std::byte> all, std::span<const std::byte> own) override;
+  void broadcast(std::span<std::byte> values, int root) override;
+  void barrier() override;
+
+  // A line of rank 0 for all others, which wait for it as long as it takes, and sleep meanwhile.
+  void send_line(const std::string& line);
+  std::string receive_line();
+
+ private:
+  class Waiting;
+  // values: the whole; `sum` [share of this rank] becomes the sum over the ranks. counts_ and places_ are the shares.
+  void sum_own_share(float* sum, const float* values);
+  void set_shares(std::size_t values);
+  void broadcast(std::span<std::byte> values, int root, bool patient);
+
+  const double patience_seconds_;
+  int rank_ = 0, size_ = 1, local_size_ = 1;
+  std::vector<int> counts_, places_, own_counts_, own_places_;  // by rank, in elements
+  std::vector<float> received_;                                 // this rank's share of all ranks
+  std::vector<const float*> parts_;
+};
+
+}  // namespace epochbench
