@@ -14,6 +14,8 @@
 
 namespace epochbench {
 
+class Communicator;
+
 struct DeviceInfo {
   std::string backend;  // "cpu", "cuda", "reference"
   std::string name;     // "AMD EPYC 9R14"
@@ -118,8 +120,10 @@ struct BackendOptions {
 };
 
 std::unique_ptr<Backend> make_reference_backend();
-// Kernels of the best instruction set that the CPU has, unless the options select others.
-std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options = {});
+// Kernels of the best instruction set that the CPU has, unless the options select others. `communicator`: of a program for
+// ranks, which cannot be compiled without; it must live as long as the executable.
+std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options = {},
+                                          Communicator* communicator = nullptr);
 // The CUDA device with this index among the visible ones; allocates nothing on it before compile(). Errors: DeviceError with
 // the reason: a build without CUDA, no driver, a driver that is too old, no such device, or too low a compute capability.
 std::unique_ptr<Backend> make_cuda_backend(int index, const BackendOptions& options = {});

@@ -11,8 +11,9 @@ class BatchSource {
  public:
   struct Batch {
     InputSlot slot = -1;
-    std::int64_t samples = 0;  // valid rows; the others have label -1. 0: the evaluation has no batch left
-    bool fresh = true;         // the slot was filled again since it was last returned
+    // Valid rows, in training those of all ranks; the others have label -1. 0: the evaluation has no batch left
+    std::int64_t samples = 0;
+    bool fresh = true;  // the slot was filled again since it was last returned
   };
   virtual ~BatchSource() = default;
   virtual Batch next() = 0;                              // waits until the batch is in its slot

@@ -39,6 +39,8 @@ struct Program {
   // Equal parts of a batch. With more than one, running train or evaluate runs its graph, whose inputs are those of a part,
   // once per part, then after train update once; sums over the parts, and so the outputs, are variables.
   std::int64_t parts = 1;
+  // The number of this rank's first part among those of all ranks, whose batch is one: random masks depend on it.
+  std::int64_t first_part = 0;
   std::uint64_t seed = 0;           // key of the random numbers that nodes draw (dropout)
   std::vector<Variable> variables;  // of all entries, each once; the graph of an entry refers to them by name
 

@@ -28,6 +28,7 @@ struct StopSpec {
 };
 
 inline constexpr int kUsualWarmUpSteps = 3;
+inline constexpr const char* kRanksPlaceholder = "{ranks}";  // in CaseSpec::launcher
 
 struct CaseSpec {
   std::string name;  // a label of the run, from its settings: "lenet5/cpu/fp32/b64"
@@ -49,7 +50,10 @@ struct CaseSpec {
   bool meters = true;               // energy and the GPU's state are read meanwhile
   StopSpec stop;
   std::optional<int> warmup;    // empty: usual_warm_up_steps
-  std::int64_t accumulate = 1;  // parts of a batch, whose gradients are summed
+  std::int64_t accumulate = 1;  // parts of a rank's batch, whose gradients are summed
+  int ranks = 1;                // processes that share each batch; `threads` are those of one
+  std::string launcher;         // of ranks: "srun -n {ranks}"; empty: mpirun
+  bool oversubscribe = false;   // more ranks than cores
   Checkpoint checkpoint = Checkpoint::none;
   std::optional<std::int64_t> epoch_samples;
   std::uint64_t seed = 0;

@@ -17,7 +17,7 @@ struct ServeOptions {};
 int serve(const ServeOptions&) {
   prctl(PR_SET_NAME, "epochbench");  // executed by a descriptor, a process is named after its number
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // also of a wrapper that was started in its place
-  return serve_case(STDIN_FILENO, STDOUT_FILENO, {prepare_case, measure_gpu});
+  return serve_case(STDIN_FILENO, STDOUT_FILENO, {[](const CaseSpec& spec) { return prepare_case(spec); }, measure_gpu});
 }
 
 }  // namespace

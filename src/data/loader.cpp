@@ -11,8 +11,9 @@ namespace epochbench {
 namespace {
 
 // Whole batches of the training split.
-std::int64_t training_steps(const Dataset& dataset, std::int64_t batch) {
-  if (batch < 1) throw std::invalid_argument("loader: batch " + std::to_string(batch) + " is less than 1");
+std::int64_t training_steps(const Dataset& dataset, const LoaderOptions& options) {
+  if (options.batch < 1) throw std::invalid_argument("loader: batch " + std::to_string(options.batch) + " is less than 1");
+  const std::int64_t batch = options.batch * options.ranks;
   const std::int64_t samples = dataset.samples(Split::train);
   if (samples < batch) {
     throw DataError("data '" + dataset.name() + "' has " + std::to_string(samples) +
@@ -47,7 +48,7 @@ std::vector<std::span<std::byte>> inputs_of_part(const Loader::Stage& stage, Inp
 Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int inputs, const Stage& stage)
     : dataset_(dataset),
       options_(options),
-      train_steps_(training_steps(dataset, options.batch)),
+      train_steps_(training_steps(dataset, options)),
       evaluation_steps_((dataset.samples(Split::test) + options.batch - 1) / options.batch),
       task_rows_(rows_of_a_task(options)),
       part_rows_(options.batch / std::max(options.parts, 1)),
@@ -68,10 +69,11 @@ Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int inputs,
   }
 }
 
-// The samples 0 .. kInputSlots * batch - 1.
+// The samples of the batches 0 .. kInputSlots - 1.
 void Loader::prepare_synthetic() {
   for_all_rows(kInputSlots * options_.batch, [this](std::int64_t i) {
-    fill_row(slots_[static_cast<std::size_t>(i / options_.batch)], i % options_.batch, Split::train, i, 0);
+    const std::int64_t slot = i / options_.batch, row = i % options_.batch;
+    fill_row(slots_[static_cast<std::size_t>(slot)], row, Split::train, first_sample(slot) + row, 0);
   });
 }
 
@@ -102,7 +104,7 @@ BatchSource::Batch Loader::next() {
   if (dataset_.synthetic()) {
     const auto slot = static_cast<InputSlot>(delivered_++ % kInputSlots);
     const bool fresh = !std::exchange(slots_[static_cast<std::size_t>(slot)].handed_out, true);
-    return {slot, options_.batch, fresh};
+    return {slot, options_.batch * options_.ranks, fresh};
   }
 
   const auto is_next = [this](const Slot& slot) {
@@ -116,7 +118,7 @@ BatchSource::Batch Loader::next() {
       slot->state = State::in_use;
       ++delivered_;
       if (fillable()) work_to_do_.notify_one();  // since there is one prefetched batch fewer
-      return {static_cast<InputSlot>(slot - slots_.begin()), slot->samples};
+      return {static_cast<InputSlot>(slot - slots_.begin()), slot->samples * (evaluating ? 1 : options_.ranks)};
     }
     if (std::all_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == State::in_use; }))
       throw std::logic_error("loader: next() while every slot is in use; release() one first");
@@ -231,13 +233,13 @@ void Loader::finish(const Task& task, const std::exception_ptr& error) {
 // Determines the samples of the batch, and fills rows without a sample with zeros, and labels of -1 (all bits set).
 void Loader::open(Slot& slot) {
   const Position& position = slot.position;
-  const std::int64_t first = position.step * options_.batch;
   slot.samples = options_.batch;
   slot.rows_claimed = 0;
   if (position.split == Split::train) {
-    order_.indices(position.epoch, first, slot.indices);
+    order_.indices(position.epoch, first_sample(position.step), slot.indices);
     return;
   }
+  const std::int64_t first = position.step * options_.batch;
   slot.samples = std::min(options_.batch, dataset_.samples(Split::test) - first);
   for (std::int64_t part = 0; part < options_.parts && slot.samples < options_.batch; ++part) {
     const auto& inputs = slot.inputs[static_cast<std::size_t>(part)];

@@ -26,8 +26,10 @@ namespace epochbench {
 
 struct LoaderOptions {
   Order order = Order::shuffled;  // of the training split; the test split is always read in order
-  std::int64_t batch = 0;
-  int parts = 1;  // of a batch, each with memory of its own
+  std::int64_t batch = 0;         // rows; of a batch that ranks share, those of this rank
+  int parts = 1;                  // of these rows, each with memory of its own
+  int rank = 0,
+      ranks = 1;  // in training, one after another has as many rows of each batch; each may evaluate all of the test split
   std::uint64_t seed = 0;
   int threads = 1;       // in the background; 0: the thread that calls next() fills the batch, which counts as waiting
   bool prefetch = true;  // false: a batch is begun when next() asks for it; also without threads
@@ -94,6 +96,9 @@ class Loader final : public BatchSource {
   void perform(const Task& task, std::unique_lock<std::mutex>& lock);
   void finish(const Task& task, const std::exception_ptr& error);
   void open(Slot& slot);
+  std::int64_t first_sample(std::int64_t step) const {  // of this rank's rows of a training batch, in the order of the epoch
+    return (step * options_.ranks + options_.rank) * options_.batch;
+  }
   void fill(const Slot& slot, std::int64_t first_row, std::int64_t rows) const;
   void fill_row(const Slot& slot, std::int64_t row, Split split, std::int64_t sample, std::uint64_t epoch) const;
 

@@ -58,6 +58,10 @@ UpdateGraph accumulate_gradients(Graph& graph, const std::vector<ValueId>& gradi
 // After fuse(): moves each `accumulate` right behind the node that computes what it adds, whose memory is then free again.
 void accumulate_early(Graph& graph);
 
+// For ranks that each run parts of one batch, after accumulate_early(): `update` begins with nodes that sum over the ranks what
+// `part` accumulates. Each takes sums of `bucket_bytes` or a little more, in the order in which a part finishes them.
+void all_reduce_sums(Graph& update, const Graph& part, std::int64_t bucket_bytes);
+
 // The last pass of a training graph: divides its forward nodes into blocks, keeps only what later blocks read, and repeats the
 // other nodes of a block in the backward pass, right before their results are read. Blocks are chosen so that what is kept and
 // the largest block together are smallest. Repeated nodes have the ordinals of those that they repeat, so their dropout masks

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "epochbench/communicator.h"
 #include "src/base/clock.h"
 #include "src/base/numbers.h"
 #include "src/data/byte_source.h"
@@ -113,14 +114,31 @@ void calibrate(Executable& executable, const Program& program, Loader& loader, s
 }
 
 void check_parts(const WorkloadSpec& workload, Mode mode) {
-  const std::int64_t batch = workload.config.batch, parts = workload.accumulate;
+  const std::int64_t batch = workload.config.batch, parts = workload.accumulate, ranks = workload.ranks;
   const bool divided = parts > 1, checkpoints = workload.checkpoint != Checkpoint::none;
-  if (mode != Mode::train && (divided || checkpoints))
-    throw std::invalid_argument(std::string(divided ? "--accumulate" : "--checkpoint") + " needs training; leave out --mode " +
-                                name(mode));
-  if (batch % parts != 0)
-    throw std::invalid_argument("--accumulate " + std::to_string(parts) + " does not divide batch " + std::to_string(batch) +
-                                "; use a --batch that is a multiple of it");
+  if (mode != Mode::train && (divided || checkpoints || ranks > 1))
+    throw std::invalid_argument(std::string(ranks > 1 ? "--ranks"
+                                            : divided ? "--accumulate"
+                                                      : "--checkpoint") +
+                                " needs training; leave out --mode " + name(mode));
+  if (batch % (parts * ranks) == 0) return;
+  const std::string by_ranks = "--ranks " + std::to_string(ranks), by_parts = "--accumulate " + std::to_string(parts);
+  throw std::invalid_argument((ranks == 1 ? by_parts + " does"
+                               : !divided ? by_ranks + " does"
+                                          : by_ranks + " times " + by_parts + " does") +
+                              " not divide batch " + std::to_string(batch) + "; use a --batch that is a multiple of " +
+                              (ranks > 1 && divided ? std::to_string(parts * ranks) : "it"));
+}
+
+// The processes that the launcher started are those that the case asks for.
+void check_ranks(const CaseSpec& spec, const Communicator* communicator) {
+  const int started = communicator ? communicator->size() : 1;
+  if (spec.ranks == started) return;
+  if (communicator == nullptr)
+    throw std::invalid_argument("--ranks " + std::to_string(spec.ranks) + ": one process is one rank; `run` starts several");
+  throw std::invalid_argument("--ranks " + std::to_string(spec.ranks) + ": the launcher started ranks of " +
+                              std::to_string(started) +
+                              "; use the one of the MPI that epochbench-mpi was built with (--launcher)");
 }
 
 Program program_of(const CaseSpec& spec, const WorkloadSpec& workload, const Backend& backend,
@@ -158,6 +176,7 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   workload.label_smoothing = spec.label_smoothing;
   workload.images = spec.images;
   workload.accumulate = spec.accumulate;
+  workload.ranks = spec.ranks;
   workload.checkpoint = spec.checkpoint;
   check_parts(workload, spec.mode);
   return workload;
@@ -201,10 +220,10 @@ BackendOptions backend_options(const CaseSpec& spec) {
           .tuning = spec.warmup != 0 || !spec.stop.steps || *spec.stop.steps > kFewSteps};
 }
 
-std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options) {
+std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options, Communicator* communicator) {
   switch (device.kind) {
     case DeviceKind::cpu:
-      return make_cpu_backend(threads, options);
+      return make_cpu_backend(threads, options, communicator);
     case DeviceKind::reference:
       return make_reference_backend();
     case DeviceKind::cuda:
@@ -219,12 +238,13 @@ std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const Backen
 
 std::int64_t planned_bytes(const CaseSpec& spec, DatasetSizes& sizes) {
   const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec));
-  return memory(program_of(spec, workload_spec(spec), *backend, dataset_size(spec, sizes).pixel_values)).total();
+  return spec.ranks * memory(program_of(spec, workload_spec(spec), *backend, dataset_size(spec, sizes).pixel_values)).total();
 }
 
-PreparedCase prepare_case(const CaseSpec& spec) {
+PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   const WorkloadSpec workload = workload_spec(spec);
-  const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec));
+  check_ranks(spec, communicator);
+  const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec), communicator);
   PreparedCase prepared;
   prepared.dataset = open_data(spec, workload);
   prepared.samples_per_epoch = samples_per_epoch(spec, prepared.dataset->samples(Split::train), prepared.dataset->synthetic());
@@ -248,12 +268,15 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   const double begin = steady_seconds();
   Program program = program_of(spec, workload, *backend, prepared.dataset->pixel_values());
   program.seed = spec.seed;
+  if (communicator != nullptr) program.first_part = communicator->rank() * program.parts;
   const double input_begin = steady_seconds();
   const std::optional<DType> images = images_of(program);
   prepared.dataset = input_of(std::move(prepared.dataset), spec, workload, images.value_or(DType::f32));
   const double input_seconds = steady_seconds() - input_begin;
-  prepared.planned_bytes = memory(program).total();
-  check_memory(spec, prepared.planned_bytes, device.backend == "cuda" ? device.memory_bytes : available_memory_bytes());
+  const std::int64_t planned = memory(program).total(), together = communicator ? communicator->local_size() : 1;
+  prepared.planned_bytes = planned * spec.ranks;
+  check_memory(spec, planned * together, device.backend == "cuda" ? device.memory_bytes : available_memory_bytes());
+  if (communicator != nullptr) communicator->barrier();  // so that none takes memory before all have looked
   prepared.resident_before_bytes = resident_bytes();
   prepared.executable = compile(spec, *backend, program);
   if (const std::string algorithms = prepared.executable->algorithms(); !algorithms.empty())
@@ -265,8 +288,10 @@ PreparedCase prepare_case(const CaseSpec& spec) {
   prepared.compile_seconds = steady_seconds() - begin - input_seconds;
 
   const LoaderOptions options{.order = spec.order,
-                              .batch = *spec.batch,
+                              .batch = *spec.batch / spec.ranks,
                               .parts = static_cast<int>(program.parts),
+                              .rank = communicator ? communicator->rank() : 0,
+                              .ranks = spec.ranks,
                               .seed = spec.seed,
                               .threads = spec.loader_threads,
                               .prefetch = !spec.without.prefetch};

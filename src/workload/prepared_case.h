@@ -26,7 +26,7 @@ struct PreparedCase {
   Device device;
   std::optional<Input> input;  // empty: nothing is read while steps run
   double compile_seconds = 0;
-  std::int64_t planned_bytes = 0;
+  std::int64_t planned_bytes = 0;          // of all ranks
   std::int64_t resident_before_bytes = 0;  // resident memory just before compilation
   std::int64_t samples_per_epoch = 0;
   std::function<void(InputSlot slot, double loss)> after_step;  // as StepObserver of src/worker/runner.h; may be empty

@@ -12,7 +12,7 @@ namespace {
 
 // Adds the model's nodes and returns the logits. Options and batch, each in its range, may be too small together.
 ValueId build_model(Graph& graph, const WorkloadSpec& workload, const ModelConfig& config) {
-  const std::string part = workload.accumulate > 1 ? ", in parts of " + std::to_string(config.batch) : "";
+  const std::string part = workload.parts() > 1 ? ", in parts of " + std::to_string(config.batch) : "";
   try {
     return workload.model.family->build(graph, config);
   } catch (const GraphError& error) {
@@ -47,6 +47,9 @@ void append_training(Graph& graph, const OptimizerSpec& optimizer, Precision pre
   append_optimizer(graph, optimizer, append_gradient(graph, graph.output("loss"), loss_scale), loss_scale);
 }
 
+// Of what ranks sum at once: small enough to stay in the caches on its way, and large beside what a call takes.
+constexpr std::int64_t kBucketBytes = std::int64_t{4} << 20;
+
 // The same for one of `parts` parts of a batch. Returns the graph of the update that follows them.
 Graph append_part(Graph& graph, const OptimizerSpec& optimizer, Precision precision, std::int64_t parts) {
   const double share = 1 / static_cast<double>(parts);
@@ -74,16 +77,20 @@ std::vector<std::pair<Entry, Graph>> graphs_of(const WorkloadSpec& workload, Ent
     graphs.emplace_back(entry, std::move(made.forward));
     return graphs;
   }
-  const std::int64_t parts = workload.accumulate;
+  const std::int64_t parts = workload.parts();
   Graph graph = with_precision(forward_graph(workload, entry, workload.config.batch / parts), precision, weights);
   if (entry == Entry::train && parts > 1)
     graphs.emplace_back(Entry::update, append_part(graph, workload.optimizer, precision, parts));
   else if (entry == Entry::train)
     append_training(graph, workload.optimizer, precision);
-  else if (parts > 1)
+  else if (workload.accumulate > 1)
     accumulate_outputs(graph, 1);
   graphs.emplace_back(entry, std::move(graph));
   return graphs;
+}
+
+Graph& graph_of(std::vector<std::pair<Entry, Graph>>& graphs, Entry entry) {
+  return std::ranges::find(graphs, entry, &std::pair<Entry, Graph>::first)->second;
 }
 
 Weights weights_for(const std::vector<Entry>& entries) {
@@ -123,8 +130,8 @@ std::string images_text(const ImageOptions& images) {
 // Running statistics, and what a norm subtracts, are those of a part of the batch.
 std::string identity_of_parts(const Graph& graph, const WorkloadSpec& workload) {
   const bool has_batch_norm = std::ranges::find(graph.nodes, Op::batch_norm, &Node::op) != graph.nodes.end();
-  return workload.accumulate > 1 && has_batch_norm
-             ? "micro-batch " + std::to_string(workload.config.batch / workload.accumulate) + "\n"
+  return workload.parts() > 1 && has_batch_norm
+             ? "micro-batch " + std::to_string(workload.config.batch / workload.parts()) + "\n"
              : "";
 }
 
@@ -166,6 +173,10 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
       if (fusion) fuse(graph, has);
       accumulate_early(graph);
       if (entry == Entry::train && workload.checkpoint == Checkpoint::blocks) checkpoint_blocks(graph);
+    }
+    if (requested == Entry::train && workload.ranks > 1)
+      all_reduce_sums(graphs.front().second, graph_of(graphs, Entry::train), kBucketBytes);
+    for (auto& [entry, graph] : graphs) {
       for (const Node& node : graph.nodes)
         if (const auto reason = backend.unsupported(graph, node))
           throw GraphError(workload.model.name + ": " + node.name + ": " + *reason);

@@ -27,11 +27,13 @@ struct WorkloadSpec {
   ModelConfig config;
   OptimizerSpec optimizer;
   LearningRateSchedule schedule = {};
-  std::int64_t accumulate = 1;                           // equal parts of a batch
-  Checkpoint checkpoint = Checkpoint::none;              // of a training step
-  double label_smoothing = 0;                            // of the loss that is trained; evaluation has none
-  ImageOptions images = {};                              // of image files
-  std::shared_ptr<const Tokenizer> tokenizer = nullptr;  // of the text; null: its bytes
+  std::int64_t accumulate = 1;                               // equal parts of a rank's batch
+  std::int64_t ranks = 1;                                    // which share the batch equally
+  Checkpoint checkpoint = Checkpoint::none;                  // of a training step
+  double label_smoothing = 0;                                // of the loss that is trained; evaluation has none
+  ImageOptions images = {};                                  // of image files
+  std::shared_ptr<const Tokenizer> tokenizer = nullptr;      // of the text; null: its bytes
+  std::int64_t parts() const { return accumulate * ranks; }  // of the whole batch
   std::string optimizer_text() const { return optimizer.to_string() + schedule.to_string(); }
 };
 // Errors: std::invalid_argument, one line, for an unknown model or option, or a batch that --accumulate does not divide;
@@ -78,7 +80,8 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
 // The model's parameters and statistics.
 std::vector<Variable> model_variables(const WorkloadSpec& workload);
 
-// Memory of a finished case's program on its device. Errors: DeviceError, GraphError, and DataError for the data set.
+// Memory of a finished case's program on its device, of all its ranks. Errors: DeviceError, GraphError, and DataError for the
+// data set.
 std::int64_t planned_bytes(const CaseSpec& spec, DatasetSizes& sizes);
 
 // Initial values of all variables, the same for every backend: one Philox stream per variable name, key = seed.
@@ -91,10 +94,13 @@ void prepare(Executable& executable, const Program& program);
 // `threads`: of the CPU; the reference backend has one, and no options.
 // Errors: DeviceError with the reason why a device is not usable here.
 inline constexpr const char* kNotUsable = " is not usable: ";  // between the device and the cause
-std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options = {});
+std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options = {},
+                                      Communicator* communicator = nullptr);
 BackendOptions backend_options(const CaseSpec& spec);
 
-// Builds, checks that it fits into memory (OutOfMemory with both numbers), compiles, initializes, starts the loader.
-PreparedCase prepare_case(const CaseSpec& spec);
+// Builds, checks that it fits into memory (OutOfMemory with both numbers), compiles, initializes, starts the loader. With ranks
+// each calls it, with its communicator, which must live as long. Errors: also std::invalid_argument for another number of
+// ranks.
+PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator = nullptr);
 
 }  // namespace epochbench

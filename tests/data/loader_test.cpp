@@ -80,7 +80,9 @@ struct Fixture {  // a data set, the memory of the slots, and the loader between
       for (std::int64_t p = 0; p < kPixels; ++p)
         EXPECT_EQ(memory.images[row * kPixels + static_cast<std::size_t>(p)], counts ? expected : 0);
     }
-    std::vector<std::int32_t> labels(memory.labels.begin(), memory.labels.begin() + batch.samples);
+    samples = batch.samples;
+    const std::int64_t rows = std::min<std::int64_t>(batch.samples, std::ssize(memory.labels));  // of ranks: their own
+    std::vector<std::int32_t> labels(memory.labels.begin(), memory.labels.begin() + rows);
     loader->release(batch.slot);
     return labels;
   }
@@ -92,6 +94,7 @@ struct Fixture {  // a data set, the memory of the slots, and the loader between
   }
 
   FakeDataset data;
+  std::int64_t samples = 0;  // of the last batch, as the loader counts them
   std::vector<BatchMemory> slots;
   std::unique_ptr<Loader> loader;
 };
@@ -129,6 +132,25 @@ TEST(Loader, BatchesInPartsHoldTheSameRows) {
     for (std::size_t rows : {6u, 1u, 0u}) EXPECT_EQ(f.take(Split::test).size(), rows);
   }
   EXPECT_THROW(Fixture(8, 0, {.batch = 4, .parts = 3}), std::invalid_argument);
+}
+
+TEST(Loader, GivesEachRankItsRowsOfABatch) {
+  for (bool synthetic : {false, true}) {
+    Fixture whole(20, 7, {.batch = 6, .seed = 11}, synthetic);
+    Fixture first(20, 7, {.batch = 3, .ranks = 2, .seed = 11}, synthetic),
+        second(20, 7, {.batch = 3, .rank = 1, .ranks = 2, .seed = 11}, synthetic);
+    EXPECT_EQ(first.loader->steps_per_epoch(), whole.loader->steps_per_epoch());
+    for (Fixture* each : {&whole, &first, &second}) each->loader->begin_training(1);
+    for (int step = 0; step < 4; ++step) {
+      std::vector<std::int32_t> labels = first.take();
+      for (std::int32_t label : second.take()) labels.push_back(label);
+      EXPECT_EQ(labels, whole.take());
+      EXPECT_EQ(first.samples, 6);
+    }
+    if (synthetic) continue;
+    first.loader->begin_evaluation();
+    for (std::size_t rows : {3u, 3u, 1u, 0u}) EXPECT_EQ(first.take(Split::test).size(), rows);
+  }
 }
 
 TEST(Loader, WithoutThreadsTheCallerFills) {

@@ -25,6 +25,7 @@ struct Training {
   bool bytes = false;  // images are staged as bytes, if the data and the backend have them
   std::int64_t accumulate = 1;
   Checkpoint checkpoint = Checkpoint::none;
+  int rank = 0, ranks = 1;  // which share the batch; the backend has their communicator
 };
 inline void PrintTo(const Training& training, std::ostream* out) {
   *out << training.model << " batch " << training.batch << " " << name(training.precision);
@@ -42,6 +43,7 @@ class Trainer {
     workload.config.dropout = training.dropout;
     workload.accumulate = training.accumulate;
     workload.checkpoint = training.checkpoint;
+    workload.ranks = training.ranks;
     compile(workload, backend);
   }
   // A workload that no case describes.
@@ -52,12 +54,13 @@ class Trainer {
 
   // Samples `first`, `first` + 1, …; rows from `valid` on are ignored (images only).
   void fill(InputSlot slot, std::int64_t first, std::int64_t valid = -1) {
-    const std::int64_t rows = training_.batch / program_.parts;
+    const std::int64_t rows = training_.batch / (program_.parts * training_.ranks);
     for (int part = 0; part < program_.parts; ++part) {
       std::vector<std::span<std::byte>> inputs;
       for (std::size_t i = 0; i < program_.entry(Entry::train)->graph.inputs.size(); ++i)
         inputs.push_back(executable_->stage(slot, static_cast<int>(i), part));
-      for (std::int64_t row = 0; row < rows; ++row) data_->fill(Split::train, first + part * rows + row, 0, row, inputs);
+      for (std::int64_t row = 0; row < rows; ++row)
+        data_->fill(Split::train, first + (program_.first_part + part) * rows + row, 0, row, inputs);
       for (std::int64_t row = 0; valid >= 0 && row < rows; ++row)
         if (part * rows + row >= valid) reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = -1;
     }
@@ -106,6 +109,7 @@ class Trainer {
     data_ = open_dataset(training_.data, workload.model.family->sample(workload.config), 1000, 0);
     program_ = make_program(workload, backend, {Entry::train, Entry::evaluate}, training_.precision, true,
                             training_.bytes ? data_->pixel_values() : std::vector<float>());
+    program_.first_part = training_.rank * program_.parts;
     if (images_of(program_) == DType::u8) data_ = std::make_unique<ByteDataset>(std::move(data_));
     executable_ = backend.compile(program_);
     initialize(*executable_, program_, 0);

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
+#include <stdexcept>
 
+#include "epochbench/communicator.h"
 #include "epochbench/precision.h"
 #include "src/backend/cpu/cpu_int8_nodes.h"
 #include "src/backend/cpu/cpu_nodes.h"
@@ -50,8 +53,11 @@ class CpuBackend final : public Backend {
   }
 
  public:
-  CpuBackend(int threads, const BackendOptions& options)
-      : threads_(threads), portable_(options.portable_kernels), fp32_(fp32_kernels(options), threads, options.winograd) {
+  CpuBackend(int threads, const BackendOptions& options, Communicator* communicator)
+      : threads_(threads),
+        communicator_(communicator),
+        portable_(options.portable_kernels),
+        fp32_(fp32_kernels(options), threads, options.winograd) {
     if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && !portable_)
       bf16_.emplace(*kernels, threads, options.winograd);
     if (const auto* kernels = cpu::best_int8_kernels(); kernels && !portable_) int8_.emplace(*kernels, threads);
@@ -83,12 +89,32 @@ class CpuBackend final : public Backend {
     return std::make_unique<HostExecutable>(
         program, threads_,
         [this, seed = program.seed](const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) {
+          if (node.op == Op::all_reduce) return all_reduce(graph, node, memory);
           if (is_int8(graph, node)) return int8_.value().compile(graph, node, memory, workspace);
           return visit(graph, node, [&](const auto& nodes) { return nodes.compile(graph, node, memory, workspace, seed); });
         });
   }
 
  private:
+  // Sums that lie side by side are one piece of memory; what pads them is 0 on every rank.
+  CompiledNode all_reduce(const Graph& graph, const Node& node, const ValueMemory& memory) const {
+    if (communicator_ == nullptr) throw std::logic_error("a graph for ranks is compiled without a communicator");
+    std::vector<std::span<float>> pieces;
+    for (ValueId id : node.inputs) {
+      const std::span<float> sum(memory.get(id), static_cast<std::size_t>(graph.desc(id).elements()));
+      float* const end = pieces.empty() ? nullptr : pieces.back().data() + pieces.back().size();
+      if (end != nullptr && sum.data() >= end &&
+          sum.data() - end < static_cast<std::ptrdiff_t>(kTensorAlignment / sizeof(float)))
+        pieces.back() = {pieces.back().data(), sum.data() + sum.size()};
+      else
+        pieces.push_back(sum);
+    }
+    return {[pieces, communicator = communicator_] {
+              for (std::span<float> piece : pieces) communicator->all_reduce(piece);
+            },
+            name(node.op)};
+  }
+
   static const cpu::Kernels<float>& fp32_kernels(const BackendOptions& options) {
     return options.portable_kernels ? cpu::kernels<float>(cpu::Isa::portable) : *cpu::best_kernels<float>();
   }
@@ -101,6 +127,7 @@ class CpuBackend final : public Backend {
   }
 
   int threads_;
+  Communicator* communicator_;  // null: a single rank
   bool portable_;
   CpuNodes<float> fp32_;
   std::optional<CpuNodes<Bf16>> bf16_;  // if the CPU has the instructions and they may be used; int8_ as well
@@ -109,8 +136,8 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options) {
-  return std::make_unique<CpuBackend>(threads, options);
+std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options, Communicator* communicator) {
+  return std::make_unique<CpuBackend>(threads, options, communicator);
 }
 
 }  // namespace epochbench

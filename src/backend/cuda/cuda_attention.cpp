@@ -166,7 +166,8 @@ Group unfused_forward(const CudaNodeSource& source, const AttentionShape& shape,
             split(t, given.q, given.k, given.v, shape, element, stream);
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
             cuda::attention_softmax(t.weights, given.log_sum_exp ? given.log_sum_exp : t.log_sum_exp, t.scores, given.step,
-                                    shape, position * shape.heads, of_part(dropout, o.part(), weights), element, stream);
+                                    shape, position * shape.heads, of_part(dropout, o.part_of_batch(), weights), element,
+                                    stream);
             weighted->run(t.y, t.weights, t.v, nullptr, t.workspace, stream);
             cuda::merge_heads(given.y, t.y, shape, element, stream);
           },
@@ -195,7 +196,7 @@ Group unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape
             scores->run(t.scores, t.q, t.k, nullptr, t.workspace, stream);
             dweights->run(t.dweights, t.y, t.v, nullptr, t.workspace, stream);
             cuda::attention_softmax_grad(t.weights, t.dscores, t.scores, t.dweights, given.log_sum_exp, given.step, shape,
-                                         position * shape.heads, of_part(dropout, o.part(), weights), element, stream);
+                                         position * shape.heads, of_part(dropout, o.part_of_batch(), weights), element, stream);
             dv->run(t.v, t.weights, t.y, nullptr, t.workspace, stream);
             dq->run(t.y, t.dscores, t.k, nullptr, t.workspace, stream);
             dk->run(t.k, t.dscores, t.q, nullptr, t.workspace, stream);
@@ -275,7 +276,7 @@ CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) co
   const auto seed = [t, o, dropout = dropout_of(node, source.seed), weights = weight_count(spec.shape)](
                         const std::int32_t* step, cuda::Stream stream) -> const std::int64_t* {
     if (dropout.threshold == 0) return nullptr;
-    cuda::attention_seed(t.seed_offset, step, of_part(dropout, o.part(), weights), stream);
+    cuda::attention_seed(t.seed_offset, step, of_part(dropout, o.part_of_batch(), weights), stream);
     return t.seed_offset;
   };
   const auto compiled = [&]<typename Plan>(cuda::Alternatives<Plan>& engines, auto run) {

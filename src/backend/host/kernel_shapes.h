@@ -63,7 +63,8 @@ struct NodeOperands {
   Memory memory;  // pointer to what has get<T>(ValueId)
   std::vector<ValueId> in, out;
 
-  int part() const { return memory->part(); }  // of the batch, that runs
+  int part() const { return memory->part(); }                    // of the batch, that runs
+  int part_of_batch() const { return memory->part_of_batch(); }  // the same, where ranks share the batch
   Real* x(std::size_t i) const { return memory->template get<Real>(in[i]); }
   Real* x_if(bool given, std::size_t i) const { return given ? x(i) : nullptr; }
   float* x32(std::size_t i) const { return memory->template get<float>(in[i]); }

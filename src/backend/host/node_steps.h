@@ -53,11 +53,11 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
       return make(is_tanh(node.attributes) ? k.gelu_tanh_grad : k.gelu_grad, [=](auto run) { run(o.y(0), o.x(0), o.x(1), n); });
     case Op::dropout:
       return make(k.dropout, [=, dropout = dropout_of(node, seed)](auto run) {
-        run(o.y(0), o.x(0), o.integers(1), of_part(dropout, o.part(), n), n);
+        run(o.y(0), o.x(0), o.integers(1), of_part(dropout, o.part_of_batch(), n), n);
       });
     case Op::stochastic_depth:
       return make(k.stochastic_depth, [=, dropout = dropout_of(node, seed), batch = first.shape[0]](auto run) {
-        run(o.y(0), o.x(0), o.integers(1), of_part(dropout, o.part(), batch), batch, n / batch);
+        run(o.y(0), o.x(0), o.integers(1), of_part(dropout, o.part_of_batch(), batch), batch, n / batch);
       });
     case Op::depthwise_conv2d:
       return make(k.depthwise_conv2d,
@@ -153,17 +153,18 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
       });
     case Op::add_layer_norm:
       if constexpr (requires { k.add_layer_norm; })
-        return make(
-            k.add_layer_norm, [=, a = attributes<AddLayerNormAttributes>(node), dropout = dropout_of(node, seed)](auto run) {
-              run(o.y(0), o.y32(1), o.y32(2), a.sum ? o.y(3) : nullptr, o.x(0), o.x(1), o.x32(2), o.x32(3),
-                  a.dropout > 0 ? o.integers(4) : nullptr, of_part(dropout, o.part(), n), rows, channels, a.layer_norm.epsilon);
-            });
+        return make(k.add_layer_norm,
+                    [=, a = attributes<AddLayerNormAttributes>(node), dropout = dropout_of(node, seed)](auto run) {
+                      run(o.y(0), o.y32(1), o.y32(2), a.sum ? o.y(3) : nullptr, o.x(0), o.x(1), o.x32(2), o.x32(3),
+                          a.dropout > 0 ? o.integers(4) : nullptr, of_part(dropout, o.part_of_batch(), n), rows, channels,
+                          a.layer_norm.epsilon);
+                    });
       break;
     case Op::add_layer_norm_grad:
       if constexpr (requires { k.add_layer_norm_grad; })
         return make(k.add_layer_norm_grad, [=, dropout = dropout_of(node, seed)](auto run) {
           run(o.y(0), o.y32(1), o.y32(2), o.y(3), o.x(0), o.x(1), o.x32(2), o.x32(3), o.x32(4), o.integers(5),
-              of_part(dropout, o.part(), n), rows, channels);
+              of_part(dropout, o.part_of_batch(), n), rows, channels);
         });
       break;
     case Op::rms_norm:
@@ -242,6 +243,7 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::clip_factor:
     case Op::update_loss_scale:
     case Op::increment:
+    case Op::all_reduce:
     case Op::sgd:
     case Op::adamw:
       break;
@@ -279,13 +281,14 @@ HostStep host_step(const Graph& graph, const Node& node, std::uint64_t seed, boo
     case Op::joint_attention:
       return make(k.attention, [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)](auto run) {
         const auto t = attention_tensors(o, s, sizeof(typename Operands::Type));
-        run(t.y, t.log_sum_exp, t.q, t.k, t.v, t.step, s, of_part(dropout, o.part(), weight_count(s)));
+        run(t.y, t.log_sum_exp, t.q, t.k, t.v, t.step, s, of_part(dropout, o.part_of_batch(), weight_count(s)));
       });
     case Op::attention_grad:
     case Op::joint_attention_grad:
       return make(k.attention_grad, [=, s = attention_shape(graph, node), dropout = dropout_of(node, seed)](auto run) {
         const auto t = attention_grad_tensors(o, s, sizeof(typename Operands::Type));
-        run(t.dq, t.dk, t.dv, t.dy, t.q, t.k, t.v, t.y, t.log_sum_exp, t.step, s, of_part(dropout, o.part(), weight_count(s)));
+        run(t.dq, t.dk, t.dv, t.dy, t.q, t.k, t.v, t.y, t.log_sum_exp, t.step, s,
+            of_part(dropout, o.part_of_batch(), weight_count(s)));
       });
     case Op::lstm:
       return make(k.lstm,

@@ -11,19 +11,24 @@ constexpr std::size_t kBlockAlignment = 256;  // of the workspace after the aren
 
 std::size_t aligned(std::size_t bytes, std::size_t to = kTensorAlignment) { return (bytes + to - 1) / to * to; }
 
-// The variables in the order of their places: the members of a joint value one after another, where the first of them stands.
+// The variables in the order of their places: the members of a joint value one after another, where the first of them stands,
+// and likewise what a node sums over ranks, so that it is one piece of memory.
 std::vector<const epochbench::Variable*> in_order(const Program& program) {
   std::map<std::string_view, std::vector<std::string_view>> joint_of;  // by member: all members in their order
+  const auto join = [&](const Graph& graph, const std::vector<ValueId>& members) {
+    std::vector<std::string_view> names;
+    for (ValueId member : members) names.push_back(graph.value(member).name);
+    for (std::string_view name : names)
+      if (const auto [known, added] = joint_of.emplace(name, names); !added && known->second != names)
+        throw std::logic_error(std::string(name) + " lies beside other variables in another entry");
+  };
   for (const auto& entry : program.entries) {
     if (!entry) continue;
+    for (const Node& node : entry->graph.nodes)
+      if (node.op == Op::all_reduce) join(entry->graph, node.inputs);
     for (ValueId id = 0; id < static_cast<ValueId>(entry->graph.value_count()); ++id) {
       const Value& joint = entry->graph.value(id);
-      if (joint.members.empty() || joint.kind != ValueKind::variable) continue;
-      std::vector<std::string_view> names;
-      for (ValueId member : joint.members) names.push_back(entry->graph.value(member).name);
-      for (std::string_view name : names)
-        if (const auto [known, added] = joint_of.emplace(name, names); !added && known->second != names)
-          throw std::logic_error(std::string(name) + " lies beside other variables in another entry");
+      if (!joint.members.empty() && joint.kind == ValueKind::variable) join(entry->graph, joint.members);
     }
   }
   std::map<std::string_view, const epochbench::Variable*> left;
@@ -41,7 +46,8 @@ std::vector<const epochbench::Variable*> in_order(const Program& program) {
 
 }  // namespace
 
-ProgramLayout::ProgramLayout(const Program& program) : parts_(static_cast<int>(program.parts)) {
+ProgramLayout::ProgramLayout(const Program& program)
+    : parts_(static_cast<int>(program.parts)), first_part_(static_cast<int>(program.first_part)) {
   for (const epochbench::Variable* variable : in_order(program)) {
     variables_[variable->name] = {variable->desc, variable_bytes_};
     variable_bytes_ += aligned(variable->desc.bytes());
@@ -94,7 +100,7 @@ const ProgramLayout::Variable& ProgramLayout::variable_part(std::string_view nam
 
 ValueMemory::ValueMemory(const ProgramLayout& layout, const EntryGraph& entry, std::byte* variables, std::byte* slots,
                          std::byte* arena)
-    : places_(entry.graph.value_count()), parts_(layout.parts()) {
+    : places_(entry.graph.value_count()), parts_(layout.parts()), first_part_(layout.first_part()) {
   for (std::size_t id = 0; id < places_.size(); ++id) {
     const Value& root = entry.graph.value(entry.plan.root[id]);
     if (root.kind == ValueKind::variable) {

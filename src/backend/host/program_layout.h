@@ -23,6 +23,7 @@ class ProgramLayout {
   std::size_t variable_bytes() const { return variable_bytes_; }
   std::size_t slot_bytes() const { return slot_bytes_; }  // of one batch: the inputs of all entries, each once
   int parts() const { return parts_; }                    // of a batch
+  int first_part() const { return first_part_; }          // as of the program
   std::size_t arena_bytes() const { return arena_bytes_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
@@ -43,7 +44,7 @@ class ProgramLayout {
   std::vector<Value> inputs_;
   std::vector<std::size_t> input_offset_;
   std::size_t variable_bytes_ = 0, slot_bytes_ = 0, arena_bytes_ = 0, workspace_bytes_ = 0;
-  int parts_ = 1;
+  int parts_ = 1, first_part_ = 0;
 };
 
 // The addresses of an entry's values. Inputs move with the slot and the part of its batch, so nodes look up an address each
@@ -67,6 +68,7 @@ class ValueMemory {
   InputSlot slot() const { return slot_; }
   int part() const { return part_; }
   int parts() const { return parts_; }
+  int part_of_batch() const { return first_part_ + part_; }  // among the parts of all ranks
   void select(InputSlot slot, int part = 0) {
     slot_ = slot;
     part_ = part;
@@ -79,7 +81,7 @@ class ValueMemory {
   };
   std::vector<Place> places_;  // by ValueId
   InputSlot slot_ = 0;
-  int part_ = 0, parts_ = 1;
+  int part_ = 0, parts_ = 1, first_part_ = 0;
 };
 
 }  // namespace epochbench

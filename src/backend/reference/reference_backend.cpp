@@ -111,6 +111,7 @@ class Operands {
   }
 
   int part() const { return memory_.part(); }
+  int part_of_batch() const { return memory_.part_of_batch(); }
   bool converts() const { return !shadows_.empty(); }
 
   void load() {  // before the kernel
@@ -245,6 +246,7 @@ class ReferenceBackend final : public Backend {
   DeviceInfo device() const override { return {"reference", "naive loops in double precision", 1, "portable", 0}; }
 
   std::optional<std::string> unsupported(const Graph&, const Node& node) const override {
+    if (node.op == Op::all_reduce) return "the reference backend is one rank; use --device cpu with --ranks";
     const auto* adamw = std::get_if<AdamwAttributes>(&node.attributes);
     const bool copies = adamw != nullptr && !adamw->copies.empty();
     return is_composite(node.op) || copies ? std::optional<std::string>(kNoComposites) : std::nullopt;

@@ -1,6 +1,8 @@
 // SGD with momentum and AdamW, each one node over all parameters; clip_factor, which limits the norm of their gradients
-// (Pascanu et al. 2013); sums over the parts of a batch; the step counter; all_finite and update_loss_scale: dynamic loss
-// scaling (Micikevicius et al. 2018).
+// (Pascanu et al. 2013); sums over the parts of a batch and over ranks; the step counter; all_finite and update_loss_scale:
+// dynamic loss scaling (Micikevicius et al. 2018).
+#include <numeric>
+
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -74,6 +76,17 @@ std::vector<TensorDesc> infer_accumulate(const Graph& graph, const Node& node) {
 }
 std::vector<int> updated_sum(const Node&) { return {1}; }
 
+std::vector<TensorDesc> infer_all_reduce(const Graph& graph, const Node& node) {
+  require(!node.inputs.empty(), "needs at least one sum");
+  for (ValueId id : node.inputs) require(graph.desc(id).dtype == DType::f32, "a sum over ranks must be f32");
+  return {};
+}
+std::vector<int> updated_sums(const Node& node) {
+  std::vector<int> all(node.inputs.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 std::vector<TensorDesc> infer_clip(const Graph& graph, const Node& node) {
   const auto& a = std::get<ClipFactorAttributes>(node.attributes);
   require(a.largest_norm > 0, "the largest norm must be above 0");
@@ -134,6 +147,7 @@ const OpRule kSgdRule{.infer = infer_sgd, .updated_inputs = updated};
 const OpRule kAdamwRule{.infer = infer_adamw, .updated_inputs = updated};
 const OpRule kClipFactorRule{.infer = infer_clip};
 const OpRule kAccumulateRule{.infer = infer_accumulate, .updated_inputs = updated_sum};
+const OpRule kAllReduceRule{.infer = infer_all_reduce, .updated_inputs = updated_sums};
 const OpRule kIncrementRule{.infer = infer_increment, .updated_inputs = updated_counter};
 const OpRule kAllFiniteRule{.infer = infer_finite};
 const OpRule kUpdateLossScaleRule{.infer = infer_update, .updated_inputs = updated_scale};
