@@ -2,6 +2,9 @@
 # completion for bash, zsh and fish, and the man page. CPack makes a Debian package and a tarball of the same files, by scripts/package.
 include(GNUInstallDirs)
 install(TARGETS epochbench RUNTIME)
+if(TARGET epochbench-mpi AND NOT EPOCHBENCH_PACKAGE)  # a package depends on no MPI
+  install(TARGETS epochbench-mpi RUNTIME)
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/results/schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/suites DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench FILES_MATCHING PATTERN "*.json")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -19,6 +19,8 @@ _epochbench() {
     'run --checkpoint') choices="none blocks" ;;
     'run --threads') choices="" ;;
     'run --pin') choices="cores none auto" ;;
+    'run --ranks') choices="" ;;
+    'run --launcher') choices="" ;;
     'run --without') choices="" ;;
     'run --kernels') choices="best portable" ;;
     'run --meters') choices="on off" ;;
@@ -66,6 +68,8 @@ _epochbench() {
     'sweep --checkpoint') choices="none blocks" ;;
     'sweep --threads') choices="" ;;
     'sweep --pin') choices="cores none auto" ;;
+    'sweep --ranks') choices="" ;;
+    'sweep --launcher') choices="" ;;
     'sweep --without') choices="" ;;
     'sweep --kernels') choices="best portable" ;;
     'sweep --meters') choices="on off" ;;
@@ -177,8 +181,8 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
-      sweep) options="-h --help --over --values --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
+      run) options="-h --help --suite --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
+      sweep) options="-h --help --over --values --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --catalog --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;

@@ -21,9 +21,9 @@ enum class OfferedTo : std::uint8_t { calls, peers, nobody };  // peers: scripts
 
 struct CaseOption {
   std::string key = {};  // in suites and in runs[].settings: "min_time"; with dashes the flag, and a part of a run's name
-  std::string value_name = {};                     // "SECONDS"; "N,..." takes several values
-  std::string help = {};                           // the default is added where it has one
-  std::string group = {};                          // title above it in the help
+  std::string value_name = {};  // "SECONDS"; "N,..." takes several values; "": a switch, on where it is given
+  std::string help = {};        // the default is added where it has one
+  std::string group = {};       // title above it in the help
   std::optional<SettingClass> setting_class = {};  // empty: not a setting of a run
   bool stops = false;                              // says when a case ends, and not which case it is
   bool in_name = true;                             // with its key, where it is a setting that does not stop

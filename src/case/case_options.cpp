@@ -44,6 +44,13 @@ std::string parse_path(const std::string& text) {
   return text;
 }
 
+std::string parse_launcher(const std::string& text) {
+  if (text.find(kRanksPlaceholder) == std::string::npos || text.find('\0') != std::string::npos)
+    throw CallError("'" + text + "' must have " + kRanksPlaceholder + " where the number of ranks belongs, as in srun -n " +
+                    kRanksPlaceholder);
+  return text;
+}
+
 std::string parse_tokenizer(const std::string& text) {
   if (!text.starts_with(kGpt2Tokenizer) || text.size() == kGpt2Tokenizer.size() || text.find('\0') != std::string::npos)
     throw CallError("'" + text + "' must be gpt2:DIR, with the folder of vocab.json and merges.txt");
@@ -76,6 +83,7 @@ auto one_of(std::vector<std::string> choices) {
   return [choices = std::move(choices)](const std::string& text) { return parse_word(text, choices); };
 }
 
+bool has_ranks(const CaseSpec& spec) { return spec.ranks > 1; }
 bool on_cpu(const CaseSpec& spec) { return spec.device.kind == DeviceKind::cpu; }
 
 bool may_have_dropout(const CaseSpec& spec) {
@@ -153,6 +161,13 @@ Rows execution_options() {
           whole<int>(1, kMaxThreads), {.applies = on_cpu}),
       row("pin", "P,...", "CPU threads to one core each: cores, none, or auto: where no quota shares the cores",
           Class::placement, &CaseSpec::pin, {.protocol_key = "-", .applies = on_cpu}),
+      row("ranks", "N,...",
+          "processes, started by mpirun, that share each batch and sum their gradients; --threads is per rank",
+          Class::placement, &CaseSpec::ranks, whole<int>(1, kMaxThreads)),
+      row("launcher", "COMMAND", "what starts ranks, as in 'srun -n {ranks}' (default: mpirun)", std::nullopt,
+          &CaseSpec::launcher, parse_launcher, {.protocol_key = "-", .applies = has_ranks}),
+      row("oversubscribe", "", "more ranks than cores, which then wait for each other", Class::placement,
+          &CaseSpec::oversubscribe, parse_switch, {.protocol_key = "-", .applies = has_ranks}),
       row("without", "PARTS,...",
           "leave out fusion, graph-capture, prefetch, winograd, or several as in fusion+prefetch, to measure their effect; "
           "none leaves out nothing",

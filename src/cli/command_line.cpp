@@ -179,7 +179,10 @@ void Commands::add_case_options(CLI::App& command, CaseBlock& block, OfferedTo c
     const auto take = [&option, &block](const std::string& text) {
       block[option.key] = {located(flag(option), [&] { return split_values(option, text); }), flag(option)};
     };
-    auto* added = command.add_option_function<std::string>(flag(option), take, option.help)->type_name(option.value_name);
+    auto* added = option.value_name.empty()
+                      ? command.add_flag_callback(
+                            flag(option), [take] { take("on"); }, option.help)
+                      : command.add_option_function<std::string>(flag(option), take, option.help)->type_name(option.value_name);
     if (keys.empty()) added->group(option.group);
     if (keys.empty() && option.offered_to == OfferedTo::peers) added->group("");  // works, and is not in the help
   }

@@ -95,7 +95,11 @@ int run(const RunOptions& options) {
   request.call = options.cases;
   request.cases = plan_cases(suite ? cases_of(*suite, options) : expand(options.cases),
                              options.repetitions.value_or(suite ? suite->repetitions : 1));
-  for (PlannedCase& planned : request.cases) planned.spec.profile = options.profile;
+  for (PlannedCase& planned : request.cases) {
+    planned.spec.profile = options.profile;
+    if (options.profile && planned.spec.ranks > 1)
+      throw CallError("--profile: times the nodes of one process; leave out --ranks");
+  }
   if (!request.budget_seconds && suite) request.budget_seconds = suite->budget_seconds;
   if (suite && suite->own) request.suite = suite->name;
   if (request.dry_run) return dry_run(request);

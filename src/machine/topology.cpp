@@ -97,6 +97,18 @@ std::vector<int> placement(std::vector<LogicalCpu> cpus) {
   return ids;
 }
 
+std::vector<LogicalCpu> cpus_of_rank(const std::vector<LogicalCpu>& cpus, int threads, int rank, int ranks) {
+  const std::vector<int> places = placement(cpus);
+  const auto count = static_cast<std::size_t>(threads), first = count * static_cast<std::size_t>(rank);
+  std::vector<LogicalCpu> own;
+  if (count * static_cast<std::size_t>(ranks) > places.size()) return own;
+  for (const LogicalCpu& cpu : cpus)
+    if (const auto place = std::ranges::find(places, cpu.id) - places.begin();
+        static_cast<std::size_t>(place) >= first && static_cast<std::size_t>(place) < first + count)
+      own.push_back(cpu);
+  return own;
+}
+
 EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
                                     Pinning pin) {
   if (threads < 1) return {};

@@ -27,6 +27,10 @@ int physical_cores(const std::vector<LogicalCpu>& cpus);
 // The CPUs in the order in which threads should take them: one of each core first, neighbors together.
 std::vector<int> placement(std::vector<LogicalCpu> cpus);
 
+// Those of a rank, which takes as many of them in this order as it has threads, after the ranks before it. Empty: there are not
+// enough for so many ranks.
+std::vector<LogicalCpu> cpus_of_rank(const std::vector<LogicalCpu>& cpus, int threads, int rank, int ranks);
+
 struct EnvironmentSetting {
   std::string key, value;
   bool overrides = false;  // goes before what the environment has already

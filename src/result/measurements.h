@@ -89,6 +89,18 @@ void fields(auto& visit, Is<Memory> auto& memory) {
   VISIT(memory, planned_bytes, peak_bytes, page_faults_per_step, huge_page_bytes);
 }
 
+struct Ranks {  // of a run whose batches several processes share
+  int count = 1;
+  // By rank, means over the timed steps: a whole step, and what of it went into sums over ranks, waiting for slower ones
+  // included.
+  std::vector<double> step_seconds, communication_seconds;
+};
+
+void fields(auto& visit, Is<Ranks> auto& ranks) {
+  visit("count", ranks.count, {.minimum = 2});
+  VISIT(ranks, step_seconds, communication_seconds);
+}
+
 struct Interference {
   std::optional<double> foreign_cpu_cores;
 };

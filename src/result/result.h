@@ -119,6 +119,7 @@ struct Run {
   std::optional<Cost> cost;
   std::optional<Profile> profile;   // empty also where it was not asked for
   std::optional<Turns> turns = {};  // empty unless processes took turns
+  std::optional<Ranks> ranks = {};  // empty of one process
 };
 
 void fields(auto& visit, Is<Run> auto& run) {
@@ -138,6 +139,7 @@ void fields(auto& visit, Is<Run> auto& run) {
   visit("cost", run.cost, {.hidden = !ok});
   visit("profile", run.profile, {.hidden = !ok});
   visit("turns", run.turns, {.omitted_if_empty = true});
+  visit("ranks", run.ranks, {.omitted_if_empty = true});
 }
 
 struct Result {

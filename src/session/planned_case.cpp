@@ -13,6 +13,7 @@
 #include "src/case/run_name.h"
 #include "src/case/settings.h"
 #include "src/machine/environment.h"
+#include "src/worker/launcher.h"
 
 namespace epochbench {
 namespace {
@@ -58,9 +59,23 @@ std::optional<Obstacle> unmet_condition(const CaseSpec& spec) {
   }
 }
 
+// What keeps processes from sharing the batch.
+std::optional<Obstacle> ranks_obstacle(const CaseSpec& spec) {
+  if (spec.ranks == 1) return std::nullopt;
+  const std::string ranks = "--ranks " + std::to_string(spec.ranks);
+  const auto wrong = [](const std::string& reason) { return Obstacle{reason, kExitCallIsWrong}; };
+  if (spec.framework != Framework::epochbench) return wrong(ranks + ": peers run as one process; leave it out");
+  if (spec.device.kind != DeviceKind::cpu)
+    return wrong(ranks + ": " + to_string(spec.device) + " does not exchange gradients between ranks; use --device cpu");
+  if (!spec.trace.empty()) return wrong(ranks + ": --trace writes the batches of one process; leave out one of them");
+  if (auto reason = launch_obstacle(spec, default_threads())) return wrong(*reason);
+  return std::nullopt;
+}
+
 std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settings) {
   if (auto obstacle = unmet_condition(spec)) return obstacle;
   if (auto obstacle = input_obstacle(spec, settings)) return obstacle;
+  if (auto obstacle = ranks_obstacle(spec)) return obstacle;
   const std::string precision = std::string("--precision ") + name(spec.precision);
   if (spec.device.kind == DeviceKind::cpu && spec.precision == Precision::tf32)
     return Obstacle{precision + ": a format of NVIDIA's tensor cores, which a CPU does not have; use " + name(Precision::fp32) +
@@ -130,7 +145,7 @@ void check_one_writer(const std::vector<PlannedCase>& cases) {
 }  // namespace
 
 PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
-  const int threads = default_threads();
+  const int threads = std::max(1, default_threads() / asked.ranks);
   PlannedCase planned;
   CaseSpec& spec = planned.spec = finished(asked, threads);
   planned.settings = settings_of(asked, default_case(asked.model, threads));

@@ -13,6 +13,7 @@
 #include "src/machine/environment.h"
 #include "src/machine/metering.h"
 #include "src/worker/conversation.h"
+#include "src/worker/launcher.h"
 #include "src/worker/protocol.h"
 #include "src/worker/run_totals.h"
 #include "src/worker/warm_up_rule.h"
@@ -259,9 +260,13 @@ Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::funct
   Run run;
   run.device = planned_device(spec);
   const auto failure = failure_of([&] {
+    const bool alone = spec.ranks == 1;  // ranks have settings each, by epochbench-mpi
     const EnvironmentSettings settings =
-        openmp_settings(spec.threads.value_or(0), topology(affinity_cpus()), cgroup_cpu_quota(), spec.pin);
-    Conversation conversation(worker, settings, options.process, interrupted);
+        alone ? openmp_settings(spec.threads.value_or(0), topology(affinity_cpus()), cgroup_cpu_quota(), spec.pin)
+              : EnvironmentSettings{};
+    const ProcessLimits limits = alone ? options.process : launcher_limits(options.process, spec);
+    Conversation conversation(alone ? worker : launch_command(spec, options.process.hung_seconds), settings, limits,
+                              interrupted);
     Driver(spec, progress, options, conversation, run).drive();
   });
   if (failure) {

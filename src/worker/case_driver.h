@@ -34,9 +34,10 @@ struct DriverOptions {
 
 Device planned_device(const CaseSpec& spec);  // as far as it is known before the process of the case says what it is
 
-// Starts the worker in this process group. Fills everything but name, repetition, workload, precision and settings (the
-// caller's), efficiency's peak_fraction, cost, parity, and of a profile what follows from its nodes and the machine's peaks
-// (src/session/measuring.h). `interrupted` is polled; once true the case is ended and the run's status is `interrupted`.
+// Starts the worker in this process group, or, of a case with ranks, their launcher. Fills everything but name, repetition,
+// workload, precision and settings (the caller's), efficiency's peak_fraction, cost, parity, and of a profile what follows from
+// its nodes and the machine's peaks (src/session/measuring.h). `interrupted` is polled; once true the case is ended and the
+// run's status is `interrupted`.
 Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::function<void(const Progress&)>& progress,
              const std::function<bool()>& interrupted, const DriverOptions& options = {});
 

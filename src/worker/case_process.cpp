@@ -30,34 +30,6 @@ namespace {
 
 [[noreturn]] void throw_errno(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
-// This environment and the settings that it lacks or that override its own, as "KEY=value". Where the user places the
-// threads, no setting does.
-std::vector<std::string> environment_with(const EnvironmentSettings& settings) {
-  std::vector<std::string> result;
-  for (char** entry = environ; *entry; ++entry) result.emplace_back(*entry);
-  const bool placed = std::getenv("OMP_PROC_BIND") || std::getenv("OMP_PLACES") || std::getenv("GOMP_CPU_AFFINITY");
-  const bool waits = std::getenv("OMP_WAIT_POLICY") != nullptr;
-  for (const auto& [key, value, overrides] : settings) {
-    if (placed && !overrides && (key == "OMP_PROC_BIND" || key == "OMP_PLACES")) continue;
-    if (waits && !overrides && key == "GOMP_SPINCOUNT") continue;
-    const std::string prefix = key + "=";
-    const auto there =
-        std::find_if(result.begin(), result.end(), [&](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
-    if (there == result.end())
-      result.push_back(prefix + value);
-    else if (overrides)
-      *there = prefix + value;
-  }
-  return result;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (std::string& text : strings) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
-
 struct Launch {
   pid_t parent;
   int socket, report;  // ends of the process: to talk, and to leave errno to the parent
@@ -136,7 +108,46 @@ std::optional<Activity> activity_of(pid_t pid) {
   return activity;
 }
 
+// Of the process and its children, as a launcher sleeps while its ranks compute.
+std::optional<Activity> activity_with_children(pid_t pid) {
+  std::optional<Activity> sum = activity_of(pid);
+  const std::string task = std::to_string(pid);
+  if (const auto list = sum ? read_system_file("/proc/" + task + "/task/" + task + "/children") : std::nullopt) {
+    std::istringstream children(*list);
+    for (pid_t child = 0; children >> child;)
+      if (const auto activity = activity_of(child)) sum->cpu_ticks += activity->cpu_ticks;
+  }
+  return sum;
+}
+
 }  // namespace
+
+// Where the user places the threads, no setting does.
+std::vector<std::string> environment_with(const EnvironmentSettings& settings) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry; ++entry) result.emplace_back(*entry);
+  const bool placed = std::getenv("OMP_PROC_BIND") || std::getenv("OMP_PLACES") || std::getenv("GOMP_CPU_AFFINITY");
+  const bool waits = std::getenv("OMP_WAIT_POLICY") != nullptr;
+  for (const auto& [key, value, overrides] : settings) {
+    if (placed && !overrides && (key == "OMP_PROC_BIND" || key == "OMP_PLACES")) continue;
+    if (waits && !overrides && key == "GOMP_SPINCOUNT") continue;
+    const std::string prefix = key + "=";
+    const auto there =
+        std::find_if(result.begin(), result.end(), [&](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
+    if (there == result.end())
+      result.push_back(prefix + value);
+    else if (overrides)
+      *there = prefix + value;
+  }
+  return result;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& text : strings) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
 
 ProgramFile::ProgramFile(std::string path) : path_(std::move(path)), descriptor_(open(path_.c_str(), O_PATH | O_CLOEXEC)) {}
 
@@ -169,7 +180,7 @@ CaseProcess::CaseProcess(const WorkerCommand& command, const EnvironmentSettings
     : limits_(limits) {
   stop_ignoring_children();
   std::vector<std::string> arguments = command.arguments, environment = environment_with(settings);
-  const std::vector<char*> argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
+  const std::vector<char*> argument_pointers = pointers_to(arguments), environment_pointers = pointers_to(environment);
 
   int sockets[2], report[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) throw_errno("cannot talk to a case's process");
@@ -233,7 +244,7 @@ bool CaseProcess::send(const std::string& line) {
 
 CaseProcess::Received CaseProcess::receive(std::string& line, const std::function<bool()>& interrupted) {
   double idle_seconds = 0, looked = steady_seconds();
-  std::optional<Activity> last = activity_of(pid_);
+  std::optional<Activity> last = activity_with_children(pid_);
   while (true) {
     if (interrupted && interrupted()) return Received::interrupted;
     if (auto complete = lines_.pop()) {
@@ -251,7 +262,7 @@ CaseProcess::Received CaseProcess::receive(std::string& line, const std::functio
     // A long tick means that this process was stopped; it counts as one.
     const double now = steady_seconds(), tick = std::min(now - looked, std::min(1.0, 4 * limits_.tick_seconds));
     looked = now;
-    const std::optional<Activity> activity = activity_of(pid_);
+    const std::optional<Activity> activity = activity_with_children(pid_);
     if (!activity || !last) continue;
     const bool stopped = activity->state == 'T' || activity->state == 't';
     if (activity->cpu_ticks > last->cpu_ticks)
@@ -276,19 +287,25 @@ std::optional<CaseProcess::End> CaseProcess::reap(bool block) {
   return end_;
 }
 
+bool CaseProcess::ends_within(double seconds) {
+  for (double waited = 0; waited < seconds && !reap(false); waited += 0.005) poll(nullptr, 0, 5);
+  return reap(false).has_value();
+}
+
 CaseProcess::End CaseProcess::wait() {
-  for (double waited = 0; waited < limits_.exit_seconds; waited += 0.005) {
-    if (const auto end = reap(false)) return *end;
-    poll(nullptr, 0, 5);
-  }
+  if (ends_within(limits_.exit_seconds)) return *end_;
   ::kill(pid_, SIGKILL);
   reap(true);
   end_->overdue = end_->signal == SIGKILL;
   return *end_;
 }
 
-void CaseProcess::kill() {
-  if (reap(false)) return;
+void CaseProcess::kill(double patience_seconds) {
+  if (ends_within(patience_seconds)) return;
+  if (limits_.grace_seconds > 0) {
+    ::kill(pid_, SIGTERM);
+    if (ends_within(limits_.grace_seconds)) return;
+  }
   ::kill(pid_, SIGKILL);
   reap(true);
 }

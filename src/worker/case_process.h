@@ -20,6 +20,7 @@ struct ProcessLimits {
   double tick_seconds = 0.25;  // between two looks at the process and at `interrupted`
   double exit_seconds = 5;     // for the process to exit after its last answer
   bool silent = false;         // its standard error is discarded
+  double grace_seconds = 0;    // a process that is ended here has so long for it: a launcher ends its ranks, and cleans up
 };
 
 // A program's file, held open, so that every process started from it executes the same image, whatever a build puts in its
@@ -47,11 +48,18 @@ struct WorkerCommand {
   WorkerCommand(const char* binary) : WorkerCommand(std::string(binary)) {}
   explicit WorkerCommand(std::vector<std::string> command)
       : arguments(std::move(command)), program(std::make_shared<ProgramFile>(arguments.front())) {}
+  WorkerCommand(const std::string& path, std::vector<std::string> command)  // of a program that is called by another name
+      : arguments(std::move(command)), program(std::make_shared<ProgramFile>(path)) {}
   static WorkerCommand own();  // the image that this process runs
 
-  std::vector<std::string> arguments;  // the first one is the program's path, or its name
+  std::vector<std::string> arguments;         // the first one is the program's path, or its name
+  const char* called = "the case's process";  // in messages
   std::shared_ptr<const ProgramFile> program;
 };
+
+// This environment and the settings that it lacks or that override its own, as "KEY=value".
+std::vector<std::string> environment_with(const EnvironmentSettings& settings);
+std::vector<char*> pointers_to(std::vector<std::string>& strings);  // as execve takes them
 
 class CaseProcess {
  public:
@@ -77,12 +85,13 @@ class CaseProcess {
     int signal = 0;
     bool overdue = false;  // killed here, because it did not exit within exit_seconds
   };
-  End wait();   // for its end
-  void kill();  // at once, and waits
+  End wait();                              // for its end
+  void kill(double patience_seconds = 0);  // waits; it may end by itself for so long
   pid_t pid() const { return pid_; }
 
  private:
   std::optional<End> reap(bool block);
+  bool ends_within(double seconds);
 
   ProcessLimits limits_;
   pid_t pid_ = -1;

@@ -2,13 +2,17 @@
 #include "src/worker/case_server.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <numeric>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -93,16 +97,31 @@ class Server {
 
   // Answers commands until `finish` (true) or until the parent is gone (false).
   bool serve() {
-    while (const auto line = channel_.receive()) {
+    while (const auto line = next_line()) {
       const Json message = parse_message(*line, "command");
       const auto command = message["command"].get<std::string>();
-      if (!channel_.send(answer(command, message).dump() + "\n")) return false;
+      const Json reply = answer(command, message);
+      if (answers() && !channel_.send(reply.dump() + "\n")) return false;
       if (command == "finish" || command == "calibrate" || command == "calibrate_gpu") return true;
     }
     return false;
   }
 
  private:
+  Communicator* communicator() const { return services_.ranks ? &services_.ranks->communicator : nullptr; }
+  bool answers() const { return !services_.ranks || communicator()->rank() == 0; }
+
+  std::optional<std::string> next_line() {
+    if (!services_.ranks) return channel_.receive();
+    if (answers()) {
+      auto line = channel_.receive();
+      services_.ranks->send(line.value_or(""));
+      return line;
+    }
+    std::string line = services_.ranks->receive();
+    return line.empty() ? std::nullopt : std::optional(std::move(line));
+  }
+
   Json answer(const std::string& command, const Json& message) {
     if (command == "hello") return hello();
     if (command == "prepare") return prepare(message);
@@ -114,12 +133,52 @@ class Server {
       runner_->begin_epoch(from_message<std::uint64_t>(message, "epoch"));
       return {{"event", "epoch"}};
     }
-    if (command == "warm_up") return answer_of("steps", runner_->warm_up(steps(message)));
-    if (command == "step") return answer_of("steps", runner_->steps(steps(message)));
+    if (command == "warm_up") return take_steps(steps(message), false);
+    if (command == "step") return take_steps(steps(message), true);
     if (command == "latency") return {{"event", "latencies"}, {"seconds", runner_->latencies(steps(message))}};
+    if (command == "evaluate" && !answers()) return {};  // rank 0 evaluates, with its own running statistics
     if (command == "evaluate") return answer_of("evaluation", runner_->evaluate(case_.labels_per_sample));
     if (command == "finish") return finish(message.value("profile", false));
     throw ProtocolError("unknown command " + command);
+  }
+
+  Json take_steps(std::int64_t count, bool timed) {
+    if (!services_.ranks) return answer_of("steps", timed ? runner_->steps(count) : runner_->warm_up(count));
+    communicator()->barrier();  // all begin at once
+    const double before = communicator()->seconds();
+    StepBlock block = timed ? runner_->steps(count) : runner_->warm_up(count);
+    if (timed) {
+      timed_steps_ += count;
+      step_seconds_ += std::accumulate(block.step_seconds.begin(), block.step_seconds.end(), 0.0);
+      communication_seconds_ += communicator()->seconds() - before;
+    }
+    block.usage.own_cpu_seconds = sum(gathered(block.usage.own_cpu_seconds));
+    return answer_of("steps", block);
+  }
+
+  std::vector<double> gathered(double own) const {  // by rank
+    std::vector<double> all(static_cast<std::size_t>(communicator()->size()));
+    communicator()->all_gather(std::as_writable_bytes(std::span(all)), std::as_bytes(std::span(&own, 1)));
+    return all;
+  }
+  static double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+  // Ranks of other builds may run other programs; they would end in sums of other sizes.
+  void require_one_build() const {
+    const BuildInfo build = build_info();
+    std::array<char, 128> own{};
+    (build.version + " " + build.git_sha.value_or("") + " " + case_.fingerprint).copy(own.data(), own.size() - 1);
+    std::vector<char> all(own.size() * static_cast<std::size_t>(communicator()->size()));
+    communicator()->all_gather(std::as_writable_bytes(std::span(all)), std::as_bytes(std::span(own)));
+    for (std::size_t i = 0; i < all.size(); i += own.size())
+      if (!std::equal(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(i)))
+        throw std::runtime_error(
+            "the ranks are of different builds, or read different data; install one build on all machines");
+  }
+
+  Ranks ranks() const {
+    const auto steps = static_cast<double>(std::max<std::int64_t>(timed_steps_, 1));
+    return {communicator()->size(), gathered(step_seconds_ / steps), gathered(communication_seconds_ / steps)};
   }
 
   static std::int64_t steps(const Json& message) { return from_message<std::int64_t>(message, "steps"); }
@@ -137,6 +196,7 @@ class Server {
       const WidenedAffinity widened;
       case_ = services_.prepare(spec);
     }
+    if (services_.ranks) require_one_build();
     device_bytes_compiled_ = case_.executable->device_bytes().value_or(0);
     if (case_.device.threads) case_.device.pinned = threads_are_pinned();
     runner_ = std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage,
@@ -164,6 +224,10 @@ class Server {
     if (case_.finish) case_.finish();
     if (case_.skipped_steps) result.skipped_steps = case_.skipped_steps();
     if (case_.left_out) result.left_out_images = case_.left_out();
+    if (services_.ranks) {
+      result.ranks = ranks();
+      result.peak_bytes = static_cast<std::int64_t>(sum(gathered(static_cast<double>(*result.peak_bytes))));
+    }
     if (profile) result.profile = runner_->profile();
     return answer_of("result", result);
   }
@@ -210,7 +274,8 @@ class Server {
   Channel& channel_;
   const CaseServices& services_;
   PreparedCase case_;
-  std::int64_t device_bytes_compiled_ = 0;
+  std::int64_t device_bytes_compiled_ = 0, timed_steps_ = 0;
+  double step_seconds_ = 0, communication_seconds_ = 0;  // of the timed steps
   std::unique_ptr<Runner> runner_;
 };
 
@@ -224,12 +289,19 @@ void keep_freed_memory() {
 }
 
 // Messages are one line, whatever was thrown.
-std::string error_line(const char* status, std::string message) {
-  constexpr std::size_t kLongest = 700;
+std::string error_message(const char* status, std::string message) {
+  constexpr std::size_t kLongest = 700;  // shorter than what a launcher passes on in one piece
   if (message.size() > kLongest) message.resize(kLongest);
   std::replace(message.begin(), message.end(), '\n', ' ');
   const Json answer = {{"event", "error"}, {"status", status}, {"message", message}};
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// Where all ranks fail alike, rank 0 speaks first, and where others only wait in vain for one that failed, that one.
+[[noreturn]] void report_of_rank(const Channel& channel, int rank, const std::string& error) {
+  if (rank > 0) usleep(300'000);
+  channel.send(error);
+  while (true) pause();
 }
 
 }  // namespace
@@ -246,6 +318,9 @@ int serve_case(int in_fd, int out_fd, const CaseServices& services) {
   std::memset(reserve.get(), 1, kReserve);
 
   std::string error;
+  const int rank = services.ranks ? services.ranks->communicator.rank() : 0;
+  const auto error_line = [who = rank > 0 ? "rank " + std::to_string(rank) + ": " : ""](
+                              const char* status, const std::string& what) { return error_message(status, who + what); };
   Server server(channel, services);
   try {
     return server.serve() ? 0 : 1;
@@ -266,6 +341,7 @@ int serve_case(int in_fd, int out_fd, const CaseServices& services) {
     error = error_line("failed", "an exception of an unknown kind");
   }
   // Reported before the case is torn down: a destructor that crashes or hangs must not hide the reason.
+  if (services.ranks) report_of_rank(channel, rank, error);
   channel.send(error);
   return 1;
 }

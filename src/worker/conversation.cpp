@@ -9,6 +9,8 @@
 namespace epochbench {
 namespace {
 
+constexpr int kKilledCode = 128;
+
 // The worker may not be this build of epochbench, nor epochbench at all.
 void require_understood(const Json& sent, const Json& understood) {
   const Json defaults = case_to_json(CaseSpec{});
@@ -42,7 +44,12 @@ std::optional<CaseEnded> failure_of(const std::function<void()>& act) {
 
 Conversation::Conversation(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits,
                            const std::function<bool()>& interrupted)
-    : interrupted_(interrupted), oom_kills_(oom_kill_count()), limits_(limits), process_(command, settings, limits) {}
+    : interrupted_(interrupted),
+      called_(command.called),
+      launches_(limits.grace_seconds > 0),
+      oom_kills_(oom_kill_count()),
+      limits_(limits),
+      process_(command, settings, limits) {}
 
 Json Conversation::ask(const Json& command, const char* answer) {
   process_.send(command.dump());  // that the process is gone is found when its answer is missing, with the reason
@@ -53,11 +60,13 @@ Json Conversation::ask(const Json& command, const char* answer) {
     case CaseProcess::Received::ended:
       throw ended_by(process_.wait());
     case CaseProcess::Received::interrupted:
-      process_.kill();
+      // An interrupt by the terminal reaches a launcher too, which ends its ranks and cleans up; a second signal would hurry
+      // it.
+      process_.kill(limits_.grace_seconds);
       throw CaseEnded{RunStatus::interrupted, "interrupted"};
     case CaseProcess::Received::hung:
       process_.kill();
-      throw CaseEnded{RunStatus::failed, "hung: the case's process neither answered nor used the CPU for " +
+      throw CaseEnded{RunStatus::failed, std::string("hung: ") + called_ + " neither answered nor used the CPU for " +
                                              short_number(limits_.hung_seconds) + " s, and was killed"};
   }
   note_memory();
@@ -100,12 +109,16 @@ void Conversation::await_exit() {
 CaseEnded Conversation::ended_by(const CaseProcess::End& end) const {
   if (interrupted_ && interrupted_()) return {RunStatus::interrupted, "interrupted"};
   if (end.overdue)
-    return {RunStatus::failed, "the case's process gave its last answer, did not end within " +
+    return {RunStatus::failed, called_ + std::string(" gave its last answer, did not end within ") +
                                    short_number(limits_.exit_seconds) + " s, and was killed"};
   if (end.signal == SIGKILL && killed_for_memory())
-    return {RunStatus::out_of_memory,
-            "the kernel killed the case's process because memory ran out: reduce --batch or the model, or lift the limit"};
-  return {RunStatus::failed, "the case's process " + to_string(end)};
+    return {RunStatus::out_of_memory, std::string("the kernel killed ") + called_ +
+                                          " because memory ran out: reduce --batch or the model, or lift the limit"};
+  std::string message = called_ + (" " + to_string(end));
+  // As a shell, a launcher reports a rank that was killed by a code above 128.
+  if (launches_ && end.exit_code > kKilledCode)
+    message += ": a rank " + to_string(CaseProcess::End{.signal = end.exit_code - kKilledCode});
+  return {RunStatus::failed, message};
 }
 
 bool Conversation::killed_for_memory() const {

@@ -42,6 +42,8 @@ class Conversation {
   void note_memory();
 
   const std::function<bool()>& interrupted_;
+  const char* called_;                     // the process, in messages
+  const bool launches_;                    // it starts the ranks of the case
   std::optional<std::int64_t> oom_kills_;  // before the start
   bool near_limit_ = false;
   ProcessLimits limits_;

@@ -79,6 +79,7 @@ void RunTotals::fill(Run& run, std::int64_t epochs) {
   run.efficiency->data_wait_fraction = std::clamp(data_wait_seconds_ / total, 0.0, 1.0);
   if (asynchronous) run.efficiency->gpu_busy_fraction = std::clamp(1 - idle_seconds_ / total, 0.0, 1.0);
   run.memory = Memory{ready.planned_bytes, result.peak_bytes, static_cast<double>(page_faults_) / steps, std::nullopt};
+  run.ranks = result.ranks;
   if (!on_gpu) run.memory->huge_page_bytes = result.huge_page_bytes;
   if (on_gpu) {
     run.gpu.emplace();

@@ -1,0 +1,89 @@
+// epochbench-mpi: one rank of a case whose batches several processes share. `epochbench run --ranks` starts it through a
+// launcher, with the number of ranks, the threads of each, their pinning, and the seconds that a rank may keep the others
+// waiting.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "epochbench/gpu.h"
+#include "src/base/numbers.h"
+#include "src/communication/mpi_communicator.h"
+#include "src/machine/cgroup.h"
+#include "src/machine/topology.h"
+#include "src/worker/case_process.h"
+#include "src/worker/case_server.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+constexpr const char* kPlaced = "EPOCHBENCH_RANK_PLACED";  // set once the environment is that of the rank
+
+struct RankCall {
+  int ranks = 1, threads = 1;
+  Pinning pin = Pinning::automatic;
+  double patience_seconds = 0;
+};
+
+RankCall call_of(int argc, char** argv) {
+  if (argc != 5) throw std::invalid_argument("ranks are started by `epochbench run --ranks`");
+  return {whole<int>(1, 1 << 20)(argv[1]), whole<int>(1, 1 << 20)(argv[2]), parse_choice<Pinning>(argv[3]),
+          parse_real(argv[4], {0, 1e9, false, true})};
+}
+
+// Of the names that Open MPI, MPICH and Slurm have for it; empty where the launcher says nothing.
+std::optional<int> number_of(std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const char* text = std::getenv(name)) return std::atoi(text);
+  return std::nullopt;
+}
+
+// OpenMP reads its environment before main, so the program begins again with that of its rank: CPUs of its own.
+void place(const RankCall& call, char** argv) {
+  if (std::getenv(kPlaced) != nullptr) return;
+  const auto rank = number_of({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"});
+  const int here = number_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}).value_or(call.ranks);
+  const std::vector<LogicalCpu> cpus = topology(affinity_cpus());
+  const auto quota = cgroup_cpu_quota();
+  const bool shared = quota && *quota < static_cast<double>(cpus.size());
+  const auto own = rank ? cpus_of_rank(cpus, call.threads, *rank, here) : std::vector<LogicalCpu>();
+  EnvironmentSettings settings = openmp_settings(call.threads, own, shared ? std::optional(0.0) : std::nullopt, call.pin);
+  settings.push_back({kPlaced, "1", true});
+  std::vector<std::string> environment = environment_with(settings);
+  execve("/proc/self/exe", argv, pointers_to(environment).data());
+  throw std::runtime_error("cannot begin again with the environment of a rank");
+}
+
+int serve(const RankCall& call) {
+  MpiCommunicator communicator(call.patience_seconds);
+  const auto prepare = [&](CaseSpec spec) {
+    if (communicator.rank() > 0) spec.save.clear();  // all ranks have the same weights
+    return prepare_case(spec, &communicator);
+  };
+  const int code = serve_case(STDIN_FILENO, STDOUT_FILENO,
+                              {prepare, measure_gpu,
+                               ServedRanks{communicator, [&](const std::string& line) { communicator.send_line(line); },
+                                           [&] { return communicator.receive_line(); }}});
+  if (code != 0) _exit(code);  // the parent is gone, and ranks may be as well
+  return code;
+}
+
+}  // namespace
+}  // namespace epochbench
+
+int main(int argc, char** argv) try {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // no rank outlives its launcher
+  const epochbench::RankCall call = epochbench::call_of(argc, argv);
+  epochbench::place(call, argv);
+  prctl(PR_SET_NAME, "epochbench-mpi");
+  return epochbench::serve(call);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "epochbench-mpi: %s\n", error.what());
+  return 2;
+}

@@ -1,0 +1,97 @@
+#include "src/worker/launcher.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "src/base/text.h"
+
+namespace epochbench {
+namespace {
+
+constexpr const char* kMpirun = "mpirun";
+
+// A program's file, sought as a shell does; empty: there is none.
+std::string found_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
+  const char* folders = std::getenv("PATH");
+  std::istringstream path(folders ? folders : "");
+  for (std::string folder; std::getline(path, folder, ':');) {
+    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    if (std::error_code error; access(file.c_str(), X_OK) == 0 && !std::filesystem::is_directory(file, error)) return file;
+  }
+  return "";
+}
+
+std::string ranks_program() {  // beside this one
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string file = self.parent_path() / kRanksProgram;
+  return error || access(file.c_str(), X_OK) != 0 ? "" : file;
+}
+
+// Whether it is Open MPI's, whose names differ between versions and distributions: orterun, prterun, mpirun.openmpi.
+bool is_open_mpi(const std::string& launcher) {
+  std::error_code error;
+  const std::string name = std::filesystem::canonical(launcher, error).filename().string();
+  return name == "orterun" || name == "prterun" || name.find("openmpi") != std::string::npos;
+}
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+std::vector<std::string> command_parts(const CaseSpec& spec) {
+  std::vector<std::string> parts;
+  std::istringstream text(spec.launcher.empty() ? std::string(kMpirun) + " -n " + kRanksPlaceholder : spec.launcher);
+  for (std::string part; text >> part; parts.push_back(part)) replace_all(part, kRanksPlaceholder, std::to_string(spec.ranks));
+  return parts;
+}
+
+}  // namespace
+
+std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
+  const std::string ranks = "--ranks " + std::to_string(spec.ranks);
+  if (ranks_program().empty())
+    return ranks + ": this build has no " + kRanksProgram + "; install libopenmpi-dev and openmpi-bin, and build again";
+  const std::string name = command_parts(spec).front(), launcher = found_program(name);
+  if (launcher.empty())
+    return ranks + ": the launcher " + name + " was not found; install openmpi-bin, or name another one (--launcher)";
+  if (!spec.launcher.empty()) return std::nullopt;  // it knows its machines
+  if (spec.ranks > cores && !spec.oversubscribe)
+    return ranks + ": more than the " + std::to_string(cores) + (cores == 1 ? " core" : " cores") +
+           " here; ask for fewer, or add --oversubscribe";
+  if (geteuid() == 0 && is_open_mpi(launcher) &&
+      !(is_set("OMPI_ALLOW_RUN_AS_ROOT") && is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")))
+    return ranks +
+           ": Open MPI does not run as root; be another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1";
+  return std::nullopt;
+}
+
+WorkerCommand launch_command(const CaseSpec& spec, double patience_seconds) {
+  std::vector<std::string> parts = command_parts(spec);
+  const std::string launcher = found_program(parts.front());
+  if (spec.launcher.empty() && is_open_mpi(launcher)) {  // ranks place their threads themselves
+    parts.insert(parts.end(), {"--bind-to", "none"});
+    if (spec.oversubscribe) parts.insert(parts.end(), {"--oversubscribe", "--mca", "mpi_yield_when_idle", "1"});
+  }
+  parts.insert(parts.end(), {ranks_program(), std::to_string(spec.ranks), std::to_string(spec.threads.value_or(1)),
+                             name(spec.pin), std::to_string(patience_seconds)});
+  WorkerCommand command(launcher, std::move(parts));
+  command.called = "the launcher of the ranks";
+  return command;
+}
+
+ProcessLimits launcher_limits(ProcessLimits limits, const CaseSpec& spec) {
+  constexpr double kGraceSeconds = 3;  // Open MPI takes a second
+  limits.grace_seconds = kGraceSeconds;
+  if (!spec.launcher.empty()) limits.hung_seconds = std::numeric_limits<double>::infinity();
+  return limits;
+}
+
+}  // namespace epochbench

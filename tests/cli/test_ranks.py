@@ -1,0 +1,189 @@
+"""Runs of several processes: the same training as one, refusals, and ranks that die, hang or outlive their launcher.
+
+The tests are registered where epochbench-mpi was built."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+from support import BINARY, CliTest, children, wait_until
+
+ALLOWED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# On a machine with one core, two ranks are too many otherwise.
+TWO = ["--ranks", "2", "--threads", "1", "--oversubscribe"]
+FEW_STEPS = ["--warmup", "0", "--steps", "3"]
+ENDLESS = ["--model", "resnet20", "--batch", "16", "--min-time", "600", *TWO]
+
+
+class RanksTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.environment = {**os.environ, **ALLOWED}
+
+    def run_model(self, *arguments, code=0):
+        call = self.call("run", *arguments, "--out", self.out, "--overwrite", env=self.environment)
+        self.assertEqual(call.returncode, code, call.stderr)
+        return self.result()["runs"][0]
+
+    def begin(self, *arguments):
+        """A call, its launcher and its ranks, once they train."""
+        process = self.start("run", *arguments, "--out", self.out, env=self.environment)
+        return process, *self.training(process)
+
+    @staticmethod
+    def training(process):
+        """The launcher that the call has started, and its two ranks, once they train."""
+        def found():
+            for launcher in children(process.pid, only_cases=False):
+                ranks = [pid for pid in children(launcher, only_cases=False)
+                         if b"epochbench-mpi" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]]
+                if len(ranks) == 2:
+                    return launcher, sorted(ranks)
+            return None
+
+        processes = wait_until(found, "two ranks")
+        time.sleep(1)
+        return processes
+
+    def end_of(self, process, processes, seconds=10):
+        """Standard error of a call that ends within that time and leaves no process behind."""
+        _, errors = process.communicate(timeout=seconds)
+        wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in processes), "the end of all ranks", 5)
+        return errors
+
+
+class Ranks(RanksTest):
+    def test_two_ranks_train_to_the_bit_as_two_parts_of_a_batch(self):
+        weights = [self.folder / f"{name}.safetensors" for name in ("ranks", "parts")]
+        model = ["--model", "lenet5", "--batch", "64", *FEW_STEPS]
+        ranks = self.run_model(*model, *TWO, "--save", weights[0])
+        parts = self.run_model(*model, "--accumulate", "2", "--threads", "1", "--save", weights[1])
+        self.assertEqual(ranks["quality"]["loss"], parts["quality"]["loss"])
+        self.assertEqual(weights[0].read_bytes(), weights[1].read_bytes())
+        self.assertEqual(ranks["workload"]["fingerprint"], parts["workload"]["fingerprint"])
+        self.assertEqual((ranks["settings"]["ranks"], ranks["ranks"]["count"]), (2, 2))
+        self.assertNotIn("ranks", parts)
+        steps = ranks["timing"]["step_seconds"]
+        self.assertAlmostEqual(ranks["throughput"]["samples_per_second"], 64 * len(steps) / sum(steps), places=3)
+        for step, communication in zip(ranks["ranks"]["step_seconds"], ranks["ranks"]["communication_seconds"], strict=True):
+            self.assertLess(0, communication)
+            self.assertLess(communication, step)
+
+    def test_four_ranks_train_as_four_parts(self):
+        model = ["--model", "resnet20", "--batch", "8", *FEW_STEPS]
+        ranks = self.run_model(*model, "--ranks", "4", "--threads", "1", "--oversubscribe")
+        parts = self.run_model(*model, "--accumulate", "4", "--threads", "1")
+        for loss, expected in zip(ranks["quality"]["loss"], parts["quality"]["loss"], strict=True):
+            self.assertAlmostEqual(loss / expected, 1, delta=1e-6)
+
+    def test_rank_0_evaluates_the_whole_test_split(self):
+        model = ["--model", "lenet5", "--batch", "64", "--epochs", "1"]
+        ranks = self.run_model(*model, *TWO)
+        parts = self.run_model(*model, "--accumulate", "2", "--threads", "1")
+        self.assertEqual(ranks["quality"]["eval_history"], parts["quality"]["eval_history"])
+
+    def test_the_program_itself_links_no_mpi(self):
+        needed = subprocess.run(["ldd", BINARY], capture_output=True, text=True, check=True).stdout
+        self.assertIn("libc.so", needed)
+        self.assertNotIn("mpi", needed)
+
+    def test_refusals_are_one_line(self):
+        lenet = ["run", "--model", "lenet5", "--batch", "64", "--ranks", "2"]
+        for arguments, parts in {
+            ("--batch", "63"): ("--ranks 2 does not divide batch 63",),
+            ("--accumulate", "64"): ("--ranks 2 times --accumulate 64 does not divide batch 64", "multiple of 128"),
+            ("--mode", "forward"): ("--ranks needs training",),
+            ("--device", "cuda:0"): ("cuda:0", "does not exchange gradients"),
+            ("--device", "reference"): ("reference does not exchange gradients",),
+            ("--trace", "trace"): ("--trace",),
+            ("--profile",): ("--profile",),
+            ("--launcher", "srun -n 2"): ("--launcher", "{ranks}"),
+            ("--launcher", "no-such-launcher -n {ranks}"): ("no-such-launcher was not found",),
+            ("--ranks", "1024", "--batch", "1024"): ("--ranks 1024: more than the", "--oversubscribe"),
+        }.items():
+            kept = [each for each in zip(lenet[1::2], lenet[2::2]) if each[0] not in arguments]
+            call = self.call("run", *[word for pair in kept for word in pair], *arguments, env=self.environment)
+            with self.subTest(arguments):
+                self.assert_refused(call, 2, *parts)
+
+    def test_says_what_is_missing(self):
+        lenet = ["run", "--model", "lenet5", "--batch", "64", *TWO]
+        nothing = {**self.environment, "PATH": str(self.folder)}
+        self.assert_refused(self.call(*lenet, env=nothing), 2, "the launcher mpirun was not found", "openmpi-bin")
+        version = subprocess.run(["mpirun", "--version"], env=self.environment, capture_output=True, text=True, check=True).stdout
+        if os.geteuid() == 0 and "Open MPI" in version:
+            user = {key: value for key, value in os.environ.items() if key not in ALLOWED}
+            self.assert_refused(self.call(*lenet, env=user), 2, *ALLOWED)
+        alone = self.folder / "epochbench"
+        shutil.copy(BINARY, alone)
+        call = self.call(*lenet, env=self.environment, executable=alone)
+        self.assert_refused(call, 2, "this build has no epochbench-mpi", "libopenmpi-dev")
+
+    def test_ranks_of_one_each_are_those_of_another_mpi(self):
+        launcher = self.script('shift\nexec "$@"')
+        run = self.run_model("--model", "lenet5", "--batch", "64", *TWO, "--launcher", f"{launcher} {{ranks}}", code=1)
+        self.assertEqual(run["status"], "failed")
+        self.assertIn("the launcher started ranks of 1", run["message"])
+
+    def script(self, body):
+        path = self.folder / "launch"
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+        return path
+
+
+class RankFaults(RanksTest):
+    def failed_run(self):
+        runs = self.result()["runs"]
+        self.assertEqual([run["status"] for run in runs], ["failed"])
+        return runs[0]["message"]
+
+    def test_a_killed_rank_is_a_result_and_what_was_finished_is_kept(self):
+        suite = self.folder / "suite.json"
+        suite.write_text(json.dumps({"defaults": {"ranks": 2, "threads": 1, "oversubscribe": "on"}, "cases": [
+            {"model": "lenet5", "batch": 16, "steps": 3}, {"model": "resnet20", "batch": 16, "min_time": 600}]}))
+        process = self.start("run", "--suite", suite, "--out", self.out, env=self.environment)
+        wait_until(self.out.exists, "the first case")
+        launcher, ranks = self.training(process)
+        os.kill(ranks[1], signal.SIGKILL)
+        errors = self.end_of(process, [launcher, *ranks])
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertEqual([run["status"] for run in self.result()["runs"]], ["ok", "failed"])
+        self.assertRegex(self.result()["runs"][1]["message"], "launcher of the ranks ended with exit code 137.*SIGKILL")
+
+    def test_ranks_end_with_rank_0(self):
+        process, launcher, ranks = self.begin(*ENDLESS)
+        os.kill(ranks[0], signal.SIGKILL)
+        errors = self.end_of(process, [launcher, *ranks])
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertIn("SIGKILL", self.failed_run())
+
+    def test_ranks_end_with_their_launcher(self):
+        process, launcher, ranks = self.begin(*ENDLESS)
+        os.kill(launcher, signal.SIGKILL)
+        self.end_of(process, [launcher, *ranks])
+        self.assertRegex(self.failed_run(), "launcher of the ranks was killed by SIGKILL")
+
+    def test_ranks_end_with_the_call(self):
+        process, launcher, ranks = self.begin(*ENDLESS)
+        process.kill()
+        self.end_of(process, [launcher, *ranks])
+
+    def test_an_interrupt_ends_all(self):
+        process, launcher, ranks = self.begin(*ENDLESS)
+        os.killpg(process.pid, signal.SIGINT)
+        errors = self.end_of(process, [launcher, *ranks])
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertEqual([run["status"] for run in self.result()["runs"]], ["interrupted"])
+
+    def test_a_rank_that_hangs_is_given_up(self):
+        launcher = self.folder / "launch"  # with 2 seconds of patience instead of the usual
+        launcher.write_text('#!/bin/sh\nexec mpirun --oversubscribe --bind-to none -n "$1" "$2" "$3" "$4" "$5" 2\n')
+        launcher.chmod(0o755)
+        process, launcher, ranks = self.begin(*ENDLESS, "--launcher", f"{launcher} {{ranks}}")
+        os.kill(ranks[1], signal.SIGSTOP)
+        self.end_of(process, [launcher, *ranks])
+        self.assertIn("hung: another rank did not take part for 2 s", self.failed_run())
