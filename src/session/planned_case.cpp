@@ -118,8 +118,8 @@ std::string note_of(const CaseSpec& spec) {
 
 void check_pin(const CaseSpec& spec) {
   const int cpus = logical_cpus_allowed();
-  if (spec.device.kind == DeviceKind::cpu && spec.pin == Pinning::cores && *spec.threads > cpus)
-    throw CallError(spec.name + ": --pin cores: there are " + std::to_string(*spec.threads) + " threads and " +
+  if (spec.device.kind == DeviceKind::cpu && spec.pin == Pinning::cores && spec.ranks * *spec.threads > cpus)
+    throw CallError(spec.name + ": --pin cores: there are " + std::to_string(spec.ranks * *spec.threads) + " threads and " +
                     std::to_string(cpus) + " CPUs that may be used; ask for fewer --threads");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -81,10 +82,11 @@ std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, cons
 std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, DatasetSizes& sizes) {
   const std::vector<CaseSpec> cases = expand(block);
   CaseSpec base = cases.front();
-  const std::int64_t parts = std::ranges::max(cases, {}, &CaseSpec::accumulate).accumulate;
+  const auto parts_of = [](const CaseSpec& spec) { return spec.accumulate * spec.ranks; };
+  const std::int64_t parts = std::ranges::max(cases | std::views::transform(parts_of));
   switch (axis) {
     case Axis::batch:
-      base.batch = base.accumulate;
+      base.batch = parts_of(base);
       if (!base.data) base.data = workload_spec(base).model.family->default_data;
       return up_to_what_fits(powers_of_two(parts, std::min(kMostBatch * parts, dataset_size(base, sizes).train)), block, axis);
     case Axis::width:
@@ -95,7 +97,7 @@ std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, Data
       return values;
     }
     case Axis::threads:
-      return thread_values(default_threads());
+      return thread_values(std::max(1, default_threads() / base.ranks));
   }
   return {};
 }

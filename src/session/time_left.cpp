@@ -25,7 +25,7 @@ double usual_peak(const CaseSpec& spec, int machine_threads) {
     case DeviceKind::cpu:
       break;
   }
-  return kFlopsPerCore * spec.threads.value_or(machine_threads);
+  return kFlopsPerCore * spec.ranks * spec.threads.value_or(machine_threads);
 }
 
 // What decides how much earlier than at its most a rule stops.
@@ -61,7 +61,7 @@ ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> pea
   one.kinds = {spec.model + where, family_name(spec.model) + where, where, to_string(spec.device)};
   one.batch = spec.batch.value_or(1);
   if (peak && spec.device.kind == DeviceKind::cpu)
-    *peak *= std::min(1.0, static_cast<double>(spec.threads.value_or(1)) / machine_threads);
+    *peak *= std::min(1.0, static_cast<double>(spec.ranks * spec.threads.value_or(1)) / machine_threads);
   one.step_seconds = kStepOverheadSeconds + planned.flops_per_sample * static_cast<double>(one.batch) /
                                                 (kUsualPeakShare * peak.value_or(usual_peak(spec, machine_threads)));
   one.steps_per_epoch = planned.workload.samples_per_epoch / std::max<std::int64_t>(1, one.batch);
