@@ -72,7 +72,7 @@ TEST(Ranks, MayRunTheirShareInParts) {
   expect_same_as_parts({.model = "lenet5", .batch = 8, .data = "digits", .accumulate = 2}, 2, 3);
 }
 
-// Two terms have one sum, and a factor of 1/2 is exact, so nothing is rounded otherwise than in parts.
+// The order of the ranks is that of parts, and a factor of 1/2 is exact, so nothing is rounded otherwise.
 TEST(Ranks, EqualPartsToTheBitWhereTheOrderIsTheSame) {
   const Training training{.model = "lenet5", .batch = 8, .data = "digits"};
   Training in_parts = training;
