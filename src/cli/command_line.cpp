@@ -26,7 +26,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   epochbench run                        measures the suite `quick` in minutes
   epochbench run resnet20 --batch 128   one model
-  epochbench help run                   all options of a command; epochbench run -h: those used most)";
+  epochbench help run                   all options; run -h: those used most)";
 
 std::string version_text() {  // "epochbench 0.1.0 (1a2b3c4, Release, GNU 12.2.0)"
   const Context context = describe_context({});

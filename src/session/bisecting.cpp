@@ -150,20 +150,25 @@ class Bisecting {
     }
     if (kept->binary.empty()) return *kept;
     try {
-      const BuildInfo build = identify_binary(kept->binary, interrupted);
-      if (is_debug_build(build.build_type)) return {"", "its build type is not Release"};
+      if (is_debug_build(identified(kept->binary).build_type)) return {"", "its build type is not Release"};
     } catch (const UnsuitableBinary& error) {
-      go_on();
       return {"", error.what()};
     }
     return *kept;
+  }
+
+  static BuildInfo identified(const std::string& binary) try {
+    return identify_binary(binary, interrupted);
+  } catch (const UnsuitableBinary&) {
+    go_on();
+    throw;
   }
 
   TurnsDocument document(const std::string& baseline, const std::string& contender,
                          const std::vector<PairedCase>& cases) const {
     TurnsDocument document;
     document.binaries = {baseline, contender};
-    for (const Side side : kSides) document.builds[side] = identify_binary(document.binaries[side], interrupted);
+    for (const Side side : kSides) document.builds[side] = identified(document.binaries[side]);
     document.context = describe_context(request_.command_line);
     document.context.gpus = list_gpus();
     document.suite = request_.suite;

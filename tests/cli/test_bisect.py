@@ -48,15 +48,16 @@ class History(CliTest):
     def git(self, *arguments, **options):
         return subprocess.run(["git", *arguments], cwd=self.folder, check=True, capture_output=True, text=True, **options).stdout
 
-    def environment(self, noise=0.0):
-        return {**os.environ, "FAKE_WORKER_NOISE": str(noise), "FAKE_WORKER_DRAWS": str(self.folder / "draws")}
+    def environment(self, noise=0.0, seed=0):
+        return {**os.environ, "FAKE_WORKER_NOISE": str(noise), "FAKE_WORKER_SEED": str(seed),
+                "FAKE_WORKER_DRAWS": str(self.folder / "draws")}
 
     def arguments(self, *more):
         return ["bisect", self.shas[0], "main", "--suite", "suite.json", "--build", "sh build.sh", "--binary", "out/epochbench",
                 *more]
 
-    def bisect(self, *more, noise=0.0):
-        return self.call(*self.arguments(*more), env=self.environment(noise))
+    def bisect(self, *more, **options):
+        return self.call(*self.arguments(*more), env=self.environment(**options))
 
 
 def plans_of(culprit):
@@ -148,7 +149,7 @@ class Trials(History):
             with self.subTest(culprit=culprit, trial=trial):
                 self.setUp()
                 self.make(plans_of(culprit))
-                call = self.bisect("--json", "--quiet", noise=NOISE)
+                call = self.bisect("--json", "--quiet", noise=NOISE, seed=trial)
                 self.assertIn(call.returncode, (0, 4), call.stderr)
                 answer = json.loads(call.stdout)
                 pairs.append(sum(commit["pairs"] for commit in answer["commits"]) + answer["step"]["pairs"])

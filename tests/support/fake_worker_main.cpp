@@ -1,7 +1,7 @@
 // A worker that behaves as the name says by which it is called. Its step times are made up, so that ratios are exact and no
 // time passes. It appends each command that it is sent to the file FAKE_WORKER_LOG. FAKE_WORKER_PLAN, as JSON, makes it a build
-// that is slower, does other work or has a build type; then processes differ at random, as FAKE_WORKER_NOISE says, by what
-// FAKE_WORKER_DRAWS counts, a file that grows with each process.
+// that is slower, does other work or has a build type; then processes differ at random, as FAKE_WORKER_NOISE says, by
+// FAKE_WORKER_SEED and what FAKE_WORKER_DRAWS counts, a file that grows with each process.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -46,10 +46,10 @@ struct Plan {
 
  private:
   static double drawn() {
-    const char* path = std::getenv("FAKE_WORKER_DRAWS");
+    const char *path = std::getenv("FAKE_WORKER_DRAWS"), *seed = std::getenv("FAKE_WORKER_SEED");
     std::ofstream file(path, std::ios::app);
     file << '.' << std::flush;
-    std::mt19937_64 random(std::hash<std::string>{}(path) + static_cast<std::uint64_t>(file.tellp()));
+    std::mt19937_64 random(std::strtoull(seed, nullptr, 10) * 100'000 + static_cast<std::uint64_t>(file.tellp()));
     return std::student_t_distribution<double>(3)(random);
   }
 };
