@@ -16,6 +16,7 @@ constexpr const char* kSpeedupExamples = R"(Examples:
   epochbench speedup both.json
   epochbench speedup cpu-box.json gpu-box.json --json   results of two machines
   epochbench speedup sweep.json --best                  each device at its own best batch
+  epochbench speedup trained.json --to quality          time to the target of --until, seed by seed
   epochbench speedup mine.json --with published         beside entries of DAWNBench, with what differs
 
 Every GPU run is paired with the CPU run of its precision and with the CPU's in fp32; 16-bit runs also with fp32 and tf32 of
@@ -25,15 +26,20 @@ Exit codes: 0 done; 2 a file is not a result, or no two runs can be paired.)";
 struct SpeedupOptions {
   std::vector<std::string> results;  // files and folders
   std::string with;                  // "published"
+  std::string to;                    // "quality"
   bool best = false, json = false;
 };
 
-std::string why_no_pair(const Speedup& speedup) {
+std::string why_no_pair(const Speedup& speedup, SpeedupOf what) {
   std::string message = "speedup: no two runs can be paired";
   if (speedup.unpaired.empty()) return message + ": there is no run in what was given; name other results";
   const Unpaired& first = speedup.unpaired.front();
   message += ": " + first.name + ": " + first.reason;
   if (speedup.unpaired.size() > 1) message += "; and " + std::to_string(speedup.unpaired.size() - 1) + " more";
+  if (what == SpeedupOf::to_quality)
+    return message +
+           "; train to one target on two devices or in two precisions, such as `epochbench run --model lenet5 --until "
+           "accuracy=0.97 --precision fp32,bf16 --repetitions 10`";
   return message +
          "; measure one workload on two devices or in two precisions, such as `epochbench run --model resnet20 --device "
          "cpu,cuda:0 --precision fp32,bf16 --repetitions 5`";
@@ -49,15 +55,25 @@ int beside_published(const std::vector<NamedResult>& results, bool json) {
   return kExitDone;
 }
 
+SpeedupOf asked(const SpeedupOptions& options) {
+  if (options.to.empty()) return options.best ? SpeedupOf::best_batch : SpeedupOf::same_batch;
+  located("--to", [&] { parse_word(options.to, {"quality"}); });
+  if (options.best) throw CallError("--best: a time to a target is of one batch; leave out --best or --to");
+  return SpeedupOf::to_quality;
+}
+
 int speedup(const SpeedupOptions& options) {
   const auto results = read_result_arguments("speedup", options.results);
   if (!options.with.empty()) {
     located("--with", [&] { parse_word(options.with, {name(EvidenceClass::published)}); });
-    if (options.best) throw CallError("--best: --with published pairs every run as it is; leave out one of the two");
+    if (options.best || !options.to.empty())
+      throw CallError(std::string(options.best ? "--best" : "--to") +
+                      ": --with published pairs every run as it is; leave out one of the two");
     return beside_published(results, options.json);
   }
-  const Speedup answer = speedup_of(results, options.best ? SpeedupOf::best_batch : SpeedupOf::same_batch);
-  if (answer.pairs.empty()) throw CallError(why_no_pair(answer));
+  const SpeedupOf what = asked(options);
+  const Speedup answer = speedup_of(results, what);
+  if (answer.pairs.empty()) throw CallError(why_no_pair(answer, what));
   print(options.json ? print_json(speedup_json(answer)) : fitted(speedup_text(answer)));
   return kExitDone;
 }
@@ -69,6 +85,8 @@ void add_speedup(Commands& commands) {
       commands.add("speedup", "compare runs: how much faster, cheaper and more efficient", kSpeedupExamples, speedup);
   command.add_option("RESULT", options.results, "result files, or folders of them");
   command.add_flag("--best", options.best, "compare each device at its own best batch");
+  command.add_option("--to", options.to, "quality: compare the times to the target of --until, seed by seed")
+      ->type_name("WHAT");
   command.add_option("--with", options.with, "published: beside what others published of the same model and image size")
       ->type_name("CLASS");
   command.add_flag("--json", options.json, "as JSON");

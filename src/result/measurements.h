@@ -34,6 +34,9 @@ struct Timing {
   std::optional<std::int64_t> step_seconds_left_out = {};
   // Of a warm-up by time: whether steps lasted as long as those just before, at its end.
   std::optional<bool> warmup_settled = {};
+  // Of whole epochs: from before the data set was opened to the end of the last evaluation, without what initialization took;
+  // and the evaluations in it.
+  std::optional<double> training_seconds = {}, evaluation_seconds = {};
 
   std::int64_t steps() const { return std::ssize(step_seconds) + step_seconds_left_out.value_or(0); }
 };
@@ -45,6 +48,8 @@ void fields(auto& visit, Is<Timing> auto& timing) {
   visit("step_seconds_left_out", timing.step_seconds_left_out, kLeftOut);
   VISIT(timing, step_seconds_median, step_seconds_ci95, steps_total_seconds, epoch_seconds, epoch_kind, compile_seconds,
         wall_seconds, stopped_by, harness_seconds_per_step, clock_disagreement);
+  visit("training_seconds", timing.training_seconds, {.omitted_if_empty = true});
+  visit("evaluation_seconds", timing.evaluation_seconds, {.omitted_if_empty = true});
 }
 
 struct Throughput {

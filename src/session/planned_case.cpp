@@ -10,6 +10,7 @@
 #include "epochbench/backend.h"
 #include "src/base/errors.h"
 #include "src/base/numbers.h"
+#include "src/case/option_row.h"
 #include "src/case/run_name.h"
 #include "src/case/settings.h"
 #include "src/machine/environment.h"
@@ -133,6 +134,17 @@ void check_data(const CaseSpec& spec, const DatasetSize& size) {
                     " has none; choose other --data or --epochs");
 }
 
+// Trainings to a target each have a seed of their own, the same on every device and in every precision.
+void set_repetition(PlannedCase& planned, int repetition) {
+  CaseSpec& spec = planned.spec;
+  spec.repetition = repetition;
+  if (!spec.stop.until || repetition == 0) return;
+  spec.seed += static_cast<std::uint64_t>(repetition);
+  planned.settings["seed"] = *to_setting(spec.seed);
+  planned.workload.seed = spec.seed;
+  spec.name = run_name(planned.settings);
+}
+
 // Each file and folder is written by one run.
 void check_one_writer(const std::vector<PlannedCase>& cases) {
   std::set<std::string> paths;
@@ -194,7 +206,7 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
     for (std::size_t i = 0; i < once.size(); ++i) {
       if (repetition >= times[i]) continue;
       all.push_back(once[i]);
-      all.back().spec.repetition = repetition;
+      set_repetition(all.back(), repetition);
     }
   check_one_writer(all);
   return all;

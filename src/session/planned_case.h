@@ -32,9 +32,10 @@ struct PlannedCase {
 // Errors: CallError, DataError, std::invalid_argument.
 PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes);
 
-// All cases once, then all again, each as often as it says itself, or else `repetitions` times. A case that is asked for
-// twice is kept once, with the most repetitions. `sizes`: those of data sets that were opened before.
-// Errors: CallError, DataError, std::invalid_argument; CallError with the obstacle's code where no case can run.
+// All cases once, then all again, each as often as it says itself, or else `repetitions` times, and each time with the next
+// seed where it trains to a target. A case that is asked for twice is kept once, with the most repetitions. `sizes`: those of
+// data sets that were opened before. Errors: CallError, DataError, std::invalid_argument; CallError with the obstacle's code
+// where no case can run.
 std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes = {});
 
 // Whether all was there that a call itself names, apart from what a suite lists: kExitDone where each device and precision in

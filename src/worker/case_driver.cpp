@@ -52,6 +52,7 @@ class Driver {
 
   void drive() {
     prepare();
+    prepared_ = steady_seconds();
     if (!rule_.whole_epochs() || spec_.warmup != 0) begin_epoch(0);
     warm_up();
     if (rule_.whole_epochs())
@@ -191,7 +192,10 @@ class Driver {
     if (!totals_.ready.evaluates) return std::nullopt;
     progress_.phase = "evaluate";
     show();
+    const double begin = steady_seconds();
     const auto evaluation = from_message<Evaluation>(talk_.ask({{"command", "evaluate"}}, "evaluation"));
+    evaluated_ = steady_seconds();
+    evaluation_seconds_ += evaluated_ - begin;
     const double value = metric_ == "loss" ? evaluation.loss : evaluation.accuracy;
     if (!std::isfinite(value))
       throw CaseEnded{RunStatus::diverged,
@@ -209,6 +213,10 @@ class Driver {
     run_.timing->warmup_steps = static_cast<int>(warm_up_.taken());
     run_.timing->warmup_settled = warm_up_.settled();
     run_.timing->stopped_by = stopped_by_;
+    if (epochs_ > 0 && evaluated_ > 0 && totals_.ready.data_seconds) {
+      run_.timing->training_seconds = *totals_.ready.data_seconds + evaluated_ - prepared_;
+      run_.timing->evaluation_seconds = evaluation_seconds_;
+    }
     if (!eval_history_.empty()) {
       run_.quality->eval_metric = metric_;
       run_.quality->eval_value = eval_history_.back();
@@ -234,6 +242,7 @@ class Driver {
   std::optional<Metering> metering_;
   Progress progress_;
   const double began_ = steady_seconds();
+  double prepared_ = 0, evaluated_ = 0, evaluation_seconds_ = 0;  // the clock when the case was ready and last evaluated
 
   RunTotals totals_;
   std::int64_t epochs_ = 0;

@@ -205,6 +205,7 @@ class Server {
     ready.device = case_.device;
     ready.input = case_.input;
     if (!case_.fingerprint.empty()) ready.fingerprint = case_.fingerprint;
+    ready.data_seconds = case_.data_seconds;
     ready.compile_seconds = case_.compile_seconds;
     ready.planned_bytes = case_.planned_bytes;
     ready.samples_per_epoch = case_.samples_per_epoch;

@@ -6,8 +6,8 @@
 //
 //   hello {protocol}             hello {protocol, version, git_sha, git_dirty, build_type, compiler}: of the process itself,
 //                                       whatever version was asked with
-//   prepare {protocol, case}     ready {protocol, case, fingerprint, device, input, compile_seconds, planned_bytes,
-//                                       samples_per_epoch, steps_per_epoch, evaluates, metric, asynchronous,
+//   prepare {protocol, case}     ready {protocol, case, fingerprint, device, input, data_seconds, compile_seconds,
+//                                       planned_bytes, samples_per_epoch, steps_per_epoch, evaluates, metric, asynchronous,
 //                                       library_dropout_masks}
 //   begin_epoch {epoch}          epoch {}
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, idle_seconds, harness_seconds,
@@ -57,7 +57,7 @@ struct Ready {
   Device device;
   std::optional<Input> input;
   std::optional<std::string> fingerprint;
-  std::optional<double> compile_seconds;
+  std::optional<double> data_seconds, compile_seconds;  // to open the data set; to build and compile the program
   std::optional<std::int64_t> planned_bytes, parameters;
   std::int64_t samples_per_epoch = 0, steps_per_epoch = 0;
   bool evaluates = false, asynchronous = false, library_dropout_masks = false;
@@ -65,7 +65,7 @@ struct Ready {
 };
 
 void fields(auto& visit, Is<Ready> auto& ready) {
-  VISIT(ready, fingerprint, device, input, compile_seconds, planned_bytes, parameters);
+  VISIT(ready, fingerprint, device, input, data_seconds, compile_seconds, planned_bytes, parameters);
   visit("samples_per_epoch", ready.samples_per_epoch, {.addition = true});
   visit("steps_per_epoch", ready.steps_per_epoch, {.addition = true});
   visit("metric", ready.metric, {.addition = true});

@@ -246,7 +246,9 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   check_ranks(spec, communicator);
   const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec), communicator);
   PreparedCase prepared;
+  const double opened = steady_seconds();
   prepared.dataset = open_data(spec, workload);
+  prepared.data_seconds = steady_seconds() - opened;
   prepared.samples_per_epoch = samples_per_epoch(spec, prepared.dataset->samples(Split::train), prepared.dataset->synthetic());
   prepared.left_out = [&files = *prepared.dataset] { return files.left_out(); };
   const DeviceInfo device = backend->device();
@@ -273,6 +275,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   const std::optional<DType> images = images_of(program);
   prepared.dataset = input_of(std::move(prepared.dataset), spec, workload, images.value_or(DType::f32));
   const double input_seconds = steady_seconds() - input_begin;
+  *prepared.data_seconds += input_seconds;
   const std::int64_t planned = memory(program).total(), together = communicator ? communicator->local_size() : 1;
   prepared.planned_bytes = planned * spec.ranks;
   check_memory(spec, planned * together, device.backend == "cuda" ? device.memory_bytes : available_memory_bytes());

@@ -24,7 +24,8 @@ struct PreparedCase {
   std::int64_t labels_per_sample = 1;
   std::string fingerprint;  // of the workload; empty: not known
   Device device;
-  std::optional<Input> input;  // empty: nothing is read while steps run
+  std::optional<Input> input;          // empty: nothing is read while steps run
+  std::optional<double> data_seconds;  // to open the data set, and to decode it where that is done beforehand
   double compile_seconds = 0;
   std::int64_t planned_bytes = 0;          // of all ranks
   std::int64_t resident_before_bytes = 0;  // resident memory just before compilation

@@ -11,7 +11,6 @@
 #include "src/analysis/parity.h"
 #include "src/base/errors.h"
 #include "src/base/json.h"
-#include "src/report/text/result_text.h"
 #include "src/session/prices.h"
 #include "support/made_settings.h"
 
@@ -65,34 +64,6 @@ TEST(PriceAge, StandsInTheSourceOfARunsPrice) {
   EXPECT_THAT(source(180), testing::Not(HasSubstr("days old")));
   EXPECT_THAT(source(365), HasSubstr(row.as_of + ", 365 days old"));
   EXPECT_EQ(Prices({"cpu=0.5", {}}, {2}, that_day + std::chrono::days(365)).cost({}, timing_of(1, 1))->price_source, "user");
-}
-
-TEST(TimesToQuality, AreMeansOfWhatReachedIt) {
-  const auto trained = [](const std::string& name, double accuracy, double wall_seconds, std::optional<double> usd) {
-    epochbench::Run run;
-    rename(run, name);
-    run.timing = timing_of(1, wall_seconds);
-    run.timing->stopped_by = "until";
-    run.quality = Quality{};
-    run.quality->eval_metric = "accuracy";
-    run.quality->eval_value = accuracy;
-    run.cost = Cost{{}, {}, usd, {}};
-    return run;
-  };
-  std::vector<epochbench::Run> runs{trained("a", 0.97, 10, 1), trained("b", 0.98, 5, {}), trained("a", 0.99, 30, 3),
-                                    trained("c", 1, 1, 1), trained("a", 0.9, 60, 6)};
-  for (const std::size_t i : {3, 4}) runs[i].timing->stopped_by = "epochs";
-  const auto times = times_to_quality(runs);
-  ASSERT_EQ(times.size(), 2u);
-  EXPECT_EQ(times[0].name, "a");
-  EXPECT_EQ(times[0].repetitions, 2);
-  EXPECT_EQ(times[0].not_reached, 1);
-  EXPECT_EQ(times[1].not_reached, 0);
-  EXPECT_THAT(time_to_quality(times[0]), HasSubstr("mean of the 2 of 3 repetitions that reached it"));
-  EXPECT_DOUBLE_EQ(times[0].reached, 0.98);
-  EXPECT_DOUBLE_EQ(times[0].seconds, 20);
-  EXPECT_DOUBLE_EQ(*times[0].usd, 2);
-  EXPECT_FALSE(times[1].usd) << "a cost that is not known is not 0";
 }
 
 TEST(Prices, OfTheUserAndOfTheCatalog) {

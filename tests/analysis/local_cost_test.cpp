@@ -212,7 +212,7 @@ TEST(RentOrBuy, ATrainingToAQualityCostsAllOfItsTime) {
   const RunCost cost = rent_or_buy(std::span(&run, 1), {machine(), {0.5, 1}, "user", 1})[0];
   ASSERT_TRUE(cost.quality);
   EXPECT_EQ(cost.quality->time.metric, "accuracy");
-  EXPECT_DOUBLE_EQ(cost.quality->time.seconds, 3600);
+  EXPECT_DOUBLE_EQ(*cost.quality->time.seconds.value, 3600);
   EXPECT_NEAR(*cost.quality->cloud_usd.value, 0.5, 1e-12);
   EXPECT_NEAR(*cost.quality->local_usd.value, 36.5 / 730 + 0.1, 1e-12);
 }

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/text.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {

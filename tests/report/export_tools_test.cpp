@@ -62,6 +62,22 @@ TEST(ExportMllog, TellsATrainingInMlperfsKeys) {
   EXPECT_THAT(text, HasSubstr(R"("key":"run_stop","value":null,"metadata":{"status":"success"}})"));
 }
 
+TEST(ExportMllog, CountsATrainingToATargetAsMlperfDoes) {
+  Result result = two_epochs();  // of 10 s in all
+  epochbench::Run& run = result.runs[0];
+  run.settings["until"] = std::string("accuracy=0.7");
+  run.timing->stopped_by = "until";
+  run.timing->training_seconds = 5;
+  run.timing->evaluation_seconds = 1;
+  const auto events = mllog_events(mllog_text(result));
+  EXPECT_THAT(events, testing::IsSupersetOf({"init_stop@5000", "run_start@5000", "epoch_stop@5250", "eval_start@5250",
+                                             "eval_accuracy=0.5@5750", "eval_stop@5750", "epoch_stop@6250",
+                                             "eval_accuracy=0.75@6750", "run_stop@10000"}));
+  EXPECT_THAT(mllog_text(result), HasSubstr(R"("metadata":{"status":"success","target":"accuracy=0.7"}})"));
+  run.timing->stopped_by = "epochs";
+  EXPECT_THAT(mllog_text(result), HasSubstr(R"("metadata":{"status":"aborted","target":"accuracy=0.7"}})"));
+}
+
 TEST(ExportMllog, TellsTheWarmUpOfTheLearningRate) {
   Result result = two_epochs();
   result.runs[0].workload.optimizer += " lr_schedule=cosine lr_warmup=100";

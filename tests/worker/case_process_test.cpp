@@ -163,6 +163,10 @@ TEST(RunCase, StopsOnceTheMetricIsReached) {
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
   EXPECT_EQ(run.timing->stopped_by, "until");
   EXPECT_THAT(run.timing->step_seconds, SizeIs(10));
+  ASSERT_TRUE(run.timing->training_seconds && run.timing->evaluation_seconds);
+  EXPECT_GT(*run.timing->training_seconds, 1000) << "the clock starts before data are touched";
+  EXPECT_LT(*run.timing->training_seconds, 1000 + run.timing->wall_seconds);
+  EXPECT_GT(*run.timing->training_seconds, *run.timing->evaluation_seconds + run.timing->steps_total_seconds);
 }
 
 TEST(RunCase, SaysWhenTheMetricIsNotReached) {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <utility>
 
-#include "src/analysis/series.h"
 #include "src/base/clock.h"
 #include "src/base/json_fields.h"
 
@@ -11,13 +10,6 @@ namespace epochbench {
 namespace {
 
 constexpr std::string_view kCatalog = "catalog: ", kOtherMachine = "not the machine that was measured";
-
-bool is_timed(const Run& run) { return run.status == RunStatus::ok && run.timing; }
-
-bool has_reached_quality(const Run& run) {
-  return run.quality && run.quality->eval_metric && run.quality->eval_value && std::isfinite(*run.quality->eval_value) &&
-         run.timing->wall_seconds > 0;
-}
 
 }  // namespace
 
@@ -91,34 +83,6 @@ const CatalogPrice* described_price(std::span<const CatalogPrice> catalog, std::
 }
 
 bool is_of_other_machine(std::string_view source) { return source.find(kOtherMachine) != std::string_view::npos; }
-
-std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs) {
-  std::vector<TimeToQuality> times;
-  for (const RunGroup& group : runs_by_name(runs, is_timed)) {
-    const Run* first = nullptr;
-    TimeToQuality time{group.name, "", 0, 0, 0, 0.0, 0};
-    for (const Run* run : group.runs) {
-      if (run->timing->stopped_by != "until") {
-        ++time.not_reached;
-        continue;
-      }
-      if (!has_reached_quality(*run)) continue;
-      if (!first) first = run;
-      ++time.repetitions;
-      time.reached += *run->quality->eval_value;
-      time.seconds += run->timing->wall_seconds;
-      const std::optional<double> usd = run->cost && in_usd(*run->cost) ? run->cost->usd_total : std::nullopt;
-      time.usd = time.usd && usd ? std::optional(*time.usd + *usd) : std::nullopt;
-    }
-    if (!first) continue;
-    time.metric = *first->quality->eval_metric;
-    time.reached /= time.repetitions;
-    time.seconds /= time.repetitions;
-    if (time.usd) *time.usd /= time.repetitions;
-    times.push_back(std::move(time));
-  }
-  return times;
-}
 
 bool in_usd(const Cost& cost) { return cost.currency.value_or("USD") == "USD"; }
 

@@ -57,18 +57,6 @@ std::string describe(const CatalogPrice& price, const std::string& share, bool m
 const CatalogPrice* described_price(std::span<const CatalogPrice> catalog, std::string_view source);
 bool is_of_other_machine(std::string_view source);
 
-// What a training to a quality (--until) took, with everything: set-up, warm-up, evaluation. Means of the repetitions
-// that reached it, so too low a time where others stopped short of it.
-struct TimeToQuality {
-  std::string name, metric;  // of the run; accuracy | loss, on the test split
-  int repetitions = 0;
-  double reached = 0, seconds = 0;
-  std::optional<double> usd;  // empty unless the cost of every repetition is known, in USD
-  int not_reached = 0;        // repetitions that ended without it, in no mean
-};
-// One a run's name, in the order in which the runs stand, of those that reached their quality.
-std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);
-
 // Whether the amounts are what their names say; a file of another origin may name another currency, which is never mixed in.
 bool in_usd(const Cost& cost);
 

@@ -139,7 +139,7 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
   cost.cloud_usd_per_epoch = explained(for_seconds(cloud_hour, cost.epoch_seconds), cost, runs);
   cost.break_even_hours_per_month = explained(break_even_hours(cost.local, cost.cloud), cost, runs);
   if (time) {
-    const Figure seconds = figure(time->seconds);
+    const Figure seconds = time->seconds.value ? figure(*time->seconds.value) : Figure{std::nullopt, median_reason(*time)};
     cost.quality = {*time, for_seconds(local_hour, seconds), for_seconds(cloud_hour, seconds)};
   }
   return cost;

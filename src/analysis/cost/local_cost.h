@@ -20,6 +20,7 @@
 
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/estimate.h"
+#include "src/analysis/time_to_quality.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -60,7 +61,7 @@ struct RentOrBuy {
   double utilization = 1;
 };
 
-struct QualityCost {
+struct QualityCost {  // of the median time
   TimeToQuality time;
   Figure local_usd, cloud_usd;
 };

@@ -9,6 +9,7 @@
 
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
+#include "src/analysis/speedup/trainings.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 
@@ -26,8 +27,9 @@ std::string optimizer_of(const Series& series) {
 // What two runs must share to be compared.
 std::string workload_key(const Series& series, SpeedupOf what) {
   const Workload& w = series.first().workload;
-  const std::string work = what == SpeedupOf::same_batch ? w.fingerprint : w.model + "\n" + optimizer_of(series);
-  return work + "\n" + w.mode + "\n" + w.dataset;
+  const std::string work = what == SpeedupOf::best_batch ? w.model + "\n" + optimizer_of(series) : w.fingerprint;
+  const std::string target = what == SpeedupOf::to_quality ? target_of(series.first()) : "";
+  return work + "\n" + w.mode + "\n" + w.dataset + "\n" + target;
 }
 
 std::string differences(const Run& run, const Run& other) {
@@ -66,7 +68,7 @@ class Pairing {
       std::string key = series.origin + "\n" + workload_key(series, what_) + "\n" + run.device.backend + "\n" +
                         run.device.name + "\n" + run.precision + "\n" + settings_text(series.conditions) + "\n" +
                         compile_mode(series);
-      if (series.on_gpu() && what_ == SpeedupOf::same_batch) key += "\n" + label_of(series.settings);
+      if (series.on_gpu() && what_ != SpeedupOf::best_batch) key += "\n" + label_of(series.settings);
       return key;
     };
     for (const Series& series : all_.series) {
@@ -219,13 +221,34 @@ class Pairing {
   }
 
   void pair(const Series& baseline, const Series& contender) {
-    answer_.pairs.push_back({side_of(baseline), side_of(contender), what_ == SpeedupOf::best_batch,
+    paired_.insert({&baseline, &contender});
+    if (what_ == SpeedupOf::to_quality) return answer_.pairs.push_back(quality_pair(baseline, contender));
+    answer_.pairs.push_back({side_of(baseline), side_of(contender), what_ == SpeedupOf::best_batch, "",
                              ratio_estimate(baseline.samples_per_second(), contender.samples_per_second()),
                              cost_ratio(baseline, contender),
                              per_epoch(baseline, contender, "energy per epoch",
                                        [](const Run& run) { return member_of(run.energy, &Energy::joules_per_epoch); }),
                              fairness_warnings(baseline, contender)});
-    paired_.insert({&baseline, &contender});
+  }
+
+  SpeedupPair quality_pair(const Series& baseline, const Series& contender) const {
+    SpeedupPair pair{side_of(baseline), side_of(contender), false, target_of(contender.first()), {}, {}, {}, {}};
+    const Trainings theirs = trainings_of(baseline, all_), ours = trainings_of(contender, all_);
+    for (const auto& [side, trainings] : {std::pair(&pair.baseline, &theirs), std::pair(&pair.contender, &ours)}) {
+      side->trained = trainings->size();
+      side->reached =
+          static_cast<std::size_t>(std::ranges::count_if(*trainings, [](const Run* run) { return reached_target(*run); }));
+    }
+    const auto ratio_of = [&](const char* what, const QuantityOf& quantity) {
+      const auto seeds = paired_by_seed(theirs, ours, quantity);
+      return seeds ? quality_ratio(*seeds)
+                   : Estimate{.reason = std::string(what) + " to the target is not known of both sides"};
+    };
+    pair.ratio = ratio_of("time", training_seconds);
+    pair.cost = ratio_of("cost", usd_to_quality);
+    pair.energy = ratio_of("energy", joules_to_quality);
+    pair.warnings = fairness_warnings(baseline, contender);
+    return pair;
   }
 
   // Repetitions of one run with one reason make one line.
@@ -292,7 +315,8 @@ class Pairing {
 }  // namespace
 
 Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what) {
-  const AllSeries all = series_of(results);
+  AllSeries all = series_of(results);
+  if (what == SpeedupOf::to_quality) leave_out_without_target(all);
   return Pairing(all, what).answer();
 }
 

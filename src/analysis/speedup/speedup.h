@@ -20,13 +20,17 @@ struct SpeedupSide {
   bool on_gpu = false;
   std::vector<double> samples_per_second;  // one a repetition
   double rate = 0;                         // their geometric mean
+  // Of trainings to a target: how many there are, and how many reached it; 0 where another question is asked.
+  std::size_t trained = 0, reached = 0;
 };
 
 struct SpeedupPair {
   SpeedupSide baseline, contender;
   bool best_batch = false;  // each side at the batch at which it is fastest
-  Estimate ratio;           // contender / baseline samples per second
-  Estimate cost, energy;    // baseline / contender per epoch: above 1 the contender is the better; where not known, the reason
+  std::string target = {};  // that both trained to, where the question is the time to it: "accuracy=0.9"
+  Estimate ratio;           // contender / baseline samples per second; to a target: baseline / contender seconds
+  // baseline / contender per epoch, or to the target: above 1 the contender is the better; where not known, the reason
+  Estimate cost, energy;
   std::vector<Warning> warnings;
 };
 
@@ -41,11 +45,12 @@ struct Speedup {
   std::vector<Unpaired> unpaired;
 };
 
-enum class SpeedupOf : std::uint8_t { same_batch, best_batch };
+enum class SpeedupOf : std::uint8_t { same_batch, best_batch, to_quality };
 
 // same_batch pairs runs of one fingerprint, mode and data set; best_batch those of one model with options, mode, optimizer (but
 // for a default learning rate, which follows the batch) and data set, each device at its fastest batch. Of several thread
-// counts the fastest stands for its device. The contenders, and their baselines:
+// counts the fastest stands for its device. to_quality pairs trainings of one fingerprint to one target, seed by seed, as
+// quality_ratio() says (src/analysis/time_to_quality.h). The contenders, and their baselines:
 //
 //   a GPU                  the CPU in its precision, and the CPU in fp32; of each machine, where their names are known
 //   in 16 bits             also fp32 and tf32 of the same device

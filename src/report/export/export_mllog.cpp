@@ -3,8 +3,9 @@
 // Keys are those of mlperf_logging.mllog.constants where one means the same; what has none there is named as in the result
 // file. It is not a submission: it says nothing about division, organization or compliance. Each run is a namespace,
 // NAME#REPETITION, so that several may stand in one stream. A result has durations and one date, so moments are placed: runs
-// end to end from the date on, "init" is the compilation, and inside a run events lie at the sum of the timed steps so far.
-// What lies between run_start and run_stop is therefore all but the compilation, more than MLPerf counts.
+// end to end from the date on, and inside a run events lie at the sum of the timed steps and evaluations so far. Of trainings
+// in whole epochs run_start to run_stop is the time that MLPerf counts; of others all but the compilation, which is more. A run
+// that misses its target (--until) is "aborted".
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/analysis/time_to_quality.h"
 #include "src/base/json.h"
 #include "src/base/text.h"
 #include "src/report/export/export_formats.h"
@@ -111,6 +113,7 @@ void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& lo
   std::size_t epochs = run.timing->epoch_kind == "measured" && in_epoch > 0 ? steps.size() / in_epoch : 0;
   if (epochs > 0 && run.timing->step_seconds_left_out) epochs = std::max(epochs, evaluations);
   const std::string metric = run.quality ? run.quality->eval_metric.value_or("") : "";
+  const double each = evaluations > 0 ? run.timing->evaluation_seconds.value_or(0) / static_cast<double>(evaluations) : 0;
   std::size_t evaluated = 0;
   double elapsed = 0;
   for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
@@ -120,11 +123,14 @@ void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& lo
       elapsed = static_cast<double>(epoch + 1) * run.timing->epoch_seconds;
     else
       for (std::size_t i = epoch * in_epoch; i < (epoch + 1) * in_epoch; ++i) elapsed += std::isfinite(steps[i]) ? steps[i] : 0;
-    log.at(start + to_milliseconds(elapsed));
+    log.at(start + to_milliseconds(elapsed + static_cast<double>(evaluated) * each));
     log.stop("epoch_stop", number);
     if (metric.empty() || epoch >= evaluations) continue;
-    add_eval(metric, run.quality->eval_history[epoch], number, log);
     ++evaluated;
+    if (each > 0) log.start("eval_start", number);
+    log.at(start + to_milliseconds(elapsed + static_cast<double>(evaluated) * each));
+    add_eval(metric, run.quality->eval_history[epoch], number, log);
+    if (each > 0) log.stop("eval_stop", number);
   }
   log.at(stop);
   if (evaluated == 0 && !metric.empty() && run.quality->eval_value)
@@ -134,8 +140,11 @@ void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& lo
 }
 
 std::string log_of(const Run& run, const Context& context, std::int64_t start) {
-  const std::int64_t trained_from = start + to_milliseconds(run.timing->compile_seconds);
+  const std::optional<double> counted = training_seconds(run);
   const std::int64_t stop = start + to_milliseconds(run.timing->wall_seconds);
+  const std::int64_t trained_from =
+      counted ? std::max(start, stop - to_milliseconds(*counted)) : start + to_milliseconds(run.timing->compile_seconds);
+  const std::string target = target_of(run);
   Log log(run.name + "#" + std::to_string(run.repetition));
   log.at(start);
   log.start("init_start", {{"program", "epochbench " + context.version},
@@ -149,7 +158,9 @@ std::string log_of(const Run& run, const Context& context, std::int64_t start) {
   log.stop("init_stop");
   log.start("run_start");
   add_training(run, trained_from, stop, log);
-  log.stop("run_stop", {{"status", "success"}});
+  Json end = {{"status", target.empty() || reached_target(run) ? "success" : "aborted"}};
+  if (!target.empty()) end["target"] = target;
+  log.stop("run_stop", end);
   return log.take();
 }
 

@@ -79,6 +79,14 @@ std::string memory_remark(const Result& result) {
          (run->device.backend == "cuda" ? "; the driver counts libraries' code and other processes too\n" : "\n");
 }
 
+// " (11.8 s to 13.0 s)"; an end among the repetitions that missed the target is open.
+std::string bounds_text(const CensoredMedian& median) {
+  if (!median.low) return "";
+  return " (" +
+         (median.high ? range_text({*median.low, *median.high}, format_seconds) : "at least " + format_seconds(*median.low)) +
+         ")";
+}
+
 }  // namespace
 
 std::string energy_remarks(const Result& result) {
@@ -112,19 +120,28 @@ std::string remarks(const Result& result) {
   if (!others.empty())
     text +=
         "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + cases_text(others) + "\n";
-  for (const TimeToQuality& time : times_to_quality(result.runs))
-    text += "to quality: " + time_to_quality(time) + (time.usd ? ", " + format_usd(*time.usd) : std::string()) + "\n";
+  for (const TimeToQuality& time : times_to_quality(result.runs)) text += "to quality: " + time_to_quality(time) + "\n";
   return text + energy_remarks(result) + memory_remark(result);
 }
 
 std::string time_to_quality(const TimeToQuality& time) {
-  const std::string count = std::to_string(time.repetitions);
-  const std::string of_all = count + " of " + std::to_string(time.repetitions + time.not_reached);
-  return time.name + " reached " + measure_title(time.metric) + measure_text(time.metric, time.reached) + " in " +
-         format_seconds(time.seconds) + ", set-up and evaluation included" +
-         (time.not_reached > 0   ? ", mean of the " + of_all + " repetitions that reached it"
-          : time.repetitions > 1 ? ", mean of " + count
-                                 : std::string());
+  const std::size_t all = time.repetitions + time.not_reached;
+  const std::string target = measure_title(time.metric) + (time.reached ? measure_text(time.metric, *time.reached) : "");
+  std::string text = time.name;
+  if (time.repetitions == 0)
+    return text + " did not reach " + time.target + (all > 1 ? " in any of " + std::to_string(all) : "");
+  text += " reached " + target;
+  if (time.not_reached > 0) text += " in " + std::to_string(time.repetitions) + " of " + std::to_string(all) + " repetitions";
+  if (!time.seconds.value) return text + ": the median lies among those that did not";
+  text += std::string(" in ") + (all > 1 ? "a median of " : "") + format_seconds(*time.seconds.value);
+  if (all > 1) text += " of " + std::to_string(all) + bounds_text(time.seconds);
+  text += time.wall_time            ? ", set-up and evaluation included"
+          : time.evaluation_seconds ? ", " + format_seconds(*time.evaluation_seconds) + " of it evaluation"
+                                    : "";
+  if (time.mean_seconds) text += ", " + format_seconds(*time.mean_seconds) + " on average without the fastest and the slowest";
+  if (time.usd.value) text += ", " + format_usd(*time.usd.value);
+  if (time.joules.value) text += ", " + format_si(*time.joules.value, "J");
+  return text;
 }
 
 }  // namespace epochbench

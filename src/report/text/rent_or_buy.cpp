@@ -145,7 +145,7 @@ Json run_json(const RunCost& run) {
   json["quality"] = nullptr;
   if (run.quality) {
     const TimeToQuality& time = run.quality->time;
-    Json quality{{"metric", time.metric}, {"reached", time.reached}, {"seconds", time.seconds}};
+    Json quality{{"metric", time.metric}, {"reached", json_of(time.reached)}, {"seconds", json_of(time.seconds.value)}};
     put(quality, "local_usd", run.quality->local_usd);
     put(quality, "cloud_usd", run.quality->cloud_usd);
     json["quality"] = std::move(quality);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "src/analysis/cost/cost.h"
+#include "src/analysis/time_to_quality.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -21,7 +21,7 @@ std::string ratios_text(const Result& result);
 // What a reader of the table should know beside it, one line each; empty where there is nothing.
 std::string remarks(const Result& result);
 
-// "lenet5/cpu/fp32/b64 reached accuracy 97.2 % in 0.26 s, set-up and evaluation included", and the number of repetitions.
+// "lenet5/cpu/fp32/b64 reached accuracy 97.2 % in a median of 0.26 s of 10 (0.25 s to 0.28 s), 0.02 s of it evaluation, ...".
 std::string time_to_quality(const TimeToQuality& time);
 
 // "resnet20/cpu/fp32/b128: 54.3 ms per step (±0.4 % within this run), 2,360 samples/s", or the status: one line for a log.

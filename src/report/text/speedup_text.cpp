@@ -42,6 +42,15 @@ std::string gaps_text(const Speedup& speedup) {
   return text;
 }
 
+// "10 of 10, 9 of 10": the baseline's trainings that reached their target, and the contender's.
+std::string reached_cell(const SpeedupPair& pair) {
+  if (pair.target.empty()) return "";
+  const auto of_all = [](const SpeedupSide& side) {
+    return std::to_string(side.reached) + " of " + std::to_string(side.trained);
+  };
+  return of_all(pair.baseline) + ", " + of_all(pair.contender);
+}
+
 // With the file, where the sides are of different ones.
 std::string label(const SpeedupSide& side, const SpeedupSide& other) {
   return side.file == other.file ? side.name : side.name + " (" + side.file + ")";
@@ -77,19 +86,25 @@ std::string workload_text(const SpeedupPair& pair) {
 
 std::string speedup_text(const Speedup& speedup) {
   if (speedup.pairs.empty()) return "";
-  Table table({"baseline", "contender", ">speedup", ">95 % interval", "->cost", "-->energy", "notes"});
+  const bool to_quality = !speedup.pairs.front().target.empty();
+  Table table({"baseline", "contender", "target", "reached", ">speedup", ">95 % interval", "->cost", "-->energy", "notes"});
   Notes notes;
   for (const SpeedupPair& pair : speedup.pairs)
     table.add({label(pair.baseline, pair.contender) + mark(pair, pair.baseline),
-               label(pair.contender, pair.baseline) + mark(pair, pair.contender), ratio_cell(pair.ratio),
-               pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "", ratio_cell(pair.cost), ratio_cell(pair.energy),
-               note_cell(pair, notes)});
+               label(pair.contender, pair.baseline) + mark(pair, pair.contender), pair.target, reached_cell(pair),
+               ratio_cell(pair.ratio), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "", ratio_cell(pair.cost),
+               ratio_cell(pair.energy), note_cell(pair, notes)});
   std::string text = below_load_note(table.to_string()) + "\n";
   if (speedup.pairs.front().best_batch)
     text += "each device at its own best batch of those measured, so the batches may differ\n";
   text +=
-      "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's over the\n"
-      "contender's. Above 1 the contender is the better. The interval is over repetitions, each a process of its own.\n";
+      to_quality
+          ? "speedup, cost, energy: to the target, the baseline's over the contender's, seed by seed; the median over seeds, "
+            "with\n"
+            "an interval between two of them. Above 1 the contender is the better. A missed target counts as the slowest.\n"
+          : "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's over "
+            "the\n"
+            "contender's. Above 1 the contender is the better. The interval is over repetitions, each a process of its own.\n";
   text += notes.to_string() + gaps_text(speedup);
   for (const Unpaired& alone : speedup.unpaired)
     text += "not paired: " + alone.name + repetitions(alone.repetitions) + " (" + alone.file + "): " + alone.reason + "\n";
@@ -149,12 +164,16 @@ Json speedup_json(const Speedup& speedup) {
     put(object, "energy_ratio", pair.energy);
     object["warnings"] = warnings_json(pair.warnings);
     object["batch"] = pair.best_batch ? "best" : "same";
+    if (!pair.target.empty()) object["target"] = pair.target;
     for (const auto& [side, prefix] :
          {std::pair(&pair.baseline, std::string("baseline_")), std::pair(&pair.contender, std::string("contender_"))}) {
       object[prefix + "file"] = side->file;
       object[prefix + "device"] = side->device.name;
       object[prefix + "samples_per_second"] = finite_or_null(side->rate);
       object[prefix + "repetitions"] = side->samples_per_second.size();
+      if (pair.target.empty()) continue;
+      object[prefix + "trained"] = side->trained;
+      object[prefix + "reached"] = side->reached;
     }
     pairs.push_back(object);
   }

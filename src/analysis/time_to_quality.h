@@ -1,0 +1,76 @@
+// Time, cost and energy until a training reaches its target (--until), over repetitions that each have a seed of their own.
+//
+// Scored as MLPerf Training does (training rules of MLCommons): the clock starts before data are touched, initialization is
+// not counted, evaluation is. A repetition that misses the target, or diverges, counts as slower than every other: its time is
+// censored, so it moves ranks and is in no mean.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/estimate.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+// What a run trained to: "accuracy=0.97"; empty where it had no target, or its file is too old to say.
+std::string target_of(const Run& run);
+bool reached_target(const Run& run);
+// Whether it counts as a repetition: it trained to a target, and ended by reaching it, by its last epoch or by diverging.
+bool trained_to_target(const Run& run);
+
+// By its own clock; empty in files that do not have it.
+std::optional<double> training_seconds(const Run& run);
+std::optional<double> usd_to_quality(const Run& run);     // the training's seconds at the price per hour, in USD
+std::optional<double> joules_to_quality(const Run& run);  // the training's seconds at the mean power of the timed steps
+
+// The median of times, some only known to be longer than all others, and its 95 % interval between two order
+// statistics. An end that lies among the misses is empty: open.
+struct CensoredMedian {
+  std::optional<double> value;  // empty: half of the repetitions or more missed
+  std::optional<double> low, high;
+  std::string reason = {};  // why there is no interval at all
+};
+CensoredMedian censored_median(std::span<const double> reached, std::size_t misses);
+
+// The mean without the fastest and the slowest, as MLPerf takes it. Empty with fewer than five times or two misses: a single
+// miss is the slowest.
+inline constexpr std::size_t kFewestOfMean = 5;
+std::optional<double> olympic_mean(std::span<const double> reached, std::size_t misses);
+
+struct TimeToQuality {
+  std::string name, metric, target;          // of the case; accuracy | loss, on the test split; target as target_of() has it
+  std::size_t repetitions = 0;               // that reached it
+  std::size_t not_reached = 0;               // that did not, or diverged
+  std::optional<double> reached;             // the mean quality at the end of those that reached it
+  bool wall_time = false;                    // seconds are of whole processes: the file has no clock of the training
+  CensoredMedian seconds, usd, joules;       // usd and joules: without a value also where one repetition's is not known
+  std::optional<double> mean_seconds;        // olympic_mean()
+  std::optional<double> evaluation_seconds;  // the median's part that was evaluation
+};
+// Why there is no median of its times; "" where there is one.
+std::string median_reason(const TimeToQuality& time);
+// One per case, in the order of their first runs.
+std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);
+
+// How much sooner the contender reaches the target: the median over seeds of the baseline's time over the contender's, between
+// two order statistics. Where one side missed, the seed's ratio is beyond every number; where both did, it may be any, and
+// counts against whatever is concluded.
+struct SeedPair {
+  std::optional<double> baseline, contender;  // empty: it missed the target
+};
+Estimate quality_ratio(const std::vector<SeedPair>& seeds);
+
+// The trainings of both sides with the same seed, in order; of several with one seed the first with the first.
+using Trainings = std::vector<const Run*>;
+using QuantityOf = std::function<std::optional<double>(const Run&)>;
+// Empty in the second: of a training that reached its target the quantity is not known.
+std::optional<std::vector<SeedPair>> paired_by_seed(const Trainings& baseline, const Trainings& contender,
+                                                    const QuantityOf& quantity);
+
+}  // namespace epochbench
