@@ -21,7 +21,10 @@ struct OptimizerSpec {
   double weight_decay = 0;
   bool decay_one_dimensional = true;  // false: only tensors of two or more dimensions decay
   double clip_norm = 0;               // of all gradients together, where it would be larger (Pascanu et al. 2013); 0: none
-  std::string to_string() const;      // "sgd lr=0.05 momentum=0.9 weight_decay=0.0001"
+  // Above 0: averages of the parameters are kept, which evaluation uses: after each update average = ema * average + (1 - ema)
+  // * parameter. They begin as the first weights; running statistics are not averaged again.
+  double ema = 0;
+  std::string to_string() const;  // "sgd lr=0.05 momentum=0.9 weight_decay=0.0001"
 };
 
 // The samples that a model takes: an image with a label; or a text with masked positions, with the token that follows each

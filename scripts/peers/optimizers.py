@@ -13,6 +13,8 @@ def parse(text):
 
 def make(model, spec, learning_rate, fused=False):
     """spec: the `optimizer` of a trace.json."""
+    if spec.get("ema"):
+        raise ValueError("averages of the weights (ema) are not kept here")
     if spec["name"] == "sgd":
         return torch.optim.SGD(model.parameters(), lr=learning_rate, momentum=spec["momentum"],
                                weight_decay=spec["weight_decay"], fused=fused)

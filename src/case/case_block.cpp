@@ -33,6 +33,7 @@ void check_together(const CaseSpec& spec, const CaseBlock& block) {
   if (stop.until && (stop.steps || stop.min_time_seconds))
     refuse({"until"}, "trains whole epochs, so steps and min-time exclude it; limit it with epochs");
   if (stop.until && spec.mode == Mode::forward) refuse({"until"}, "needs training; leave out mode forward");
+  if (spec.ema > 0 && spec.mode == Mode::forward) refuse({"ema"}, "needs training; leave out mode forward");
   const bool scheduled = spec.lr_schedule != Schedule::constant;
   if ((scheduled || spec.lr_warmup > 0) && spec.mode == Mode::forward)
     refuse({"lr_schedule", "lr_warmup"}, "needs training; leave out mode forward");

@@ -7,25 +7,14 @@
 #include "src/base/json.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
+#include "src/case/block_json.h"
+#include "src/case/recipe.h"
 
 namespace epochbench {
 namespace {
 
 constexpr std::string_view kFolder = "bench/suites/", kExtension = ".json";
 constexpr std::size_t kMaxSuiteBytes = std::size_t{1} << 20;
-
-std::vector<std::string> known_keys() {
-  std::vector<std::string> keys;
-  for (const CaseOption& option : case_options())
-    if (option.offered_to == OfferedTo::calls) keys.push_back(option.key);
-  return keys;
-}
-
-std::string scalar_text(const Json& value, const std::string& where) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number()) return value.dump();
-  throw CallError(where + ": must be a string, a number, or a list of them");
-}
 
 std::string string_of(const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
@@ -38,27 +27,13 @@ auto parsed(const Json& value, const std::string& where, const Parse& parse) {
   return located(where, [&] { return parse(text); });
 }
 
-OptionValues read_values(const CaseOption& option, const Json& value, const std::string& where) {
-  OptionValues result{{}, where};
-  const Json elements = value.is_array() ? value : Json::array({value});
-  for (const Json& element : elements)
-    for (std::string& text : parsed(element, where, [&](const std::string& list) { return split_values(option, list); }))
-      result.values.push_back(std::move(text));
-  if (result.values.empty()) throw CallError(where + ": an empty list; give at least one value");
-  return result;
-}
-
-CaseBlock read_block(const Json& object, const std::string& where) {
-  if (!object.is_object()) throw CallError(where + ": must be an object with the options of a case");
-  CaseBlock block;
-  for (const auto& [key, value] : object.items()) {
-    const CaseOption* option = find_case_option(key);
-    if (!option || option->offered_to != OfferedTo::calls)
-      throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'; known: " + joined(known_keys()) +
-                      did_you_mean(key, known_keys()));
-    block[option->key] = read_values(*option, value, where + "." + key);
-  }
-  return block;
+// With what its recipe says, where it names one.
+CaseBlock read_case(const Json& object, const std::string& where) {
+  if (!object.is_object() || !object.contains("recipe")) return read_block(object, where);
+  Json own = object;
+  own.erase("recipe");
+  const std::string name = string_of(object["recipe"], where + ": recipe");
+  return over_recipe(located(where, [&] { return load_recipe(name); }), read_block(own, where));
 }
 
 }  // namespace
@@ -91,7 +66,7 @@ Suite parse_suite(std::string_view text, const std::string& name) {
       if (!value.is_boolean()) throw CallError(where + ": answers must be true or false");
       suite.answers = value.get<bool>();
     } else if (key == "defaults") {
-      defaults = read_block(value, where + ": defaults");
+      defaults = read_case(value, where + ": defaults");
     } else if (key == "cases") {
       cases = &value;
     } else {
@@ -104,7 +79,7 @@ Suite parse_suite(std::string_view text, const std::string& name) {
   if (cases->size() > kMaxCases) throw CallError(where + ": more than " + std::to_string(kMaxCases) + " cases");
   for (const Json& element : *cases) {
     const std::string here = where + ": cases[" + std::to_string(suite.cases.size()) + "]";
-    suite.cases.push_back(merged(defaults, read_block(element, here)));
+    suite.cases.push_back(merged(defaults, read_case(element, here)));
     if (!suite.cases.back().contains("model")) throw CallError(here + ": no model; add \"model\": \"lenet5\" or another");
   }
   return suite;

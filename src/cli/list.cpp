@@ -11,6 +11,7 @@
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
+#include "src/case/recipe.h"
 #include "src/case/suite.h"
 #include "src/cli/commands.h"
 #include "src/cli/list_published.h"
@@ -125,15 +126,33 @@ std::string devices_text(const Kept& kept) {
   return text;
 }
 
+Json block_json(const CaseBlock& block) {
+  Json options = Json::object();
+  for (const auto& [key, values] : block) options[key] = values.values;
+  return options;
+}
+
+Json recipes_json() {
+  return json_list(embedded_recipes(), [](const Recipe& recipe) {
+    return Json{{"name", recipe.name},
+                {"description", recipe.description},
+                {"source", recipe.source},
+                {"options", block_json(recipe.options)}};
+  });
+}
+
+std::string recipes_text(const Kept& kept) {
+  Table table({"recipe", "what", "-source"});
+  const Json recipes = recipes_json();
+  for (const std::size_t i : kept) table.add({recipes[i]["name"], recipes[i]["description"], recipes[i]["source"]});
+  return table.to_string();
+}
+
 Json suites_json() {
   Json list = Json::array();
   for (const Suite& suite : embedded_suites()) {
     Json cases = Json::array();
-    for (const CaseBlock& block : suite.cases) {
-      Json options = Json::object();
-      for (const auto& [key, values] : block) options[key] = values.values;
-      cases.push_back(options);
-    }
+    for (const CaseBlock& block : suite.cases) cases.push_back(block_json(block));
     list.push_back({{"name", suite.name}, {"description", suite.description}, {"cases", cases}});
   }
   return list;
@@ -230,10 +249,10 @@ std::string catalog_text(const Kept& kept) { return devices_catalog_text(embedde
 
 constexpr Section kCatalog{"devices", "id", catalog_json, catalog_text};
 constexpr Section kSections[] = {
-    {"models", "name", models_json, models_text},          {"devices", "name", devices_json, devices_text},
-    {"suites", "name", suites_json, suites_text},          {"datasets", "spec", datasets_json, datasets_text},
-    {"claims", "id", claims_list, claims_section},         {"prices", "instance", prices_json, prices_text},
-    {"published", "name", published_json, published_text},
+    {"models", "name", models_json, models_text},       {"devices", "name", devices_json, devices_text},
+    {"suites", "name", suites_json, suites_text},       {"recipes", "name", recipes_json, recipes_text},
+    {"datasets", "spec", datasets_json, datasets_text}, {"claims", "id", claims_list, claims_section},
+    {"prices", "instance", prices_json, prices_text},   {"published", "name", published_json, published_text},
 };
 
 std::string lowercase(std::string text) {
@@ -293,8 +312,9 @@ int list(const ListOptions& options) {
 void add_list(Commands& commands) {
   auto [command, options] =
       commands.add("list", "list models, devices, suites, data sets, claims, prices and more", kListExamples, list);
-  command.add_option("what", options.what,
-                     "models, devices, suites, datasets, claims, prices or published (default: how many there are of each)");
+  command.add_option(
+      "what", options.what,
+      "models, devices, suites, recipes, datasets, claims, prices or published (default: how many there are of each)");
   command.add_option("--match", options.match, "only rows with this text, in any case")->type_name("TEXT");
   command.add_flag("--catalog", options.catalog, "devices: GPUs and CPUs as their makers rate them, with sources");
   command.add_flag("--json", options.json, "as JSON");

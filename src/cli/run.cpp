@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/text.h"
+#include "src/case/recipe.h"
 #include "src/case/suite.h"
 #include "src/cli/commands.h"
 #include "src/report/answers/answers_page.h"
@@ -39,7 +40,7 @@ first of 130, 2, 1, 3. Devices that only a suite lists are skipped.)";
 constexpr const char* kDefaultSuite = "quick";
 
 struct RunOptions {
-  std::string suite;               // a name or a file; empty: none named
+  std::string suite, recipe;       // names or files; empty: none named
   CaseBlock cases;                 // options given on the command line
   std::optional<int> repetitions;  // empty: the suite's and its cases', or 1
   bool profile = false, json = false;
@@ -89,10 +90,19 @@ void print_run(const Measurement& measured, bool verbose, std::FILE* out) {
   print_tables(measured, tables, out);
 }
 
-int run(const RunOptions& options) {
+// What the call says goes before its recipe.
+RunOptions with_recipe(RunOptions options) {
+  if (options.recipe.empty()) return options;
+  if (!options.suite.empty()) throw CallError("--recipe: the cases of a suite name their own; leave out --suite or --recipe");
+  options.cases = over_recipe(located("--recipe", [&] { return load_recipe(options.recipe); }), options.cases);
+  return options;
+}
+
+int run(const RunOptions& call) {
+  const RunOptions options = with_recipe(call);
   const std::optional<Suite> suite = suite_of(options);
   MeasuringRequest request = options.request;
-  request.call = options.cases;
+  request.call = call.cases;
   request.cases = plan_cases(suite ? cases_of(*suite, options) : expand(options.cases),
                              options.repetitions.value_or(suite ? suite->repetitions : 1));
   for (PlannedCase& planned : request.cases) {
@@ -159,6 +169,9 @@ void add_run(Commands& commands) {
   MeasuringRequest& request = options.request;
   request.command_line = commands.arguments();
   command.add_option("--suite", options.suite, "name of a suite, or a suite file (default quick, without --model)")
+      ->type_name("NAME|FILE")
+      ->group("What to run");
+  command.add_option("--recipe", options.recipe, "how to train, by a name of `list recipes` or as a file (default: none)")
       ->type_name("NAME|FILE")
       ->group("What to run");
   commands.add_case_options(command, options.cases, OfferedTo::peers);

@@ -17,7 +17,34 @@ std::string OptimizerSpec::to_string() const {
     std::snprintf(text, sizeof text, " clip_norm=%g", clip_norm);
     all += text;
   }
+  if (ema > 0) {
+    std::snprintf(text, sizeof text, " ema=%g", ema);
+    all += text;
+  }
   return all;
+}
+
+std::string averaged_name(const std::string& parameter) { return parameter + ".ema"; }
+
+// Values are added in their order, so they keep their numbers, and nodes stay as they are.
+Graph reading_averages(const Graph& graph) {
+  Graph reading;
+  for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id) {
+    const Value& value = graph.value(id);
+    if (value.kind == ValueKind::input) {
+      reading.add_input(value.name, value.desc);
+    } else if (value.kind == ValueKind::variable) {
+      Variable variable = graph.variables[static_cast<std::size_t>(value.index)];
+      if (variable.role == VariableRole::parameter) variable.name = averaged_name(variable.name);
+      reading.add_variable(std::move(variable));
+    } else {
+      reading.add_value(value.name, value.desc);
+    }
+  }
+  reading.nodes = graph.nodes;
+  reading.outputs = graph.outputs;
+  reading.unread = graph.unread;
+  return reading;
 }
 
 namespace {
@@ -45,6 +72,18 @@ ValueId add_state(Graph& graph, const Parameter& parameter, const char* what) {
 
 ValueId add_counter(Graph& graph, const char* name) {
   return graph.add_variable({name, {{1}, DType::i32}, VariableRole::control, {}});
+}
+
+// An average moves toward its parameter as gradient descent on half their squared distance does, so it is a step of SGD: with
+// `parameter` as the gradient and a decay of -1 it descends along parameter - average, hence the negative rate.
+void append_averages(Graph& graph, double ema, const std::vector<Parameter>& parameters) {
+  std::vector<ValueId> inputs{
+      graph.add_variable({"ema_rate", {{1}, DType::f32}, VariableRole::control, {Initializer::Kind::constant, ema - 1}})};
+  for (const Parameter& p : parameters) {
+    const ValueId average = graph.add_variable({averaged_name(p.name), p.desc, VariableRole::optimizer, {}});
+    inputs.insert(inputs.end(), {average, p.value, add_state(graph, p, "ema_velocity")});
+  }
+  graph.add_node(Op::sgd, SgdAttributes{.momentum = 0, .weight_decay = -1}, inputs, "ema");
 }
 
 constexpr double kFirstLossScale = 65536;  // as PyTorch's GradScaler; a scale that is too large costs only a few skipped steps
@@ -94,6 +133,7 @@ void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::v
     }
     graph.add_node(Op::adamw, attributes, inputs, "optimizer");
   }
+  if (optimizer.ema > 0) append_averages(graph, optimizer.ema, parameters);
   if (scaled)
     graph.add_node(Op::update_loss_scale, LossScaleAttributes{}, {finite, loss_scale, finite_steps, skipped_steps},
                    "loss_scale");

@@ -45,6 +45,10 @@ std::vector<ValueId> append_gradient(Graph& graph, ValueId loss, ValueId loss_sc
 // steps that are not finite and update the scale, with the variables "finite_steps" and "skipped_steps" i32 [1].
 void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::vector<ValueId>& gradients,
                       ValueId loss_scale = kNoValue);
+// The variable that holds the average of a parameter, where OptimizerSpec::ema asks for averages.
+std::string averaged_name(const std::string& parameter);
+// The same graph, which reads these in place of its parameters. Precondition: it has no joint values.
+Graph reading_averages(const Graph& graph);
 
 // For a graph of one part of a batch. Each output becomes a variable, the sum over the parts of `factor` times what it was.
 void accumulate_outputs(Graph& graph, double factor);

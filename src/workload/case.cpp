@@ -172,6 +172,7 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   workload.optimizer = workload.model.family->optimizer(workload.config);
   if (spec.learning_rate) workload.optimizer.learning_rate = *spec.learning_rate;
   if (spec.weight_decay) workload.optimizer.weight_decay = *spec.weight_decay;
+  workload.optimizer.ema = spec.ema;
   workload.schedule = {spec.lr_schedule, spec.lr_warmup};
   workload.label_smoothing = spec.label_smoothing;
   workload.images = spec.images;
@@ -287,6 +288,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   prepared.device.ways = prepared.executable->ways();
   initialize(*prepared.executable, program, spec.seed);
   if (!spec.init.empty()) read_weights(*prepared.executable, program.variables, spec.init);
+  begin_averages(*prepared.executable, program);
   if (spec.precision != Precision::int8) prepare(*prepared.executable, program);  // int8's follows its calibration
   prepared.compile_seconds = steady_seconds() - begin - input_seconds;
 

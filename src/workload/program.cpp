@@ -79,6 +79,7 @@ std::vector<std::pair<Entry, Graph>> graphs_of(const WorkloadSpec& workload, Ent
   }
   const std::int64_t parts = workload.parts();
   Graph graph = with_precision(forward_graph(workload, entry, workload.config.batch / parts), precision, weights);
+  if (entry == Entry::evaluate && workload.optimizer.ema > 0) graph = reading_averages(graph);
   if (entry == Entry::train && parts > 1)
     graphs.emplace_back(Entry::update, append_part(graph, workload.optimizer, precision, parts));
   else if (entry == Entry::train)
@@ -237,6 +238,16 @@ void initialize(Executable& executable, const Program& program, std::uint64_t se
       }
       executable.write_part(variable.name, first, values);
     }
+  }
+}
+
+void begin_averages(Executable& executable, const Program& program) {
+  for (const Variable& parameter : program.variables) {
+    const auto average = std::ranges::find(program.variables, averaged_name(parameter.name), &Variable::name);
+    if (parameter.role != VariableRole::parameter || average == program.variables.end()) continue;
+    std::vector<float> values(static_cast<std::size_t>(parameter.desc.elements()));
+    executable.read(parameter.name, values);
+    executable.write(average->name, values);
   }
 }
 

@@ -87,6 +87,8 @@ std::int64_t planned_bytes(const CaseSpec& spec, DatasetSizes& sizes);
 // Initial values of all variables, the same for every backend: one Philox stream per variable name, key = seed.
 // Those that Entry::prepare makes are left to it.
 void initialize(Executable& executable, const Program& program, std::uint64_t seed);
+// Averages of parameters (OptimizerSpec::ema) begin as these; after weights were initialized or read.
+void begin_averages(Executable& executable, const Program& program);
 // Runs Entry::prepare, if the program has it: after every change of weights from outside, and before the entries that read what
 // it makes of them.
 void prepare(Executable& executable, const Program& program);

@@ -24,7 +24,8 @@ epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   session/time_left_test
   analysis/own_claim_test report/page_head_test session/outside_program_test analysis/claims_of_cnns_test
   analysis/claim_conclusion_test analysis/claims_of_owning_test analysis/further_claims_test session/claim_plans_test
-  analysis/claims_of_machines_test analysis/claims_of_others_test session/spread_peaks_test)
+  analysis/claims_of_machines_test analysis/claims_of_others_test session/spread_peaks_test
+  case/recipe_test)
 target_compile_definitions(cli_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results")
 epochbench_tests(prediction_tests LABEL unit LIBRARIES epochbench_fit_parts TESTS
   analysis/device_catalog_test analysis/expected_time_test analysis/prediction_test)

@@ -15,6 +15,7 @@ epochbench_test(workload/forward_test LABEL parity LIBRARIES epochbench_workload
 epochbench_test(workload/int8_test LABEL parity LIBRARIES epochbench_workload)
 epochbench_test(workload/training_test LABEL parity LIBRARIES epochbench_workload)
 epochbench_test(workload/schedule_test LABEL parity LIBRARIES epochbench_workload epochbench_worker)
+epochbench_test(workload/averages_test LABEL parity LIBRARIES epochbench_workload)
 epochbench_test(workload/accumulation_test LABEL parity LIBRARIES epochbench_workload)
 epochbench_test(communication/communicator_test LABEL unit LIBRARIES epochbench_communication)
 epochbench_test(workload/ranks_test LABEL parity LIBRARIES epochbench_workload epochbench_communication)

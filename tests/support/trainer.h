@@ -113,6 +113,7 @@ class Trainer {
     if (images_of(program_) == DType::u8) data_ = std::make_unique<ByteDataset>(std::move(data_));
     executable_ = backend.compile(program_);
     initialize(*executable_, program_, 0);
+    begin_averages(*executable_, program_);
     prepare(*executable_, program_);
   }
 
