@@ -57,6 +57,7 @@ struct ImageOptions {
   Normalization normalization = Normalization::imagenet;
   BadImages bad_images = BadImages::stop;
   Augmentation augmentation = {};
+  bool cold = false;  // a file leaves the page cache before it is read, so that it comes from the disk
   bool operator==(const ImageOptions&) const = default;
 };
 inline constexpr std::string_view kImageFiles = "images:";  // begins their SPEC

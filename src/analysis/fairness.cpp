@@ -179,6 +179,7 @@ struct Handicaps {
   bool portable_kernels = false;  // though the CPU may have better instructions
   double decode_cost_seconds = 0;
   bool decodes_in_time = false;  // decoding that was made slower goes on while steps run
+  bool cold = false;             // files come from the disk, though the page cache may hold them
   bool loads_in_step = false;    // no loader thread: steps wait while their batch is made
 };
 
@@ -189,6 +190,7 @@ Handicaps handicaps_of(const Series& series) {
   handicaps.portable_kernels = kernels != series.conditions.end() && kernels->second == SettingValue("portable");
   const auto& input = series.first().input;
   if (!input) return handicaps;
+  handicaps.cold = series.conditions.contains("cold");
   handicaps.decode_cost_seconds = input->decode_cost_seconds;
   handicaps.decodes_in_time = input->decode_cost_seconds > 0 && input->cache != "decoded";
   handicaps.loads_in_step = input->loader_threads == 0;
@@ -204,6 +206,7 @@ std::string beyond(const Handicaps& baseline, const Handicaps& contender) {
     append(text, "decoding made slower");
   else if (baseline.decodes_in_time && !contender.decodes_in_time)
     append(text, "slow decoding while steps run");
+  if (baseline.cold && !contender.cold) append(text, "files read from the disk");
   if (baseline.loads_in_step && !contender.loads_in_step) append(text, "no loader thread");
   return text;
 }

@@ -242,6 +242,8 @@ Rows image_options() {
           Class::workload, image(&ImageOptions::normalization), parse_choice<Normalization>),
       row("on_bad_image", "WHAT", "at an image that cannot be decoded: stop, or skip, which reads the next one in its place",
           Class::input, image(&ImageOptions::bad_images), parse_choice<BadImages>),
+      row("cold", "C,...", "image files leave the page cache before they are read, so that they come from the disk: on or off",
+          Class::input, image(&ImageOptions::cold), parse_switch),
   };
 }
 

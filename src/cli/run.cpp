@@ -43,6 +43,7 @@ struct RunOptions {
   std::string suite, recipe;       // names or files; empty: none named
   CaseBlock cases;                 // options given on the command line
   std::optional<int> repetitions;  // empty: the suite's and its cases', or 1
+  std::optional<double> feed;      // samples per second of another device
   bool profile = false, json = false;
   bool verbose = false;  // a row per run besides
   MeasuringRequest request;
@@ -80,13 +81,14 @@ std::optional<Suite> suite_of(const RunOptions& options) {
   return std::nullopt;
 }
 
-void print_run(const Measurement& measured, bool verbose, std::FILE* out) {
+void print_run(const Measurement& measured, const RunOptions& options, std::FILE* out) {
   std::string tables = summary(measured.result) + "\n";
-  if (verbose) tables += summary(measured.result, TableRows::runs) + "\n";
+  if (options.verbose) tables += summary(measured.result, TableRows::runs) + "\n";
   if (const std::string ratios = ratios_text(measured.result); !ratios.empty()) tables += ratios + "\n";
   for (const Run& run : measured.result.runs)
     if (run.status == RunStatus::ok && run.profile) tables += profile_text(run) + "\n";
   if (const std::string input = input_text(measured.result); !input.empty()) tables += input + "\n";
+  if (const std::string decoding = decoding_text(measured.result, options.feed); !decoding.empty()) tables += decoding + "\n";
   print_tables(measured, tables, out);
 }
 
@@ -118,7 +120,7 @@ int run(const RunOptions& call) {
   const bool json = options.json || request.out == kStandardOutput;
   std::FILE* const out = json ? stderr : stdout;
   const Measurement measurement = measure(request);
-  if (!request.quiet && !measurement.result.runs.empty()) print_run(measurement, options.verbose, out);
+  if (!request.quiet && !measurement.result.runs.empty()) print_run(measurement, options, out);
   if (suite && suite->answers && !request.quiet)
     std::fputs(fitted("\n" + answers_page({measurement.path, measurement.result})).c_str(), out);
   if (json) print_result(request, measurement);
@@ -187,6 +189,14 @@ void add_run(Commands& commands) {
       ->group("How long");
   add_options_of_measuring(command, request);
   command.add_flag("--json", options.json, "print the result as JSON; without --out it is in no file")->group("Output");
+  add_parsed(
+      command, "--feed", options.feed,
+      [](const std::string& text) {
+        return parse_real(text, {0, 1e9, false, true});
+      },
+      "samples per second of another device: say how many cores like these decode for it")
+      ->type_name("RATE")
+      ->group("Output");
   command.add_flag("-v,--verbose", options.verbose, "print each run besides its case")->group("Output");
   command.add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass")->group("Output");
 }

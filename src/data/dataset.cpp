@@ -103,7 +103,9 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
   }
   if (spec.starts_with(kImageFiles)) {
     check_images(spec, sample);
-    return std::make_unique<ImageFileDataset>(name, sample, open_image_files(path_of(spec)), images, seed);
+    auto files = open_image_files(path_of(spec));
+    if (images.cold) files->read_cold();
+    return std::make_unique<ImageFileDataset>(name, sample, std::move(files), images, seed);
   }
   if (spec == kFashionMnist.name) {
     check_images(spec, sample);

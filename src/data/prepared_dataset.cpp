@@ -11,6 +11,8 @@
 
 #include <time.h>
 
+#include "src/base/clock.h"
+
 namespace epochbench {
 namespace {
 
@@ -83,6 +85,17 @@ void CostlyDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, s
                          std::span<const std::span<std::byte>> inputs) const {
   work_();
   dataset_->fill(split, index, epoch, row, inputs);
+}
+
+void TimedDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
+                        std::span<const std::span<std::byte>> inputs) const {
+  if (split != Split::train) return dataset_->fill(split, index, epoch, row, inputs);
+  const double cpu = thread_seconds(), wall = steady_seconds();
+  dataset_->fill(split, index, epoch, row, inputs);
+  const auto nanoseconds = [](double seconds) { return static_cast<std::int64_t>(std::llround(seconds * 1e9)); };
+  times_->cpu_nanoseconds += nanoseconds(thread_seconds() - cpu);
+  times_->wall_nanoseconds += nanoseconds(steady_seconds() - wall);
+  ++times_->samples;
 }
 
 std::int64_t CachedDataset::bytes(const Dataset& dataset, const SampleSpec& sample, DType images) {

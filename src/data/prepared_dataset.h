@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -66,6 +67,28 @@ class CostlyDataset final : public Dataset {
  private:
   std::unique_ptr<Dataset> dataset_;
   BusyWork work_;
+};
+
+// What reading, decoding and changing training samples took so far, summed over the threads that did it.
+struct DecodingTimes {
+  std::atomic<std::int64_t> samples = 0, cpu_nanoseconds = 0, wall_nanoseconds = 0;
+};
+
+// Counts the times of each training sample, at half a microsecond per sample.
+class TimedDataset final : public Dataset {
+ public:
+  TimedDataset(std::unique_ptr<Dataset> dataset, std::shared_ptr<DecodingTimes> times)
+      : dataset_(std::move(dataset)), times_(std::move(times)) {}
+
+  const std::string& name() const override { return dataset_->name(); }
+  bool synthetic() const override { return dataset_->synthetic(); }
+  std::int64_t samples(Split split) const override { return dataset_->samples(split); }
+  void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
+            std::span<const std::span<std::byte>> inputs) const override;
+
+ private:
+  std::unique_ptr<Dataset> dataset_;
+  std::shared_ptr<DecodingTimes> times_;
 };
 
 // Both splits of images, decoded in the constructor; reading a sample is then a copy.

@@ -73,10 +73,15 @@ struct Input {
   std::string cache = "none";                        // none | decoded: before the first step, and kept in memory
   std::optional<std::string> images = {};            // u8 | f32: of each value, as a batch travels to the device; of texts null
   std::optional<std::int64_t> left_out_images = {};  // that could not be decoded (--on-bad-image skip); null: none can be
+  // Of a core, and as it passed in a thread, to read, decode and change one training sample; null where that is next to
+  // nothing.
+  std::optional<double> decode_cpu_seconds = {}, decode_wall_seconds = {};
 };
 
 void fields(auto& visit, Is<Input> auto& input) {
   VISIT(input, loader_threads, prefetch, decode_cost_seconds, cache, images, left_out_images);
+  visit("decode_cpu_seconds", input.decode_cpu_seconds, {.omitted_if_empty = true});
+  visit("decode_wall_seconds", input.decode_wall_seconds, {.omitted_if_empty = true});
 }
 
 // Of a run whose process took turns with others (scripts/peers/take_turns): turn i of all runs of one repetition belongs to

@@ -26,7 +26,7 @@ std::optional<Obstacle> input_obstacle(const CaseSpec& spec, const Settings& set
   const bool image_files = spec.data->starts_with(kImageFiles);
   if (!image_files && spec.images != ImageOptions{})
     return Obstacle{
-        "--augment, --normalize, --on-bad-image: " + *spec.data + " is not made of image files; use --data images:PATH",
+        "--augment, --normalize, --on-bad-image, --cold: " + *spec.data + " is not made of image files; use --data images:PATH",
         kExitCallIsWrong};
   const bool asked = !of_classes(settings, {SettingClass::input}).empty();
   if (asked && *spec.data == "synthetic")

@@ -229,6 +229,10 @@ class Server {
       result.ranks = ranks();
       result.peak_bytes = static_cast<std::int64_t>(sum(gathered(static_cast<double>(*result.peak_bytes))));
     }
+    if (const auto seconds = case_.decoding ? case_.decoding() : std::nullopt) {
+      result.decode_cpu_seconds = seconds->cpu;
+      result.decode_wall_seconds = seconds->wall;
+    }
     if (profile) result.profile = runner_->profile();
     return answer_of("result", result);
   }

@@ -14,9 +14,9 @@
 //   step {steps}                        wall_seconds, page_faults, own_cpu_seconds, busy_cpu_seconds}
 //   evaluate {}                  evaluation {samples, accuracy, loss}
 //   latency {steps}              latencies {seconds[]}
-//   finish {profile}             result {peak_bytes, huge_page_bytes, skipped_steps, left_out_images, ranks {}, profile
-//                                       {passes, nodes[]}}, and the process ends; the profile (null unless asked for) comes
-//                                       after everything else, as it trains on
+//   finish {profile}             result {peak_bytes, huge_page_bytes, skipped_steps, left_out_images, decode_cpu_seconds,
+//                                       decode_wall_seconds, ranks {}, profile {passes, nodes[]}}, and the process ends; the
+//                                       profile (null unless asked for) comes after everything else, as it trains on
 //   calibrate {protocol, threads}   peaks {peak_flops_per_second{}, memory_bandwidth_bytes_per_second, peak_instruction{},
 //                                         peak_threads}
 //   calibrate_gpu {protocol, index} gpu {peak_flops_per_second{}, memory_bandwidth_bytes_per_second,
@@ -75,12 +75,13 @@ void fields(auto& visit, Is<Ready> auto& ready) {
 // Its last answer.
 struct CaseResult {
   std::optional<std::int64_t> peak_bytes, huge_page_bytes, skipped_steps, left_out_images;
-  std::optional<Profile> profile;   // passes and nodes alone, without limits
-  std::optional<Ranks> ranks = {};  // empty of one process
+  std::optional<Profile> profile;                                           // passes and nodes alone, without limits
+  std::optional<Ranks> ranks = {};                                          // empty of one process
+  std::optional<double> decode_cpu_seconds = {}, decode_wall_seconds = {};  // as Input has them
 };
 
 void fields(auto& visit, Is<CaseResult> auto& result) {
-  VISIT(result, peak_bytes, huge_page_bytes, skipped_steps, left_out_images, profile);
+  VISIT(result, peak_bytes, huge_page_bytes, skipped_steps, left_out_images, decode_cpu_seconds, decode_wall_seconds, profile);
   visit("ranks", result.ranks, {.omitted_if_empty = true});
 }
 

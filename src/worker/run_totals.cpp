@@ -60,7 +60,11 @@ void RunTotals::fill(Run& run, std::int64_t epochs) {
   const bool asynchronous = ready.asynchronous, on_gpu = asynchronous || ready.device.backend == "cuda";
   run.device = ready.device;
   run.input = ready.input;
-  if (run.input) run.input->left_out_images = result.left_out_images;
+  if (run.input) {
+    run.input->left_out_images = result.left_out_images;
+    run.input->decode_cpu_seconds = result.decode_cpu_seconds;
+    run.input->decode_wall_seconds = result.decode_wall_seconds;
+  }
   if (!run.timing) run.timing.emplace();
   Timing& timing = *run.timing;
   timing.compile_seconds = ready.compile_seconds.value_or(0);

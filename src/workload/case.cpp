@@ -31,12 +31,13 @@ std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& wor
 
 // What the loader reads: the data as the program takes them, at the cost that was asked for, decoded beforehand where that was.
 std::unique_ptr<Dataset> input_of(std::unique_ptr<Dataset> dataset, const CaseSpec& spec, const WorkloadSpec& workload,
-                                  DType images) {
+                                  DType images, const std::shared_ptr<DecodingTimes>& times) {
   if (images == DType::u8) dataset = std::make_unique<ByteDataset>(std::move(dataset));
   if (spec.decode_cost_seconds > 0) {
     const BusyWork work(spec.decode_cost_seconds, BusyWork::measured_rounds_per_second());
     dataset = std::make_unique<CostlyDataset>(std::move(dataset), work);
   }
+  if (times) dataset = std::make_unique<TimedDataset>(std::move(dataset), times);
   if (spec.cache != Cache::decoded) return dataset;
   const SampleSpec sample = workload.model.family->sample(workload.config);
   const std::int64_t needed = CachedDataset::bytes(*dataset, sample, images), available = available_memory_bytes();
@@ -45,6 +46,12 @@ std::unique_ptr<Dataset> input_of(std::unique_ptr<Dataset> dataset, const CaseSp
                       " when it is decoded, and " + format_bytes(static_cast<double>(available)) +
                       " are available; leave out --cache decoded");
   return std::make_unique<CachedDataset>(std::move(dataset), sample, images);
+}
+
+std::optional<DecodeSeconds> seconds_per_sample(const DecodingTimes& times) {
+  if (times.samples == 0) return std::nullopt;
+  const double scale = 1e-9 / static_cast<double>(times.samples);
+  return DecodeSeconds{static_cast<double>(times.cpu_nanoseconds) * scale, static_cast<double>(times.wall_nanoseconds) * scale};
 }
 
 // What helps where a case needs more memory than its device has.
@@ -274,7 +281,10 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   if (communicator != nullptr) program.first_part = communicator->rank() * program.parts;
   const double input_begin = steady_seconds();
   const std::optional<DType> images = images_of(program);
-  prepared.dataset = input_of(std::move(prepared.dataset), spec, workload, images.value_or(DType::f32));
+  const bool costs = spec.data->starts_with(kImageFiles) || spec.decode_cost_seconds > 0;
+  const auto times = costs && !prepared.dataset->synthetic() ? std::make_shared<DecodingTimes>() : nullptr;
+  prepared.dataset = input_of(std::move(prepared.dataset), spec, workload, images.value_or(DType::f32), times);
+  if (times) prepared.decoding = [times] { return seconds_per_sample(*times); };
   const double input_seconds = steady_seconds() - input_begin;
   *prepared.data_seconds += input_seconds;
   const std::int64_t planned = memory(program).total(), together = communicator ? communicator->local_size() : 1;

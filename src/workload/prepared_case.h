@@ -14,6 +14,10 @@
 
 namespace epochbench {
 
+struct DecodeSeconds {  // of one training sample: of a core, and as it passed in a thread
+  double cpu = 0, wall = 0;
+};
+
 struct PreparedCase {
   std::unique_ptr<Dataset> dataset;  // what `batches` reads, where it reads one
   std::unique_ptr<Executable> executable;
@@ -34,6 +38,7 @@ struct PreparedCase {
   std::function<double(std::int64_t step)> learning_rate;       // as LearningRate there; empty: it never changes
   std::function<void()> finish;                                 // once all steps are done; may be empty
   std::function<std::optional<std::int64_t>()> left_out;        // as Dataset::left_out(); may be empty
+  std::function<std::optional<DecodeSeconds>()> decoding;       // so far; may be empty: it costs next to nothing
   std::function<std::int64_t()> skipped_steps;                  // by loss scaling, so far; empty: there is none
 };
 

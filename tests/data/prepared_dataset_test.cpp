@@ -75,6 +75,18 @@ TEST(CostlyDataset, FillsWhatTheOtherDoesAfterTheWork) {
   EXPECT_EQ(batch.labels, expected.labels);
 }
 
+TEST(TimedDataset, SumsWhatTrainingSamplesTook) {
+  const auto times = std::make_shared<DecodingTimes>();
+  auto costly = std::make_unique<CostlyDataset>(digits(), BusyWork(0.005, BusyWork::measured_rounds_per_second()));
+  const TimedDataset timed(std::move(costly), times);
+  const BatchMemory batch = batch_of(timed, Split::train, {5, 0, 1437, 9});
+  batch_of(timed, Split::test, {5, 0});
+  EXPECT_EQ(times->samples, 4);
+  EXPECT_GT(times->cpu_nanoseconds, 10'000'000);  // of 4 * 0.005 s
+  EXPECT_GT(times->wall_nanoseconds, 10'000'000);
+  EXPECT_EQ(batch.images, batch_of(*digits(), Split::train, {5, 0, 1437, 9}).images);
+}
+
 // Counts how often it is asked.
 class Counted final : public Dataset {
  public:

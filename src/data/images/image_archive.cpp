@@ -32,6 +32,7 @@ class ArchiveFiles final : public ImageFiles {
   void read(std::vector<std::uint8_t>& bytes, Split split, std::int64_t index) const override {
     const ImageList::Entry& entry = list(split)[static_cast<std::size_t>(index)];
     bytes.resize(entry.bytes);
+    if (cold_) file_.drop_pages(entry.offset, entry.bytes);
     const ssize_t got = file_.read_at(bytes.data(), entry.bytes, entry.offset);
     if (got < 0) throw BadImage(std::string("cannot be read: ") + std::strerror(errno));
     bytes.resize(static_cast<std::size_t>(got));

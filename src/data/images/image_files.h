@@ -24,6 +24,7 @@ class ImageFiles {
     return static_cast<std::int32_t>(list(split)[static_cast<std::size_t>(index)].label);
   }
   std::string name(Split split, std::int64_t index) const;  // "val/cat/1.jpg"
+  void read_cold() { cold_ = true; }                        // from the disk, whatever the page cache holds
   // Replaces `bytes` by the file's. Thread-safe. Errors: BadImage for a file that cannot be read.
   virtual void read(std::vector<std::uint8_t>& bytes, Split split, std::int64_t index) const = 0;
 
@@ -31,6 +32,7 @@ class ImageFiles {
   const ImageList& list(Split split) const { return split == Split::train ? train_ : test_; }
   std::vector<std::string> classes_;
   ImageList train_, test_;
+  bool cold_ = false;
 };
 
 // Errors of both: DataError, one line, for a split or class that is missing, empty or there twice, and for what is neither a

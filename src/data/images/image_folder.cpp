@@ -54,6 +54,7 @@ class FolderFiles final : public ImageFiles {
       throw BadImage("has " + std::to_string(size) + " bytes, more than the " + std::to_string(kMostImageBytes) +
                      " that are read");
     bytes.resize(size);
+    if (cold_) file.drop_pages(0, size);
     const ssize_t got = file.read_at(bytes.data(), size, 0);
     if (got < 0) throw BadImage(std::string("cannot be read: ") + std::strerror(errno));
     bytes.resize(static_cast<std::size_t>(got));

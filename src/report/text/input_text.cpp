@@ -1,6 +1,7 @@
 // How well their input fed the runs of a result.
 #include <cmath>
 
+#include "src/analysis/input/decoding.h"
 #include "src/analysis/input/input_pipeline.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
@@ -76,6 +77,9 @@ std::string outcome(const InputGroup& group) {
   return text;
 }
 
+// "14.2 cores", and below one "0.31 of a core".
+std::string cores_text(double cores) { return three_digits(cores) + (cores < 1 ? " of a core" : " cores"); }
+
 std::string whole_percent(double fraction) { return std::to_string(std::lround(fraction * 100)) + " %"; }
 
 }  // namespace
@@ -96,6 +100,21 @@ std::string input_text(const Result& result) {
         "slow these down without a wait; as threads of the same process they are not foreign load either. 'of decoded' shows "
         "it.\n";
   if (on_gpu) text += "GPU busy: the part of the time in which a step ran, by the device's own events.\n";
+  return text;
+}
+
+std::string decoding_text(const Result& result, std::optional<double> feed) {
+  std::string text;
+  for (const Decoding& decoding : decoding_of(result)) {
+    std::string line = "decoding: " + decoding.name + ": " + format_rate(1 / decoding.wall_seconds) +
+                       " samples/s per thread, " + format_seconds(decoding.cpu_seconds) + " of a core each";
+    if (decoding.hidden) line += ", " + format_percent(*decoding.hidden) + " of it hidden behind the steps";
+    if (decoding.device_rate)
+      line += "; this device at " + format_rate(*decoding.device_rate) + " samples/s needs " +
+              cores_text(cores_needed(decoding, *decoding.device_rate));
+    if (feed) line += "; one at " + format_rate(*feed) + " samples/s needs " + cores_text(cores_needed(decoding, *feed));
+    text += wrapped("", "  ", line);
+  }
   return text;
 }
 

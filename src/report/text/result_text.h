@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "src/analysis/time_to_quality.h"
@@ -32,6 +33,10 @@ std::string energy_remarks(const Result& result);
 
 // One table per group of runs that differ only in their input, its outcome, and the articles' rule; empty without such groups.
 std::string input_text(const Result& result);
+
+// Per case that decodes image files, or what --decode-cost stands for: its rate per thread, what of it the steps hide, and the
+// cores that this device needs, and one that takes `feed` samples per second; empty without any.
+std::string decoding_text(const Result& result, std::optional<double> feed = {});
 
 // Op classes and the total, then the ten nodes with most to gain, each beside its limit and by the time beyond it; by their
 // whole time where limits are not known. Precondition: the run has a profile.

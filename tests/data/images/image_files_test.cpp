@@ -224,6 +224,17 @@ TEST_F(ImageFilesTest, NamesWhatIsWrongWithAnArchive) {
   refused(test::tar_member("train/a/1.jpg", "", '2') + whole, {"'train/a/1.jpg' as a link"});
 }
 
+TEST_F(ImageFilesTest, ReadsTheSameFromTheDisk) {
+  folder_.write("set.tar", test::tar(small_set()));
+  std::vector<std::uint8_t> warm, cold;
+  const auto files = open_image_files(folder_.path() / "set.tar");
+  files->read(warm, Split::train, 2);
+  files->read_cold();
+  files->read(cold, Split::train, 2);
+  EXPECT_EQ(cold, warm);
+  EXPECT_FALSE(cold.empty());
+}
+
 TEST_F(ImageFilesTest, ReadsLongNamesOfPaxAndGnu) {
   const std::string name = std::string(120, 'n') + ".jpg", path = "top/train/cat/" + name;
   std::string record = " path=" + path + "\n";
