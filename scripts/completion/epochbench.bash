@@ -10,6 +10,7 @@ _epochbench() {
   fi
   case "$command $prev" in
     'run --suite') choices="claims gate hour input-pipeline learn modern quality quick standard" ;;
+    'run --recipe') choices="lenet5-fashion-mnist" ;;
     'run --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
     'run --device') choices="cpu cuda:0 reference" ;;
     'run --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
@@ -38,11 +39,13 @@ _epochbench() {
     'run --lr-warmup') choices="" ;;
     'run --weight-decay') choices="" ;;
     'run --label-smoothing') choices="" ;;
+    'run --ema') choices="" ;;
     'run --order') choices="shuffled sequential" ;;
     'run --dropout') choices="" ;;
     'run --augment') choices="" ;;
     'run --normalize') choices="" ;;
     'run --on-bad-image') choices="" ;;
+    'run --cold') choices="on off" ;;
     'run --loader-threads') choices="" ;;
     'run --decode-cost') choices="" ;;
     'run --cache') choices="none decoded" ;;
@@ -57,6 +60,7 @@ _epochbench() {
     'run --out'|'run -o') choices="" ;;
     'run --also') choices="" ;;
     'run --resume') choices="" ;;
+    'run --feed') choices="" ;;
     'sweep --over') choices="batch width samples threads" ;;
     'sweep --values') choices="" ;;
     'sweep --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
@@ -87,11 +91,13 @@ _epochbench() {
     'sweep --lr-warmup') choices="" ;;
     'sweep --weight-decay') choices="" ;;
     'sweep --label-smoothing') choices="" ;;
+    'sweep --ema') choices="" ;;
     'sweep --order') choices="shuffled sequential" ;;
     'sweep --dropout') choices="" ;;
     'sweep --augment') choices="" ;;
     'sweep --normalize') choices="" ;;
     'sweep --on-bad-image') choices="" ;;
+    'sweep --cold') choices="on off" ;;
     'sweep --loader-threads') choices="" ;;
     'sweep --decode-cost') choices="" ;;
     'sweep --cache') choices="none decoded" ;;
@@ -136,6 +142,7 @@ _epochbench() {
     'cost --cloud-speed') choices="" ;;
     'cost --utilization') choices="" ;;
     'cost --price-scaling') choices="per-vcpu per-gpu whole" ;;
+    'speedup --to') choices="" ;;
     'speedup --with') choices="" ;;
     'claims --catalog') choices="" ;;
     'claims --id') choices="cnn-transformer-4-8x real-workloads-2-8x large-models-10-100x gap-widens days-to-hours weeks-to-days mixed-precision-2-3x mixed-precision-quality half-precision-less-accurate fp16-memory azure-186-804 deci-3x cnn-rnn-4.9-8.8x ann-cpu-1.2x small-models-cpu cpu-128-cores slide-15x int8-cpu numerical-stability batch-accuracy bandwidth-h100-h200 hbm-vs-cpu pcie-nvlink memory-7b memory-model-size memory-16gb memory-batch inference-lighter batch-throughput feed-the-beast cost-per-epoch local-vs-cloud cloud-idle cloud-cost-effective energy gpu-power dozens-of-cores multi-gpu-scaling accumulation-checkpointing graph-optimisation software-hardware real-time matrix-core hour-benchmark small-ops gpt2-on-cpu nvlink-256 gddr-over-ddr hbm-per-stack v100-tensor-cores cheaper-instances latency-throughput cores-hundreds-2-16 cores-thousands-4-64" ;;
@@ -181,15 +188,15 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --verbose -v --profile" ;;
-      sweep) options="-h --help --over --values --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --order --dropout --augment --normalize --on-bad-image --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
+      run) options="-h --help --suite --recipe --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --feed --verbose -v --profile" ;;
+      sweep) options="-h --help --over --values --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --catalog --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;
       plan) options="-h --help --model --device --precision --mode --batch --accumulate --checkpoint --without --epoch-samples --memory --on --epochs --tokens --by-op --json" ;;
       rent) options="-h --help --model --precision --batch --epochs --samples --tokens --max-cost --on --json" ;;
       cost) options="-h --help --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --utilization --price-scaling --json" ;;
-      speedup) options="-h --help --best --with --json" ;;
+      speedup) options="-h --help --best --to --with --json" ;;
       claims) options="-h --help --catalog --id --claim --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --strict --json" ;;
       export) options="-h --help --format --raw --out -o --price --price-scaling" ;;
       compare) options="-h --help --history --threshold --allow-missing --force --github --json --interleave --suite --max-pairs --order-seed --out -o --overwrite --quiet -q" ;;
@@ -206,7 +213,7 @@ _epochbench() {
     case "$command" in
       run) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
       sweep) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
-      list) choices="models devices suites datasets claims prices published" ;;
+      list) choices="models devices suites recipes datasets claims prices published" ;;
       plan) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
       rent) choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
       cost) choices="" ;;

@@ -75,8 +75,13 @@ void parse_condition(CaseSpec& spec, const std::string& text) {
     spec.least_cores = static_cast<int>(parse_integer(text.substr(kCores.size()), 1, kMaxThreads));
     return;
   }
+  if (text == "data") {
+    spec.needs_data = true;
+    return;
+  }
   spec.beside_device = parse_device(text);
-  if (spec.beside_device->kind != DeviceKind::cuda) throw CallError("'" + text + "' must be a GPU such as cuda:0, or cores:4");
+  if (spec.beside_device->kind != DeviceKind::cuda)
+    throw CallError("'" + text + "' must be a GPU such as cuda:0, cores:4, or data");
 }
 
 auto one_of(std::vector<std::string> choices) {
@@ -265,7 +270,7 @@ Rows file_options() {
   return {
       {.key = "only_with",
        .value_name = "WHAT",
-       .help = "skip the case unless this machine has that: cuda:0, or cores:4 for 4 CPU cores",
+       .help = "skip the case unless this machine has that: cuda:0, cores:4 for 4 CPU cores, or data for the files of --data",
        .group = kMain,
        .protocol_key = "-",
        .parse = parse_condition},

@@ -76,6 +76,7 @@ struct CaseSpec {
   // Of the plan: how often it runs, and what this machine must have so that it is not skipped.
   std::optional<int> repetitions, least_cores;
   std::optional<DeviceId> beside_device;
+  bool needs_data = false;  // the files of `data`
 };
 
 // Steps before the timed ones where their number is not asked for. Empty: a GPU's clocks change under load, so it warms up by

@@ -154,6 +154,18 @@ void check_one_writer(const std::vector<PlannedCase>& cases) {
         throw CallError("--save, --trace: several runs would write " + path + "; ask for one run, once");
 }
 
+// Where they may be missing, of one batch per split.
+DatasetSize size_of_data(PlannedCase& planned, DatasetSizes& sizes) {
+  const CaseSpec& spec = planned.spec;
+  try {
+    return dataset_size(spec, sizes);
+  } catch (const DataError& error) {
+    if (!spec.needs_data) throw;
+    if (!planned.obstacle) planned.obstacle = Obstacle{std::string("--only-with data: ") + error.what(), kExitDeviceMissing};
+    return {.name = *spec.data, .train = *spec.batch, .test = *spec.batch};
+  }
+}
+
 }  // namespace
 
 PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
@@ -164,7 +176,7 @@ PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
   spec.name = run_name(planned.settings);
   planned.obstacle = obstacle_of(spec, planned.settings);
   check_pin(spec);
-  const DatasetSize size = dataset_size(spec, sizes);
+  const DatasetSize size = size_of_data(planned, sizes);
   check_data(spec, size);
   check_files(spec);
   planned.workload = describe_workload(spec, size);
@@ -216,7 +228,7 @@ int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call
   const auto code = [&](const char* key, const auto& value_of) {
     std::map<std::string, std::pair<bool, int>> named;  // by value: whether a case can run, and the worst code of the others
     for (const PlannedCase& planned : cases) {
-      if (!call.contains(key) || planned.spec.least_cores || planned.spec.beside_device) continue;
+      if (!call.contains(key) || planned.spec.least_cores || planned.spec.beside_device || planned.spec.needs_data) continue;
       auto& [runs, worst] = named[value_of(planned.spec)];
       runs |= !planned.obstacle;
       if (planned.obstacle) worst = std::max(worst, planned.obstacle->exit_code);

@@ -283,6 +283,24 @@ TEST(PlanCases, WhatCannotBeLeftOutIsSkippedAmongOthersAndAnErrorAlone) {
   }
 }
 
+TEST(PlanCases, GivesTrainingsToATargetTheSameSeedsInEveryPrecision) {
+  const auto cases = plan_cases(expand(block_of({{"model", "lenet5"},
+                                                 {"until", "accuracy=0.9"},
+                                                 {"precision", "fp32,fp16"},
+                                                 {"device", "reference"},
+                                                 {"seed", "7"}})),
+                                3);
+  std::vector<std::pair<Precision, std::uint64_t>> seeds;
+  for (const PlannedCase& planned : cases) seeds.emplace_back(planned.spec.precision, planned.workload.seed);
+  EXPECT_THAT(seeds, testing::ElementsAre(std::pair(Precision::fp32, 7u), std::pair(Precision::fp16, 7u),
+                                          std::pair(Precision::fp32, 8u), std::pair(Precision::fp16, 8u),
+                                          std::pair(Precision::fp32, 9u), std::pair(Precision::fp16, 9u)));
+  EXPECT_THAT(cases[4].spec.name, HasSubstr("seed=9"));
+  EXPECT_EQ(cases[4].settings.at("seed"), SettingValue(std::int64_t{9}));
+  for (const PlannedCase& planned : plan_cases(expand(block_of({{"model", "lenet5"}, {"epochs", "2"}})), 2))
+    EXPECT_EQ(planned.spec.seed, 0u) << "repetitions without a target repeat";
+}
+
 TEST(PlanCases, RefusesDataThatCannotServe) {
   const auto plan = [](const CaseBlock& block) { return plan_cases(expand(block), 1); };
   EXPECT_THROW(plan(block_of({{"model", "lenet5"}, {"batch", "2000"}})), CallError);
@@ -291,6 +309,13 @@ TEST(PlanCases, RefusesDataThatCannotServe) {
   EXPECT_EQ(plan(block_of({{"model", "lenet5"}, {"lr_schedule", "step"}, {"lr_warmup", "43"}, {"epochs", "2"}})).size(), 1u);
   EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"tokenizer", "gpt2:/nowhere"}})));
   EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"data", "mnist"}})));
+  try {
+    plan(block_of({{"model", "lenet5"}, {"data", "idx:/nowhere"}, {"only_with", "data"}}));
+    ADD_FAILURE() << "nothing can run";
+  } catch (const CallError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--only-with data: "));
+    EXPECT_EQ(error.code(), kExitDeviceMissing);
+  }
   EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"data", "idx:/nowhere"}})));
 }
 

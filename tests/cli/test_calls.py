@@ -218,7 +218,7 @@ class OtherCommands(CliTest):
 
     def test_list(self):
         document = json.loads(self.call("list", "--json").stdout)
-        self.assertEqual(sorted(document), ["claims", "datasets", "devices", "models", "prices", "published", "suites"])
+        self.assertEqual(sorted(document), ["claims", "datasets", "devices", "models", "prices", "published", "recipes", "suites"])
         counts = {model["name"]: model["parameters"] for model in document["models"]}
         self.assertEqual(counts["lenet5"], 61706)
         self.assertEqual(counts["resnet20"], 272474)

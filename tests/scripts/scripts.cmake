@@ -21,6 +21,7 @@ add_test(NAME Scripts.Commands COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOUR
 add_test(NAME Scripts.BareImage COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/bare_image_test.py)
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
 add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/compare_quality_test.py)
+add_test(NAME Scripts.CalibrateTarget COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/calibrate_target_test.py)
 add_test(NAME Scripts.UpdatePrices COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/update_prices_test.py)
 add_test(NAME Scripts.Packages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/packages_test.py)
 add_test(NAME Scripts.GateTrials COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/gate_trials_test.py)
