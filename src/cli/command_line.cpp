@@ -164,9 +164,9 @@ Commands::Commands(int argc, char** argv)
 
 void Commands::add_model_argument(CLI::App& command, CaseBlock& block) {
   const CaseOption& option = *find_case_option("model");
-  const auto take = [&option, &block](const std::string& text) {
+  const auto take = [this, &option, &block](const std::string& text) {
     constexpr const char* kWhere = "MODEL";
-    if (block.contains(option.key)) throw CallError("MODEL and --model exclude each other; give one of them");
+    two_models_ |= block.contains(option.key);
     block[option.key] = {located(kWhere, [&] { return split_values(option, text); }), kWhere};
   };
   command.add_option_function<std::string>("MODEL", take, "the same as --model");
@@ -200,6 +200,8 @@ std::function<int()> Commands::parse() {
   arguments = renamed(std::move(arguments));
   try {
     app_.parse(std::vector<std::string>(arguments));
+    // Not before: the value of a mistyped option is a MODEL, too.
+    if (two_models_) throw CallError("MODEL and --model exclude each other; give one of them");
     refuse_empty_values(*app_.get_subcommands().front());
     return chosen_;
   } catch (const CLI::Success& done) {  // help or version

@@ -54,6 +54,7 @@ class Commands {
   std::vector<std::string> arguments_;
   std::vector<std::pair<const CLI::App*, const CaseBlock*>> blocks_;
   std::function<int()> chosen_;
+  bool two_models_ = false;
 };
 
 // An option whose text is parsed as soon as it is read; an error begins with the flag.

@@ -94,8 +94,8 @@ Measurement measure(const MeasuringRequest& request);
 void print_resume_command(const MeasuringRequest& request, const Measurement& measurement);
 
 // The first that holds: kExitInterrupted; kExitCallIsWrong where the file is not written or nothing could run in a precision
-// that the call names; kExitAnswerIsNo where one of the cases ended neither ok nor skipped nor in a way that `accepted` has;
-// kExitDeviceMissing where a device that the call names is not usable here.
+// or with a number of ranks that the call names; kExitAnswerIsNo where one of the cases ended neither ok nor skipped nor in a
+// way that `accepted` has; kExitDeviceMissing where a device that the call names is not usable here.
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted = {});
 
 // The tables of `run` or `sweep` on `out`: above them the CPU and the GPUs that were measured with their measured

@@ -186,6 +186,9 @@ PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
 }
 
 std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes) {
+  const auto launches = [](const CaseSpec& spec) { return !spec.launcher.empty() || spec.oversubscribe; };
+  if (std::ranges::any_of(asked, launches) && std::ranges::all_of(asked, [](const CaseSpec& spec) { return spec.ranks == 1; }))
+    throw CallError("--launcher, --oversubscribe: they start several ranks, and no case has them; add --ranks 2");
   std::vector<PlannedCase> once;
   std::vector<int> times;  // that each of them runs
   for (const CaseSpec& one : asked) {
@@ -240,6 +243,7 @@ int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call
   };
   std::set<int> codes = code("device", [](const CaseSpec& spec) { return to_string(spec.device); });
   codes.merge(code("precision", [](const CaseSpec& spec) { return std::string(name(spec.precision)); }));
+  codes.merge(code("ranks", [](const CaseSpec& spec) { return std::to_string(spec.ranks); }));
   return codes.empty() ? kExitDone : *codes.begin();
 }
 

@@ -339,7 +339,7 @@ int serve_case(int in_fd, int out_fd, const CaseServices& services) {
   } catch (const Diverged& failure) {
     error = error_line("diverged", failure.what());
   } catch (const ProtocolError& failure) {
-    error = error_line("failed", std::string("the case's process was sent ") + failure.what());
+    error = error_line("failed", std::string("the case's process was called wrongly: ") + failure.what());
   } catch (const std::exception& failure) {
     error = error_line("failed", failure.what());
   } catch (...) {

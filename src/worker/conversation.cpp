@@ -34,7 +34,7 @@ std::optional<CaseEnded> failure_of(const std::function<void()>& act) {
   } catch (const CaseEnded& ended) {
     return ended;
   } catch (const ProtocolError& error) {
-    return CaseEnded{RunStatus::failed, std::string("the case's process sent ") + error.what()};
+    return CaseEnded{RunStatus::failed, std::string("the case's process broke the protocol: ") + error.what()};
   } catch (const Json::exception& error) {
     return CaseEnded{RunStatus::failed, std::string("the case's process sent a message with wrong fields: ") + error.what()};
   } catch (const std::exception& error) {

@@ -1,5 +1,6 @@
 #include "src/worker/launcher.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -60,11 +61,13 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
     return ranks + ": this build has no " + kRanksProgram + "; install libopenmpi-dev and openmpi-bin, and build again";
   const std::string name = command_parts(spec).front(), launcher = found_program(name);
   if (launcher.empty())
-    return ranks + ": the launcher " + name + " was not found; install openmpi-bin, or name another one (--launcher)";
+    return ranks + ": the launcher " + name + " was not found; " +
+           (spec.launcher.empty() ? "install openmpi-bin, or name another one (--launcher)" : "name one that is installed");
   if (!spec.launcher.empty()) return std::nullopt;  // it knows its machines
-  if (spec.ranks > cores && !spec.oversubscribe)
-    return ranks + ": more than the " + std::to_string(cores) + (cores == 1 ? " core" : " cores") +
-           " here; ask for fewer, or add --oversubscribe";
+  const int threads = spec.threads.value_or(1);
+  if (std::int64_t{spec.ranks} * threads > cores && !spec.oversubscribe)
+    return ranks + (threads > 1 ? " of --threads " + std::to_string(threads) : "") + ": more than the " +
+           std::to_string(cores) + (cores == 1 ? " core" : " cores") + " here; ask for fewer, or add --oversubscribe";
   if (geteuid() == 0 && is_open_mpi(launcher) &&
       !(is_set("OMPI_ALLOW_RUN_AS_ROOT") && is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")))
     return ranks +

@@ -103,6 +103,8 @@ class Ranks(RanksTest):
             ("--launcher", "srun -n 2"): ("--launcher", "{ranks}"),
             ("--launcher", "no-such-launcher -n {ranks}"): ("no-such-launcher was not found",),
             ("--ranks", "1024", "--batch", "1024"): ("--ranks 1024: more than the", "--oversubscribe"),
+            ("--threads", "999"): ("--ranks 2 of --threads 999: more than the", "--oversubscribe"),
+            ("--ranks", "1", "--oversubscribe"): ("--launcher, --oversubscribe", "--ranks 2"),
         }.items():
             kept = [each for each in zip(lenet[1::2], lenet[2::2]) if each[0] not in arguments]
             call = self.call("run", *[word for pair in kept for word in pair], *arguments, env=self.environment)

@@ -104,6 +104,7 @@ class Words(CliTest):
     def test_model_without_its_option(self):
         self.assertEqual(self.call("plan", "lenet5").stdout, self.call("plan", "--model", "lenet5").stdout)
         self.assert_refused(self.call("plan", "lenet5", "--model", "mlp"), 2, "MODEL and --model exclude each other")
+        self.assert_refused(self.call("plan", "--model", "mlp", "--batc", "2"), 2, "--batc", "did you mean --batch")
         self.assert_refused(self.call("run", "lenet5", "mlp"), 2, "'mlp'")
         call = self.call("run", "lenet5", "--batch", "16", "--steps", "12", "-q", "--out", self.out)
         self.assertEqual((call.returncode, call.stdout), (0, ""), call.stderr)

@@ -219,11 +219,12 @@ AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& spe
   AnswerSection section{"What does mixed precision bring, and does the model learn as well?",
                         narrow_over(speedup, Precision::fp32), ""};
   if (section.answers.empty())
-    section.answers.emplace_back("no answer on speed: nothing ran in 16 bits and in fp32 on one device");
+    section.answers.emplace_back("no answer on speed: nothing ran on synthetic data in 16 bits and in fp32 on one device");
   const std::vector<QualityDifference> differences = precision_quality(runs);
   for (const QualityDifference& difference : differences) section.answers.push_back(difference_text(difference));
   if (differences.empty())
-    section.answers.emplace_back("no answer on quality: nothing was trained in two precisions with the same seed");
+    section.answers.emplace_back(
+        "no answer on quality: nothing was trained for the same epochs or steps in two precisions with the same seed");
   for (std::string& line : narrow_over(speedup, Precision::tf32)) section.answers.push_back(std::move(line));
   section.read =
       "quality: on real data, paired by seed; an interval that contains 0 shows no difference on these sets, and nothing more";

@@ -110,18 +110,20 @@ std::string steps_table(const std::vector<Prediction>& predictions) {
 }
 
 std::string epochs_table(const std::vector<Prediction>& predictions) {
-  Table table({"instance", "-device", "-model", "-precision", batch_heading(predictions), ">hours", "-80 % of hours",
-               "->hours ≥", ">error", "->per hour", ">cost", "80 % of cost", "->cost ≥", "-bound by", "--price"});
+  const std::string shared = shared_work(predictions);
+  const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
+  Table table({"instance", "-device", "-model", "-precision", batch_heading(predictions), ">hours", "-hours, 80 %", "->hours ≥",
+               ">error", "->per hour", ">cost", "cost, 80 %", "->cost ≥", "-bound by", "--price"});
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> usd = each.cost ? each.cost->usd : std::nullopt;
-    table.add({each.cost ? each.cost->instance : each.name, each.device, each.work.model, name(each.work.precision),
-               batch_text(each.work), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
+    table.add({each.cost ? each.cost->instance : each.name, each.device, cell(each.work.model), cell(name(each.work.precision)),
+               cell(batch_text(each.work)), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
                least_text(each.hours, three_digits), error_text(each),
                each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, format_usd),
                interval_text(usd, format_usd), least_text(usd, format_usd), bound_text(each),
                each.cost ? each.cost->price : ""});
   }
-  return table.to_string();
+  return (shared.empty() ? "" : shared + "\n") + table.to_string();
 }
 
 std::string fit_text(const ExpectedTime& time) {
@@ -237,7 +239,7 @@ std::string rental_question(const Rentals& rentals) {
 }
 
 std::string rentals_table(const Rentals& rentals) {
-  Table table({"instance", "-device", "-precision", ">hours", "-80 % of hours", ">cost", "80 % of cost", "evidence", ">error",
+  Table table({"instance", "-device", "-precision", ">hours", "-hours, 80 %", ">cost", "cost, 80 %", "evidence", ">error",
                "->per hour", "-bound by", "--price"});
   for (const Prediction& each : rentals.predictions) {
     const PredictedCost& cost = *each.cost;
