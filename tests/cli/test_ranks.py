@@ -111,6 +111,10 @@ class Ranks(RanksTest):
             with self.subTest(arguments):
                 self.assert_refused(call, 2, *parts)
 
+    def test_a_number_of_ranks_that_cannot_run_is_the_error_of_a_call_that_names_it(self):
+        run = self.run_model("--model", "lenet5", "--batch", "1024", "--ranks", "1,1024", "--threads", "1", *FEW_STEPS, code=2)
+        self.assertEqual(run["status"], "ok")
+
     def test_says_what_is_missing(self):
         lenet = ["run", "--model", "lenet5", "--batch", "64", *TWO]
         nothing = {**self.environment, "PATH": str(self.folder)}
