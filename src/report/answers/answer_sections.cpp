@@ -153,8 +153,9 @@ std::string difference_text(const QualityDifference& difference) {
   };
   const Estimate& estimate = difference.difference;
   return difference.workload + ", " + difference.precision + " less fp32: " + difference.metric + " " + number(estimate.value) +
-         (accuracy ? " points" : "") + interval_text(estimate, number) + ", " + std::to_string(difference.seeds) + " seeds, " +
-         std::to_string(difference.epochs) + " epochs";
+         (accuracy ? " points" : "") + interval_text(estimate, number) + ", " +
+         counted(static_cast<std::size_t>(difference.seeds), "seed", "seeds") + ", " + std::to_string(difference.epochs) +
+         " epochs";
 }
 
 // 16 bits over a wider precision of one device.

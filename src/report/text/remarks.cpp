@@ -133,8 +133,8 @@ std::string time_to_quality(const TimeToQuality& time) {
   text += " reached " + target;
   if (time.not_reached > 0) text += " in " + std::to_string(time.repetitions) + " of " + std::to_string(all) + " repetitions";
   if (!time.seconds.value) return text + ": the median lies among those that did not";
-  text += std::string(" in ") + (all > 1 ? "a median of " : "") + format_seconds(*time.seconds.value);
-  if (all > 1) text += " of " + std::to_string(all) + bounds_text(time.seconds);
+  text += " in " + format_seconds(*time.seconds.value);
+  if (all > 1) text += ", the median of " + std::to_string(all) + bounds_text(time.seconds);
   text += time.wall_time            ? ", set-up and evaluation included"
           : time.evaluation_seconds ? ", " + format_seconds(*time.evaluation_seconds) + " of it evaluation"
                                     : "";

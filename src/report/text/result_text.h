@@ -22,7 +22,7 @@ std::string ratios_text(const Result& result);
 // What a reader of the table should know beside it, one line each; empty where there is nothing.
 std::string remarks(const Result& result);
 
-// "lenet5/cpu/fp32/b64 reached accuracy 97.2 % in a median of 0.26 s of 10 (0.25 s to 0.28 s), 0.02 s of it evaluation, ...".
+// "lenet5/cpu/fp32/b64 reached accuracy 97.2 % in 0.26 s, the median of 10 (0.25 s to 0.28 s), 0.02 s of it evaluation, ...".
 std::string time_to_quality(const TimeToQuality& time);
 
 // "resnet20/cpu/fp32/b128: 54.3 ms per step (±0.4 % within this run), 2,360 samples/s", or the status: one line for a log.
