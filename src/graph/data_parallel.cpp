@@ -24,7 +24,7 @@ void all_reduce_sums(Graph& update, const Graph& part, std::int64_t bucket_bytes
     if (bytes >= bucket_bytes) close();
   }
   close();
-  std::ranges::rotate(update.nodes, update.nodes.begin() + updates);
+  std::rotate(update.nodes.begin(), update.nodes.begin() + updates, update.nodes.end());
 }
 
 }  // namespace epochbench
