@@ -20,7 +20,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::optional<double> if_finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
-// Empty where one of the middle two is not finite: between a number and a miss there is no middle.
+// Empty if one of the middle two is a miss (infinite), since the median is then unknown.
 std::optional<double> middle_of(std::vector<double> values) {
   std::ranges::sort(values);
   const double lower = values[(values.size() - 1) / 2], upper = values[values.size() / 2];

@@ -34,7 +34,7 @@ std::optional<double> joules_to_quality(const Run& run);  // the training's seco
 struct CensoredMedian {
   std::optional<double> value;  // empty: half of the repetitions or more missed
   std::optional<double> low, high;
-  std::string reason = {};  // why there is no interval at all
+  std::string reason = {};  // why the interval is unknown
 };
 CensoredMedian censored_median(std::span<const double> reached, std::size_t misses);
 
@@ -53,7 +53,7 @@ struct TimeToQuality {
   std::optional<double> mean_seconds;        // olympic_mean()
   std::optional<double> evaluation_seconds;  // the median's part that was evaluation
 };
-// Why there is no median of its times; "" where there is one.
+// Why the median of its times is unknown; "" if it is known.
 std::string median_reason(const TimeToQuality& time);
 // One per case, in the order of their first runs.
 std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);

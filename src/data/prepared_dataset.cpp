@@ -79,7 +79,7 @@ BusyWork::BusyWork(double seconds, double rounds_per_second) : rounds_(std::llro
 void BusyWork::operator()() const { work(rounds_); }
 
 CostlyDataset::CostlyDataset(std::unique_ptr<Dataset> dataset, const BusyWork& work)
-    : dataset_(std::move(dataset)), work_(work) {}
+    : WrappedDataset(std::move(dataset)), work_(work) {}
 
 void CostlyDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
                          std::span<const std::span<std::byte>> inputs) const {

@@ -36,36 +36,38 @@ class BusyWork {
   std::int64_t rounds_;
 };
 
-// fill() writes the images as bytes, as the other's fill_bytes() does.
-class ByteDataset final : public Dataset {
+// Another data set, whose samples a derived class reads in its own way.
+class WrappedDataset : public Dataset {
  public:
-  explicit ByteDataset(std::unique_ptr<Dataset> dataset) : dataset_(std::move(dataset)) {}
+  explicit WrappedDataset(std::unique_ptr<Dataset> dataset) : dataset_(std::move(dataset)) {}
 
   const std::string& name() const override { return dataset_->name(); }
   bool synthetic() const override { return dataset_->synthetic(); }
   std::int64_t samples(Split split) const override { return dataset_->samples(split); }
+
+ protected:
+  std::unique_ptr<Dataset> dataset_;
+};
+
+// fill() writes the images as bytes, as the other's fill_bytes() does.
+class ByteDataset final : public WrappedDataset {
+ public:
+  using WrappedDataset::WrappedDataset;
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override {
     dataset_->fill_bytes(split, index, epoch, row, inputs);
   }
-
- private:
-  std::unique_ptr<Dataset> dataset_;
 };
 
 // Each sample costs `work` in addition to its decoding, in the thread that asks for it.
-class CostlyDataset final : public Dataset {
+class CostlyDataset final : public WrappedDataset {
  public:
   CostlyDataset(std::unique_ptr<Dataset> dataset, const BusyWork& work);
 
-  const std::string& name() const override { return dataset_->name(); }
-  bool synthetic() const override { return dataset_->synthetic(); }
-  std::int64_t samples(Split split) const override { return dataset_->samples(split); }
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override;
 
  private:
-  std::unique_ptr<Dataset> dataset_;
   BusyWork work_;
 };
 
@@ -75,19 +77,15 @@ struct DecodingTimes {
 };
 
 // Counts the times of each training sample, at half a microsecond per sample.
-class TimedDataset final : public Dataset {
+class TimedDataset final : public WrappedDataset {
  public:
   TimedDataset(std::unique_ptr<Dataset> dataset, std::shared_ptr<DecodingTimes> times)
-      : dataset_(std::move(dataset)), times_(std::move(times)) {}
+      : WrappedDataset(std::move(dataset)), times_(std::move(times)) {}
 
-  const std::string& name() const override { return dataset_->name(); }
-  bool synthetic() const override { return dataset_->synthetic(); }
-  std::int64_t samples(Split split) const override { return dataset_->samples(split); }
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override;
 
  private:
-  std::unique_ptr<Dataset> dataset_;
   std::shared_ptr<DecodingTimes> times_;
 };
 
