@@ -123,6 +123,7 @@ void check(const Case& test) {
 
 TEST(Int8, EveryDepthMatchesReference) {
   for (std::int64_t k = 1; k <= 70; ++k) check({linear(17, k, 33)});
+  for (std::int64_t k = 71; k <= 1100; ++k) check({linear(3, k, 17)});
   for (std::int64_t k : {127, 128, 129, 255, 256, 260, 511, 512, 768, 1021, 1024, 1100, 2048}) check({linear(35, k, 40)});
 }
 
@@ -154,6 +155,76 @@ TEST(Int8, BlocksMatchReference) {
   check({linear(600, 700, 33)});
   check({convolution_shape(2, 14, 14, 128, 70, 3, 3, 1, 1)});
   check({linear(20, 3000, 200)});
+}
+
+// On AMX: several pieces of k and groups of panels, with rows in place and gathered, and a last panel of one vector.
+TEST(Int8, PiecesOfDepthMatchReference) {
+  check({linear(70, 3072, 360), true, Shortcut::floats, Int8Activation::relu});
+  check({linear(70, 2048, 560), false});
+  check({convolution_shape(1, 7, 7, 250, 300, 3, 3, 1, 1), true, Shortcut::codes});
+  check({convolution_shape(1, 7, 7, 512, 260, 3, 3, 1, 1)});
+  check({linear(130, 20000, 40)});
+  for (int threads : {2, 5}) check({linear(100, 1100, 300), true, Shortcut::none, Int8Activation::none, threads});
+}
+
+// The largest codes and weights, whose products in pairs exceed 16 bits: no sum saturates on its way, and codes do at both
+// ends.
+TEST(Int8, SumsOfExtremesAreExact) {
+  for (std::int64_t k : {1, 2, 3, 63, 64, 100, 1100, 8000}) {
+    const Conv2dShape s = linear(33, k, 34);
+    Codes x(inputs_of(s));
+    std::fill(x.begin(), x.end(), std::uint8_t{255});
+    GuardedBuffer<std::int8_t> weights(int8_weight_bytes(s));
+    std::fill(weights.begin(), weights.end(), std::int8_t{0});
+    std::vector<std::int64_t> sums(static_cast<std::size_t>(s.out_channels));
+    for (std::int64_t c = 0; c < s.out_channels; ++c)
+      for (std::int64_t i = 0; i < k; ++i) {
+        const std::int8_t weight = c % 3 == 0 || (c % 3 == 2 && i % 5 != 0) ? 127 : -128;
+        weights[((c / 16 * int8_words(s) + i / 4) * 16 + c % 16) * 4 + i % 4] = weight;
+        sums[static_cast<std::size_t>(c)] += 255 * weight;
+      }
+    GuardedBuffer<float> ones(s.out_channels), zeros(s.out_channels);
+    std::fill(ones.begin(), ones.end(), 1.0f);
+    std::fill(zeros.begin(), zeros.end(), 0.0f);
+    Int8Epilogue epilogue;
+    epilogue.multiplier = ones.data();
+    epilogue.offset = zeros.data();
+    const float y_range[] = {-4e6f, 5e6f};
+    for_each_int8_isa("k=" + std::to_string(k), [&](const cpu::Int8Kernels& kernels) {
+      GuardedBuffer<std::uint8_t> workspace(static_cast<std::int64_t>(kernels.int8_product_workspace_bytes(s, 1)));
+      GuardedBuffer<float> numbers(outputs_of(s));
+      Codes codes(outputs_of(s));
+      epilogue.y_range = nullptr;
+      kernels.int8_product(numbers.data(), x.data(), weights.data(), kXRange, s, epilogue, workspace.data(), 1);
+      epilogue.y_range = y_range;
+      kernels.int8_product(codes.data(), x.data(), weights.data(), kXRange, s, epilogue, workspace.data(), 1);
+      for (std::int64_t i = 0; i < outputs_of(s); ++i) {
+        const float expected = static_cast<float>(sums[static_cast<std::size_t>(i % s.out_channels)]);
+        ASSERT_EQ(numbers[i], expected) << i;
+        ASSERT_EQ(codes[i], encode(expected, byte_code(y_range))) << i;
+      }
+    });
+  }
+}
+
+// Also after GELU, for which the reference allows a difference.
+TEST(Int8, InstructionSetsAgreeToTheBit) {
+  const float y_range[] = {-3, 4};
+  for (const Conv2dShape& shape : {linear(67, 1100, 50), linear(33, 192, 64), convolution_shape(2, 9, 12, 20, 35, 3, 3, 2, 1)})
+    for (bool codes : {true, false})
+      for (Int8Activation activation : {Int8Activation::none, Int8Activation::gelu}) {
+        const Case test{shape, codes, Shortcut::floats, activation};
+        const Operands o(test);
+        std::vector<Codes> results;  // the bytes of y
+        for_each_int8_isa(describe(test), [&](const cpu::Int8Kernels& kernels) {
+          GuardedBuffer<std::uint8_t> workspace(static_cast<std::int64_t>(kernels.int8_product_workspace_bytes(shape, 1)));
+          Codes y(outputs_of(shape) * (codes ? 1 : 4));
+          kernels.int8_product(y.data(), o.x.data(), o.weights.data(), kXRange, shape, epilogue_of(test, o, y_range),
+                               workspace.data(), 1);
+          results.push_back(std::move(y));
+          EXPECT_TRUE(std::equal(results.back().begin(), results.back().end(), results.front().begin()));
+        });
+      }
 }
 
 TEST(Int8, EpiloguesMatchReference) {

@@ -16,10 +16,6 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// Steps between the parts in which the previous tile is rounded, and between stores of tiles (kStoreSteps is the most).
-constexpr std::int64_t kStepsAtOnce = 4;
-static_assert(kStepsAtOnce <= kStoreSteps);
-
 struct Call {
   Real* c;
   const Real *a, *b;
@@ -155,17 +151,8 @@ TileA tile_of(const Call& call, const Unit& unit, const Buffers& buffers, std::i
 // Multiplies `steps` steps, rounds the previous tile and prefetches kLines lines per step meanwhile.
 template <int kLines>
 void multiply_and_round(const TileA& a, const Real* b, std::int64_t steps, Rounding& previous, PrefetchLines lines) {
-  alignas(64) char scratch[1024];
-  const std::int64_t parts = max_of(steps / kStepsAtOnce, 1);
-  const char *tile = reinterpret_cast<const char*>(a.data), *panel = reinterpret_cast<const char*>(b);
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const std::int64_t count = part + 1 < parts ? kStepsAtOnce : steps - part * kStepsAtOnce;
-    multiply_steps<2, kLines>(tile, panel, a.stride, count, lines);
-    tile += count * a.stride.a_step;
-    panel += count * a.stride.b_step;
-    round_rows(previous, kTilePair * (part + 1) / parts);
-    if (part + 1 < parts) EPOCHBENCH_TILE_STORE(6, scratch, 64);
-  }
+  multiply_and_finish<2, kLines, false>(reinterpret_cast<const char*>(a.data), reinterpret_cast<const char*>(b), a.stride,
+                                        steps, lines, [&](std::int64_t rows) { round_rows(previous, rows); });
 }
 
 void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, Rounding& previous) {

@@ -15,8 +15,6 @@ constexpr std::int64_t kLeastPanels = 8, kPanels = 16, kMostPanels = 20;
 // may be wider then, since sums are few.
 constexpr std::int64_t kBlockBytes = 1152 << 10, kFewRowsBlockBytes = 512 << 10;
 constexpr std::int64_t kFewRows = 256, kPanelsOfFewRows = 32;
-// Steps of a tile of A that stays in an L1 cache of 48 KiB while the panels of a block pass by: 32 KiB.
-constexpr std::int64_t kTileSteps = 16;
 // Rows of a thread at a time if sums pass through L3, and Reals of packed A: they bound the workspace. B is packed once per
 // block of rows, so these are not few.
 constexpr std::int64_t kMostRows = 4096, kLeastRows = 512, kPackedReals = 1 << 25;
@@ -32,13 +30,10 @@ struct GemmPlan {
   std::int64_t row_sums, block_sums, b_reals;  // per thread; sums in floats
 };
 
-// Whether tiles of A can be loaded from the matrix: rows of whole steps, so that its rows start at cache lines if it does, and
-// few enough of the 32 rows in the same sets of an L1 cache of 64 sets and 12 ways.
+// Whether tiles of A can be loaded from the matrix: rows of whole steps, so that its rows start at cache lines if it does.
 static inline bool tiles_in_place(const GemmShape& shape, std::int64_t tile_steps) {
   if (shape.transpose_a || shape.k % kStepDepth != 0 || shape.k == 0) return false;
-  const std::int64_t lines = shape.k / kStepDepth, apart = min_of(64, lines & -lines);
-  const std::int64_t rows_in_set = divide_up(kTilePair * apart, 64), overlapping = divide_up(min_of(tile_steps, lines), apart);
-  return rows_in_set * overlapping <= 10;
+  return rows_suit_l1(shape.k / kStepDepth, tile_steps);
 }
 
 // Measured on a Xeon of the Granite Rapids class: cycles per step of a tile, and per line of L3 that is read.

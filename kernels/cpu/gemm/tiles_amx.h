@@ -10,6 +10,16 @@ constexpr std::int64_t kTilePair = 2 * kTileRows;  // rows or columns of the acc
 constexpr std::int64_t kTileFloats = kTilePair * kTilePair;
 constexpr std::int64_t kTileStride = kTilePair * 4;  // bytes between rows of accumulators in memory
 
+// Steps of a tile of A, 32 rows of 64 bytes each, that stays in an L1 cache of 48 KiB while panels of B pass by: 32 KiB.
+constexpr std::int64_t kTileSteps = 16;
+// Whether 32 rows of whole cache lines, next to each other in memory, suit that cache of 64 sets and 12 ways as they lie: few
+// enough of the lines of a tile, `steps` of each row, are in the same sets.
+static inline bool rows_suit_l1(std::int64_t lines, std::int64_t steps) {
+  const std::int64_t apart = min_of(64, lines & -lines);
+  const std::int64_t rows_in_set = divide_up(kTilePair * apart, 64), overlapping = divide_up(min_of(steps, lines), apart);
+  return rows_in_set * overlapping <= 10;
+}
+
 // The order of 32 columns of B that interleaving two rows in registers gives: position p holds this column.
 static constexpr std::int64_t interleaved_column(std::int64_t position) {
   return (position & 12) * 2 + (position >> 4) * 4 + (position & 3);
@@ -36,11 +46,12 @@ static inline __attribute__((always_inline)) void zero_sums() {
   EPOCHBENCH_TILE_ZERO(3);
 }
 // sums [32, 32]
-static inline __attribute__((always_inline)) void load_sums(const float* sums) {
+template <int kVectors = 2, typename Sum>
+static inline __attribute__((always_inline)) void load_sums(const Sum* sums) {
   EPOCHBENCH_TILE_LOAD(0, sums, kTileStride);
-  EPOCHBENCH_TILE_LOAD(1, sums + kLanes, kTileStride);
+  if constexpr (kVectors > 1) EPOCHBENCH_TILE_LOAD(1, sums + kLanes, kTileStride);
   EPOCHBENCH_TILE_LOAD(2, sums + kTileRows * kTilePair, kTileStride);
-  EPOCHBENCH_TILE_LOAD(3, sums + kTileRows * kTilePair + kLanes, kTileStride);
+  if constexpr (kVectors > 1) EPOCHBENCH_TILE_LOAD(3, sums + kTileRows * kTilePair + kLanes, kTileStride);
 }
 template <int kVectors = 2, typename Sum>
 static inline __attribute__((always_inline)) void store_sums(Sum* sums) {
@@ -84,6 +95,27 @@ static inline __attribute__((always_inline)) void multiply_steps(const char* a, 
   }
 }
 
+// Steps between the parts in which the tile before is finished, and between stores of tiles.
+constexpr std::int64_t kStepsAtOnce = 4;
+static_assert(2 * kStepsAtOnce - 1 <= kStoreSteps);  // the last part takes what is left
+
+// Multiplies `steps` steps, at most kLines lines prefetched in each, and calls finish(rows) in between, 32 rows at the end: so
+// vectors make results of the tile before while tiles multiply.
+template <int kVectors, int kLines, bool kPanels, typename Finish>
+static inline __attribute__((always_inline)) void multiply_and_finish(const char* a, const char* b, const TileStrides& stride,
+                                                                      std::int64_t steps, PrefetchLines lines, Finish finish) {
+  alignas(64) char scratch[1024];
+  const std::int64_t parts = max_of(steps / kStepsAtOnce, 1);
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t count = part + 1 < parts ? kStepsAtOnce : steps - part * kStepsAtOnce;
+    multiply_steps<kVectors, kLines, 1, kPanels>(a, b, stride, count, lines);
+    a += count * stride.a_step;
+    b += count * stride.b_step;
+    finish(kTilePair * (part + 1) / parts);
+    if (part + 1 < parts) EPOCHBENCH_TILE_STORE(6, scratch, 64);
+  }
+}
+
 struct Progress {
   PrefetchLines lines;
   void* scratch;            // 1 KiB, aligned to 64 bytes
@@ -91,12 +123,12 @@ struct Progress {
 };
 
 // Any number of steps, with stores every kStoreSteps.
-template <int kVectors, int kLinesPerStep, int kLevel = 1, bool kPanels = false>
+template <int kVectors, int kLinesPerStep, int kLevel = 1>
 static inline void multiply_deep(const char* a, const char* b, const TileStrides& stride, std::int64_t steps,
                                  Progress& progress) {
   while (steps > 0) {
     const std::int64_t now = min_of(steps, progress.steps_left);
-    multiply_steps<kVectors, kLinesPerStep, kLevel, kPanels>(a, b, stride, now, progress.lines);
+    multiply_steps<kVectors, kLinesPerStep, kLevel>(a, b, stride, now, progress.lines);
     a += now * stride.a_step;
     b += now * stride.b_step;
     steps -= now;

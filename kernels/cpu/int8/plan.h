@@ -3,20 +3,27 @@
 
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/team.h"
+#if EPOCHBENCH_AMX
+#include "kernels/cpu/gemm/tiles_amx.h"
+#endif
 #include "kernels/int8.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// A block of rows stays in the L2 cache while all panels of weights pass by.
+// A block of rows stays in the L2 cache while all panels of weights pass by, which are in the L2 cache as well if they are one
+// group; otherwise each block reads all groups once more.
 constexpr std::int64_t kBlockBytes = 192 << 10;
-// Gathering a row costs about as much as multiplying it with this many columns.
-constexpr std::int64_t kGatherColumns = 4;
-// Rows of a tile, and rows that it always reads; and bytes of a group of panels, which stays in the L2 cache beside a block of
-// rows. CPUs with AMX have 2 MiB of L2 cache.
+// Rows of a tile, and rows that it always reads; bytes of a group of panels; bytes of a block of rows that several groups
+// meet; and how many columns a row is multiplied with in the time of gathering it.
 #if EPOCHBENCH_AMX
-constexpr std::int64_t kInt8Rows = 32, kInt8RowsAtOnce = 32, kGroupBytes = 1 << 20;
+// A group takes half of the L2 cache, which is 2 MiB on every CPU with AMX. Tiles multiply eight times as many bytes per cycle
+// as vectors: a group that only a few tiles used would arrive from L3 more slowly than it is multiplied, and rows need not stay
+// in the L2 cache, since a tile of them meets all panels of a group before the next one.
+constexpr std::int64_t kInt8Rows = kTilePair, kInt8RowsAtOnce = kTilePair, kGroupBytes = 1 << 20;
+constexpr std::int64_t kSeveralGroupsBlockBytes = 2 << 20, kGatherColumns = 32;
 #else
 constexpr std::int64_t kInt8Rows = kMr[2], kInt8RowsAtOnce = 1, kGroupBytes = 512 << 10;
+constexpr std::int64_t kSeveralGroupsBlockBytes = kBlockBytes, kGatherColumns = 4;
 #endif
 
 struct Int8Plan {
@@ -26,15 +33,21 @@ struct Int8Plan {
   std::int64_t row_bytes;    // between gathered rows
   std::int64_t block_rows;   // a multiple of kInt8Rows
   std::int64_t group_columns;
+  std::int64_t row_sums;  // int32 numbers per thread, [panels of a group, 32, 32], if k is multiplied in several pieces
 };
 
 static inline std::int64_t rows_of(const Conv2dShape& s) { return s.batch * s.out_height * s.out_width; }
+
+#if EPOCHBENCH_AMX
+// Equal pieces of k, in steps: 32 rows of a piece stay in the L1 cache while the panels of a group pass by.
+static inline Tiles pieces_of(const Conv2dShape& s) { return cut(int8_words(s) / kTileDepth, kTileSteps); }
+#endif
 
 // Whether a row of A lies in x as it would be gathered.
 static inline bool rows_in_place(const Conv2dShape& s) {
   if (s.kernel_height != 1 || s.kernel_width != 1 || s.stride != 1 || s.padding != 0) return false;
 #if EPOCHBENCH_AMX
-  return s.channels % 64 == 0 && s.channels % 1024 != 0;  // whole lines, and not all in the same sets of the L1 cache
+  return s.channels % 64 == 0 && rows_suit_l1(s.channels / 64, pieces_of(s)[0].end);
 #else
   return s.channels % kWordDepth == 0 && !rows_conflict(s.channels / kWordDepth, kInt8Rows);
 #endif
@@ -64,12 +77,16 @@ static inline Int8Plan make_int8_plan(const Conv2dShape& shape, int threads) {
   choose_int8_grid(plan, rows, shape.out_channels);
   plan.k = EPOCHBENCH_AMX ? int8_words(shape) : k;
   plan.row_bytes = spread_stride(int8_words(shape)) * kWordDepth;
-  const std::int64_t most = max_of(kBlockBytes / plan.row_bytes / kInt8Rows, 1);
-  const std::int64_t tiles = divide_up(divide_up(rows, plan.grid_m), kInt8Rows);
-  plan.block_rows = divide_up(tiles, divide_up(tiles, most)) * kInt8Rows;
   const std::int64_t panels = divide_up(divide_up(shape.out_channels, kNr), plan.grid_n);
   const std::int64_t groups = divide_up(panels, max_of(kGroupBytes / (int8_words(shape) * kNr * kWordDepth), 1));
   plan.group_columns = divide_up(panels, groups) * kNr;
+  const std::int64_t bytes = groups > 1 ? kSeveralGroupsBlockBytes : kBlockBytes;
+  const std::int64_t most = max_of(bytes / plan.row_bytes / kInt8Rows, 1);
+  const std::int64_t tiles = divide_up(divide_up(rows, plan.grid_m), kInt8Rows);
+  plan.block_rows = divide_up(tiles, divide_up(tiles, most)) * kInt8Rows;
+#if EPOCHBENCH_AMX
+  if (pieces_of(shape).count > 1) plan.row_sums = divide_up(plan.group_columns, kTilePair) * kTileFloats;
+#endif
   return plan;
 }
 

@@ -48,11 +48,22 @@ void multiply_groups(const Product& product, Block block) {
   }
 }
 
-void multiply_part(const Product& product, std::uint8_t* gathered, int part) {
+// Of a thread. Of rows in place it gathers only those beyond whole tiles.
+std::int64_t gathered_bytes(const Int8Plan& plan) {
+  return (!plan.in_place ? plan.block_rows : kInt8RowsAtOnce > 1 ? kInt8RowsAtOnce : 0) * plan.row_bytes;
+}
+std::int64_t part_bytes(const Int8Plan& plan) {
+  return gathered_bytes(plan) + plan.row_sums * static_cast<std::int64_t>(sizeof(std::int32_t));
+}
+
+// scratch [part_bytes]
+void multiply_part(const Product& product, std::uint8_t* scratch, int part) {
   const Int8Plan& plan = product.plan;
   const Conv2dShape& s = product.shape;
   const Range rows = rows_of_part(plan, rows_of(s), part);
+  std::uint8_t* const gathered = scratch;
   Block block{};
+  block.sums = reinterpret_cast<std::int32_t*>(scratch + gathered_bytes(plan));
   block.columns = columns_of_part(plan, s.out_channels, part);
   if (block.columns.begin == block.columns.end) return;
   for (std::int64_t row = rows.begin; row < rows.end; row = block.rows.end) {
@@ -71,11 +82,6 @@ void multiply_part(const Product& product, std::uint8_t* gathered, int part) {
     }
     multiply_groups(product, block);
   }
-}
-
-// Of a thread; zero if it never gathers.
-std::int64_t gathered_bytes(const Int8Plan& plan) {
-  return plan.in_place && kInt8RowsAtOnce == 1 ? 0 : plan.block_rows * plan.row_bytes;
 }
 
 }  // namespace
@@ -108,7 +114,7 @@ void gather_rows(std::uint8_t* to, const Product& product, Range rows) {
 
 std::size_t int8_product_workspace_bytes(const Conv2dShape& shape, int threads) {
   const Int8Plan plan = make_int8_plan(shape, threads);
-  return static_cast<std::size_t>(plan.team * gathered_bytes(plan));
+  return static_cast<std::size_t>(plan.team * part_bytes(plan));
 }
 
 void int8_product(void* y, const std::uint8_t* x, const std::int8_t* weights, const float* x_range, const Conv2dShape& shape,
@@ -121,7 +127,7 @@ void int8_product(void* y, const std::uint8_t* x, const std::int8_t* weights, co
     const MicrokernelScope scope;
     // The runtime may grant fewer threads than there are parts.
     for (int part = omp_get_thread_num(); part < team; part += omp_get_num_threads())
-      multiply_part(product, static_cast<std::uint8_t*>(workspace) + part * gathered_bytes(product.plan), part);
+      multiply_part(product, static_cast<std::uint8_t*>(workspace) + part * part_bytes(product.plan), part);
   }
 }
 

@@ -1,7 +1,7 @@
 // A product of bytes: what its parts share. product.cpp divides it and gathers rows; multiply.cpp, or multiply_amx.cpp, sums;
 // epilogue.cpp makes the sums y.
 //
-// Rows are output pixels, columns are output channels, k counts words of four numbers. Sums stay in registers for all of k.
+// Rows are output pixels, columns are output channels, k counts words of four numbers.
 #pragma once
 
 #include "kernels/cpu/gemm/microkernel.h"
@@ -35,6 +35,7 @@ struct Block {
   const std::uint8_t* a;  // the first of the rows
   std::int64_t a_stride;  // bytes between rows
   bool in_memory;         // the rows lie in x, and nobody has read them yet
+  std::int32_t* sums;     // [plan.row_sums]
 };
 // y of a block of rows.
 void multiply_block(const Product& product, const Block& block);
