@@ -26,6 +26,7 @@ struct State {
   std::array<Tile, kTiles> tiles;
 };
 thread_local State state;
+thread_local std::int64_t product_count = 0;
 
 [[noreturn]] void fault(const char* instruction, const char* reason) {
   std::fprintf(stderr, "AMX model: %s: %s\n", instruction, reason);
@@ -101,6 +102,7 @@ struct Factors {
 };
 // The registers of a product, after the checks that the hardware makes.
 Factors factors(const char* name, int sum_tile, int a_tile, int b_tile) {
+  ++product_count;
   Tile& sum = usable(name, sum_tile);
   const Tile &a = usable(name, a_tile), &b = usable(name, b_tile);
   if (sum_tile == a_tile || sum_tile == b_tile || a_tile == b_tile) fault(name, "two operands are the same register");
@@ -159,5 +161,7 @@ void multiply_add_bytes(int sum_tile, int a_tile, int b_tile) {
 }
 
 void release() { state = {}; }
+
+std::int64_t products() { return product_count; }
 
 }  // namespace epochbench::amx_model

@@ -9,6 +9,10 @@
 #include "kernels/cpu/int8_kernels.h"
 #include "kernels/cpu/kernels.h"
 
+namespace epochbench::amx_model {
+std::int64_t products();  // of tiles, since this thread began
+}
+
 namespace epochbench::cpu::amx_model {
 extern const Kernels<Bf16> table;  // its vector code needs the features of Isa::avx512_bf16
 }
