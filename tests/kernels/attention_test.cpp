@@ -215,6 +215,7 @@ void check_causal_too(const AttentionShape& shape, const Dropout& dropout, std::
 TYPED_TEST(Attention, SeveralBlocksMatchReference) {
   check_causal_too<TypeParam>({1, 257, 1, 9}, kNone);
   check_causal_too<TypeParam>({1, 383, 1, 16}, dropout_of(0.1), 7);
+  check_causal_too<TypeParam>({1, 300, 1, 64}, dropout_of(0.1), 5);
   check_causal_too<TypeParam>({1, 600, 1, 5}, kNone);
 }
 

@@ -98,6 +98,22 @@ void multiply_segment(const Tile& tile, const Segment& segment, std::int64_t row
   multiply_step<kHigh, kVectors>(tail.a[0], kRowBytes, tail.b[0], sizeof tail.b[0]);
 }
 
+// Registers 0 to 3, from zero or from sums of whole vectors, which then need no addition in the epilogue.
+template <bool kHigh, int kVectors>
+void zero_accumulators() {
+  EPOCHBENCH_TILE_ZERO(0);
+  if constexpr (kVectors > 1) EPOCHBENCH_TILE_ZERO(1);
+  if constexpr (kHigh) EPOCHBENCH_TILE_ZERO(2);
+  if constexpr (kHigh && kVectors > 1) EPOCHBENCH_TILE_ZERO(3);
+}
+template <bool kHigh, int kVectors>
+void load_accumulators(const float* sums, std::int64_t stride) {
+  const std::int64_t bytes = stride * static_cast<std::int64_t>(sizeof(float));
+  EPOCHBENCH_TILE_LOAD(0, sums, bytes);
+  if constexpr (kVectors > 1) EPOCHBENCH_TILE_LOAD(1, sums + kLanes, bytes);
+  if constexpr (kHigh) EPOCHBENCH_TILE_LOAD(2, sums + kTileRows * stride, bytes);
+  if constexpr (kHigh && kVectors > 1) EPOCHBENCH_TILE_LOAD(3, sums + kTileRows * stride + kLanes, bytes);
+}
 template <bool kHigh, int kVectors>
 void store_accumulators(float* accumulators, std::int64_t stride) {
   const std::int64_t bytes = stride * static_cast<std::int64_t>(sizeof(float));
@@ -110,7 +126,7 @@ void store_accumulators(float* accumulators, std::int64_t stride) {
 }
 
 // The epilogue of whole rows of 32 columns: a row of Reals is one store.
-template <bool kAccumulate, bool kBias>
+template <bool kBias>
 void wide_epilogue(const float* accumulators, const Tile& tile, std::int64_t rows) {
   const Vec floor = tile.relu ? zero_vector() : zero_vector() - __builtin_inff();
   Vec bias[2] = {zero_vector(), zero_vector()};
@@ -119,10 +135,8 @@ void wide_epilogue(const float* accumulators, const Tile& tile, std::int64_t row
     bias[1] = load_reals(tile.bias + kLanes);
   }
   for (std::int64_t row = 0; row < rows; ++row, accumulators += kColumns) {
-    const float* const partial = tile.sum + row * tile.sum_stride;
     Vec sums[2] = {load(accumulators), load(accumulators + kLanes)};
     for (int v = 0; v < 2; ++v) {
-      if constexpr (kAccumulate) sums[v] = sums[v] + load(partial + v * kLanes);
       if constexpr (kBias) sums[v] = sums[v] + bias[v];
       sums[v] = maximum(floor, sums[v]);
     }
@@ -130,21 +144,22 @@ void wide_epilogue(const float* accumulators, const Tile& tile, std::int64_t row
   }
 }
 
+// Whether the rows of a tile are whole vectors, so that tile registers can hold its sums.
+bool is_whole(const Tile& tile) { return tile.columns % kLanes == 0; }
+
 // Applies the epilogue and stores row by row.
 void epilogue(const float* accumulators, const Tile& tile, std::int64_t rows) {
   if (tile.y != nullptr && tile.columns == kColumns) {
-    const bool bias = tile.bias != nullptr;
-    (tile.accumulate ? bias ? wide_epilogue<true, true> : wide_epilogue<true, false>
-     : bias ? wide_epilogue<false, true>
-                     : wide_epilogue<false, false>)(accumulators, tile, rows);
+    (tile.bias != nullptr ? wide_epilogue<true> : wide_epilogue<false>)(accumulators, tile, rows);
     return;
   }
+  const bool add = tile.accumulate && !is_whole(tile);
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t column = 0; column < tile.columns; column += kLanes) {
       const std::int64_t count = min_of(tile.columns - column, kLanes);
       float* const partial = tile.sum + row * tile.sum_stride + column;
       Vec sum = load(accumulators + row * kColumns + column);
-      if (tile.accumulate) sum = sum + load_partial(partial, count);
+      if (add) sum = sum + load_partial(partial, count);
       if (tile.y == nullptr) {
         store_partial(partial, sum, count);
         continue;
@@ -159,13 +174,14 @@ void epilogue(const float* accumulators, const Tile& tile, std::int64_t rows) {
 template <AccessA kAccess, bool kHigh, int kVectors>
 void compute_tile(const Tile& tile, std::int64_t rows) {
   configure(rows);
-  EPOCHBENCH_TILE_ZERO(0);
-  if constexpr (kVectors > 1) EPOCHBENCH_TILE_ZERO(1);
-  if constexpr (kHigh) EPOCHBENCH_TILE_ZERO(2);
-  if constexpr (kHigh && kVectors > 1) EPOCHBENCH_TILE_ZERO(3);
+  if (tile.accumulate && is_whole(tile)) {
+    load_accumulators<kHigh, kVectors>(tile.sum, tile.sum_stride);
+  } else {
+    zero_accumulators<kHigh, kVectors>();
+  }
   for (std::int64_t s = 0; s < tile.segment_count; ++s)
     multiply_segment<kAccess, kHigh, kVectors>(tile, tile.segments[s], rows);
-  if (tile.y == nullptr && !tile.accumulate && tile.columns == kVectors * kLanes) {
+  if (tile.y == nullptr && is_whole(tile)) {
     store_accumulators<kHigh, kVectors>(tile.sum, tile.sum_stride);
     return;
   }
