@@ -20,16 +20,6 @@ constexpr int kRows = 2;
 constexpr int kRows = 1;
 #endif
 
-// body(part, c) for each register of channels, or each channel.
-template <typename Body>
-static inline void across_channels(std::int64_t channels, Body body) {
-#if defined(__AVX512F__)
-  across_registers(channels, body);
-#else
-  across(channels, body);
-#endif
-}
-
 // Taps [begin, end) of the kernel along one axis that are inside an input of `extent`, if tap 0 is at `corner`.
 static inline Range taps_inside(std::int64_t corner, std::int64_t taps, std::int64_t extent) {
   const std::int64_t end = min_of(taps, extent - corner);

@@ -209,6 +209,15 @@ static inline void across_registers(std::int64_t n, Body body) {
   if (whole < n) body(first_of(n - whole), whole);
 }
 #endif
+// body(part, c) for each register of a pixel's channels, whose last may be part of one, or each channel.
+template <typename Body>
+static inline void across_channels(std::int64_t channels, Body body) {
+#if defined(__AVX512F__)
+  across_registers(channels, body);
+#else
+  across(channels, body);
+#endif
+}
 #if EPOCHBENCH_BF16
 // body(0 or 1, Whole or First, register) for all numbers of x [n], in any order, alternately 0 and 1.
 template <typename Body>

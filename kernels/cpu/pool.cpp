@@ -2,7 +2,6 @@
 // over the whole image, and the gradient of the mean. The gradient of the maximum is in pool_grad.cpp.
 #include <omp.h>
 
-#include "kernels/cpu/depthwise.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/pool_lanes.h"
 #include "kernels/cpu/pool_window.h"

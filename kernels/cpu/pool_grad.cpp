@@ -2,7 +2,6 @@
 // maximum. So the rows of dx are independent, and each element is a float sum, rounded once.
 #include <omp.h>
 
-#include "kernels/cpu/depthwise.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/pool_lanes.h"
 #include "kernels/cpu/pool_window.h"

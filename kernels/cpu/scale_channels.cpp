@@ -2,9 +2,9 @@
 // stochastic depth (Huang et al. 2016), which multiplies whole samples.
 #include <omp.h>
 
-#include "kernels/cpu/depthwise.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/philox.h"
+#include "kernels/cpu/rows.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
