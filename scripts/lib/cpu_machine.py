@@ -9,8 +9,8 @@ from gpu_machine import cpu_name
 
 DESCRIBED = ("Vendor ID", "CPU family", "Model", "Stepping", "CPU max MHz", "Hypervisor vendor", "NUMA node(s)")
 CACHES = ("L1d cache", "L1i cache", "L2 cache", "L3 cache")
-# The instruction sets that have products in bf16 (kernels/cpu/kernels.h).
-BF16_FLAGS = {"avx512_bf16", "amx_bf16"}
+# The instruction sets that have products in bf16 and in int8 (kernels/cpu/kernels.h).
+FLAGS = {"bf16": {"avx512_bf16", "amx_bf16"}, "int8": {"avx512_vnni", "amx_int8"}}
 
 
 def lscpu():
@@ -28,7 +28,7 @@ def describe(fields):
     return {"name": fields.get("Model name") or cpu_name(), "cores": physical_cores(), "logical_cpus": len(os.sched_getaffinity(0)),
             "described": {key: fields[key] for key in DESCRIBED if key in fields},
             "caches": {key.split()[0]: fields[key] for key in CACHES if key in fields},
-            "bf16": bool(BF16_FLAGS & set(fields.get("Flags", "").split()))}
+            **{precision: bool(flags & set(fields.get("Flags", "").split())) for precision, flags in FLAGS.items()}}
 
 
 def physical_cores(allowed=None, system="/sys/devices/system/cpu"):

@@ -11,7 +11,8 @@ from commands import Stamps
 
 QUESTIONS = (("Is every kernel correct?", ("build", "info", "smoke", "tests-")),
              ("How fast are products and convolutions beside the libraries?", ("own-", "libraries", "build-libraries", "products-", "convolutions-")),
-             ("How fast is training beside PyTorch?", ("pytorch", "training-")))
+             ("How fast is training beside PyTorch?", ("pytorch", "training-")),
+             ("How fast is inference in int8?", ("inference-",)))
 
 
 UNREADABLE = (results.Unreadable, ValueError, LookupError, TypeError, OSError)
@@ -39,22 +40,30 @@ class Records:
         except UNREADABLE:
             return {}
 
-    def runs(self):
-        """(context, runs of the training): the context is that of the smoke test if it passed; None where nothing can be read."""
-        documents = []
-        for name in self.passed("smoke") + self.passed("training-"):
+    def documents(self):
+        """(result, its runs that are kept) of what passed and can be read; of the smoke test only the context is of use."""
+        for name in self.passed("smoke") + self.passed("training-") + self.passed("inference-"):
             try:
                 read = json.loads((self.folder / f"{name}.json").read_text())
-                documents.append((read["context"], [] if name == "smoke" else read["runs"]))
+                yield {"schema_version": read["schema_version"], "context": read["context"]}, [] if name == "smoke" else read["runs"]
             except UNREADABLE:
                 pass  # the section of the page says so
+
+    def runs(self):
+        """(schema version and context, runs of training and inference): those of the smoke test if it passed; None where nothing
+        can be read."""
+        documents = list(self.documents())
         runs = [{**run, "message": run["message"] and without_paths(run["message"])} for _, runs in documents for run in runs]
-        return documents and {**documents[0][0], "host_name": None, "command_line": None}, runs
+        return documents and {"schema_version": max(result["schema_version"] for result, _ in documents),
+                              "context": {**documents[0][0]["context"], "host_name": None, "command_line": None}}, runs
 
     def kernels(self):
         """{kind: {"threads", "precision", ..., "whole"}} of every comparison, those beside libraries first."""
         names = [name for prefix in ("products-", "convolutions-", "own-") for name in self.passed(prefix)]
         return {name: results.comparison((self.folder / f"{name}.txt").read_text()) for name in names}
+
+    def inference(self):
+        return [row for name in self.passed("inference-") for row in results.inference(self.folder / f"{name}.table.json")]
 
     def training(self):
         return [row for name in self.passed("training-") for row in json.loads((self.folder / f"{name}.table.json").read_text())]
@@ -70,9 +79,9 @@ def page(records):
     core = {command.name for command in records.commands if command.core and not command.here and not command.absent}
     passed = set(records.passed())
     lines = [f"# epochbench on {facts['cpu']['name']}", "", f"{len(passed)} of {len(measured)} commands passed; of the core, which is "
-             f"all but training, {len(core & passed)} of {len(core)}.", "", *machine_lines(records)]
+             f"all but training and inference, {len(core & passed)} of {len(core)}.", "", *machine_lines(records)]
     sections = {"kernel correct": lambda: test_lines(records), "the libraries": lambda: kernel_lines(records.kernels()),
-                "PyTorch": lambda: training_lines(records.training())}
+                "int8": lambda: inference_lines(records.inference()), "PyTorch": lambda: training_lines(records.training())}
     for question, names in QUESTIONS:
         asked = [command for command in records.commands if is_one_of(command.name, names)]
         lines += ["", f"## {question}", "", *checks.answer(asked, records.stamps, records.left_out)]
@@ -89,8 +98,8 @@ def is_one_of(name, names):
 
 
 def machine_lines(records):
-    facts, info, (context, runs) = records.facts, records.info(), records.runs()
-    cpu, context = facts["cpu"], context or {}
+    facts, info, (result, runs) = records.facts, records.info(), records.runs()
+    cpu, context = facts["cpu"], result["context"] if result else {}
     described = ", ".join(f"{key} {value}" for key, value in cpu["described"].items())
     sets = sorted(info.get("isa", []))
     peaks = ", ".join(f"{precision} {1e-9 * rate:,.0f} GFLOP/s ({info['peak_instruction'][precision]})"
@@ -151,6 +160,13 @@ def seconds(row):
     return f"{row['total']:.4g} s" if row and row["total"] is not None else "-"
 
 
+def inference_lines(rows):
+    cells = [[row["model"], row["precision"], rate(row["base"]), rate(row["rate"]), spread({**row, "ratio_range": None})] for row in rows]
+    names = ["model, batch", "precision", "fp32", "in this precision", "over fp32"]
+    return ["", *checks.table([names, *cells]), "", "Samples per second of `--mode forward`. Ratios are of times, above 1 this precision "
+            "is faster than fp32; [95 % interval] over processes."] if cells else []
+
+
 def training_lines(rows):
     groups = {}
     for row in rows:
@@ -168,9 +184,12 @@ def training_lines(rows):
 def speed(row):
     if not row or row["samples_per_second"] is None:
         return "-"
-    rate = row["samples_per_second"]
     share = f", {row['peak_fraction']:.0%}" if row["peak_fraction"] is not None else ""
-    return (f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}") + share
+    return rate(row["samples_per_second"]) + share
+
+
+def rate(per_second):
+    return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
 
 
 def spread(row):
@@ -182,13 +201,14 @@ def spread(row):
 
 def document(records):
     """The result file; None where nothing was measured that says on which machine."""
-    context, runs = records.runs()
-    if not context:
+    result, runs = records.runs()
+    if not result:
         return None
     commands = {name: stamp and {key: stamp[key] for key in ("status", "seconds", "attempts", "began", "complaints")}
                 for name, stamp in records.stamps.items()}
-    check = {**records.facts, "commands": commands, "kernels": readable(records.kernels), "training": readable(records.training)}
-    return {"schema_version": 1, "context": context, "runs": runs, "check": check}
+    check = {**records.facts, "commands": commands, "kernels": readable(records.kernels),
+             "inference": readable(records.inference), "training": readable(records.training)}
+    return {**result, "runs": runs, "check": check}
 
 
 def readable(part):

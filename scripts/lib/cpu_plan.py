@@ -1,7 +1,8 @@
 """The commands of scripts/check_cpu in their order: what proves most comes first.
 
 The build; the tests of every CPU kernel; products and convolutions on their own, then beside oneDNN, OpenBLAS and MKL; training
-beside PyTorch. The core is everything before the training. `expected` seconds are of two shared cores of an AMD EPYC (Zen 4).
+beside PyTorch; inference in int8 beside fp32 and bf16. The core is everything before the training. `expected` seconds are of two
+shared cores of an AMD EPYC (Zen 4).
 """
 
 import os
@@ -20,18 +21,23 @@ OPTIONS = "EPOCHBENCH_TESTS=ON EPOCHBENCH_BENCHMARKS=ON"
 WORK = {"products": ("gemm13.txt", "onednn,openblas,mkl", {"fp32": (110, 75), "bf16": (45, 35)}),
         "convolutions": ("resnet50.txt", "onednn", {"fp32": (110, 80), "bf16": (75, 60)})}
 PROCESSES = 5  # ratios have an interval from 5 on
+# epochbench, and the result file, options of the run
+RUN_AND_COMPARE = 'runs=$1; shift; "$0" run "$@" --out "$runs" >/dev/null; "$0" speedup "$runs" --json'
+# Inference: model, batch, steps, seconds expected.
+INFERENCE = (("resnet50", 16, 5, 80), ("bert-base", 8, 3, 100))
 # Training: model, batch, precision, rounds per group of processes, seconds expected. Five groups, so ratios have an interval.
 TRAINING = (("resnet50", 16, "bf16", 2, 330), ("bert-base", 8, "bf16", 2, 330), ("resnet50", 16, "fp32", 2, 420),
             ("bert-base", 8, "fp32", 2, 520), ("resnet20", 128, "fp32", 6, 180), ("lenet5", 64, "fp32", 6, 150))
 GROUPS = 5
 NO_BF16 = "this CPU has no instruction that multiplies bf16"
+NO_INT8 = "this CPU has no instruction that multiplies int8"
 
 
 class Plan:
-    """folder: of stamps and results. threads: the most. bf16: whether the CPU has instructions for it."""
+    """folder: of stamps and results. threads: the most. bf16, int8: whether the CPU has instructions for it."""
 
-    def __init__(self, root, folder, threads, bf16):
-        self.root, self.folder, self.threads, self.bf16 = root, folder, threads, bf16
+    def __init__(self, root, folder, threads, bf16, int8):
+        self.root, self.folder, self.threads, self.bf16, self.int8 = root, folder, threads, bf16, int8
         self.build = root / "build"
         self.binary, self.bench = self.build / "epochbench", self.build / "bench" / "epochbench_bench"
         cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
@@ -62,6 +68,8 @@ class Plan:
         yield self.making("pytorch", [sys.executable, self.root / "scripts/peers/environment.py"], 1800, 300)
         for model, batch, precision, rounds, seconds in TRAINING:
             yield self.training(model, batch, precision, rounds, seconds)
+        for model, batch, steps, seconds in INFERENCE:
+            yield self.inference(model, batch, steps, seconds)
 
     def precisions(self):
         return ("fp32", "bf16") if self.bf16 else ("fp32",)
@@ -100,6 +108,17 @@ class Plan:
 
     def problems(self, kind, precision, threads):
         return [f"--shapes={self.root / 'bench/shapes' / WORK[kind][0]}", f"--threads={threads}", f"--precision={precision}"]
+
+    def inference(self, model, batch, steps, seconds):
+        """Five processes of each precision, then their ratios."""
+        name = f"inference-{model}"
+        table, runs = self.folder / f"{name}.table.json", self.folder / f"{name}.json"
+        return self.measuring(name, [
+            "sh", "-euc", RUN_AND_COMPARE, self.binary, runs, "--model", model, "--device", "cpu", "--mode", "forward", "--batch", batch,
+            "--precision", ",".join((*self.precisions(), "int8")), "--threads", self.threads, "--warmup", 2, "--steps", steps,
+            "--repetitions", PROCESSES, "--anonymous", "--quiet", "--overwrite"], 6 * seconds, seconds,
+            lambda log: results.inference_complaints(table), table, lambda: results.failed_runs(runs),
+            absent=None if self.int8 else NO_INT8, core=False)
 
     def training(self, model, batch, precision, rounds, seconds):
         name = f"training-{model}-{precision}"

@@ -73,6 +73,22 @@ def training_complaints(path):
     return complaints if rows else ["nothing was measured"]
 
 
+def inference(path):
+    """[{"model": "resnet50, 16", "precision", "rate", "base": of fp32, "ratio", "ratio_ci95"}] of `epochbench speedup --json`."""
+    rows = []
+    for pair in json.loads(path.read_text())["pairs"]:
+        (model, _, base, batch), precision = pair["baseline"].split("/")[:4], pair["contender"].split("/")[2]
+        if base == "fp32":
+            rows.append({"model": f"{model}, {batch[1:]}", "precision": precision, "rate": pair["contender_samples_per_second"],
+                         "base": pair["baseline_samples_per_second"], "ratio": pair["ratio"], "ratio_ci95": pair["ratio_ci95"]})
+    return rows
+
+
+def inference_complaints(path):
+    measured = {row["precision"] for row in inference(path) if row["ratio"]}
+    return [] if "int8" in measured else ["int8 over fp32 was not measured"]
+
+
 def last_attempt(log):
     return log.read_text(errors="replace").rsplit("\n$ ", 1)[-1]
 

@@ -34,13 +34,20 @@ for target in args[0].split():
     shutil.copy2(pathlib.Path(__file__).parent / source, folder / target)
 """
 LSCPU = """
-flags = os.environ.get("FLAGS", "avx2 avx512f avx512_bf16")
+flags = os.environ.get("FLAGS", "avx2 avx512f avx512_bf16 avx512_vnni")
 print(f"Model name:   Example(R) CPU 9000 @ 2.0GHz\\nCPU family: 25\\nL2 cache:  2 MiB (2 instances)\\nFlags: {flags}")
 """
 EPOCHBENCH = """
 if args[0] == "info":
     print(json.dumps({"cpu": {"isa": ["fma", "avx2"], "memory_bytes": 2 ** 34, "memory_bandwidth_bytes_per_second": 5e10,
                               "peak_flops_per_second": {"fp32": 2e11, "bf16": None}, "peak_instruction": {"fp32": "vfmadd"}}}))
+    sys.exit()
+if args[0] == "speedup":
+    model = pathlib.Path(args[1]).stem.removeprefix("inference-")
+    print(json.dumps({"pairs": [{"baseline": f"{model}/cpu/fp32/b16/mode=forward", "contender": f"{model}/cpu/{precision}/b16/mode=forward",
+                                 "baseline_samples_per_second": 27.5, "contender_samples_per_second": rate, "ratio": rate / 27.5,
+                                 "ratio_ci95": [rate / 30, rate / 25]} for precision, rate in (("bf16", 44.0), ("int8", 110.0))
+                                if fault != "no_int8" or precision != "int8"]}))
     sys.exit()
 context = {"date": "2026-01-02T03:04:05Z", "host_name": "laptop", "command_line": ["/home/somebody/x"], "compiler": "gcc 12.2.0"}
 pathlib.Path(value("--out")).write_text(json.dumps({"schema_version": 1, "context": context, "runs": []}))
@@ -126,7 +133,7 @@ class Bare:
         return {path.stem: json.loads(path.read_text())["status"] for path in (self.out / "stamps").glob("*.json")}
 
     def names(self):
-        return {c.name for c in cpu_plan.Plan(REPOSITORY, self.out, 2, True).commands() if not c.here}
+        return {c.name for c in cpu_plan.Plan(REPOSITORY, self.out, 2, True, True).commands() if not c.here}
 
 
 class CheckCpu(unittest.TestCase):
@@ -163,6 +170,7 @@ class CheckCpu(unittest.TestCase):
         self.assertEqual(self.row(page, "13 products of gemm13", "fp32, 2", "62.8%", "26.6%", "2.299 s", "mkl"),
                          ["51.2%", "2.874 s", "1.250 [1.180, 1.323]", "1.240 [1.196, 1.265]"])
         self.assertEqual(self.row(page, "grad_input of resnet50", "bf16, 1")[3:5], ["onednn", "51.2%"])
+        self.assertEqual(self.row(page, "resnet50, 16", "int8"), ["27.5", "110", "4.00 [3.67, 4.40]"])
         self.assertEqual(self.row(page, "resnet50, 16", "bf16, 2"),
                          ["1,234, 50%", "8.25, 50%", "9, 50%", "1.50 [1.40, 1.60]", "1.30 (1.10 to 1.70)"])
         for text in ("# epochbench on Example(R) CPU 9000 @ 2.0GHz\n", "CPU family 25", "caches: L2 2 MiB (2 instances)", "fma",
@@ -205,6 +213,7 @@ class CheckCpu(unittest.TestCase):
         for fault, name, text in (("wrong@gemm_test", "tests-gemm_test", "Gemm.IsRight, Gemm/Odd.Sizes/1 failed (see tests-gemm_test.log)"),
                                   ("short@resnet50.txt", "own-convolutions-fp32", "the table has no line of convolutions"),
                                   ("fails@info", "info", "exit code 1: error: no such thing"),
+                                  ("no_int8@speedup", "inference-bert-base", "int8 over fp32 was not measured"),
                                   ("crashes@bert-base", "training-bert-base-bf16", "p: failed: killed")):
             with self.subTest(name):
                 page = self.call("--only", name, FAULT=fault, code=1).stdout
@@ -252,6 +261,11 @@ class CheckCpu(unittest.TestCase):
         self.assertIn("not run: products-bf16-2, products-bf16-1, convolutions-bf16-2, convolutions-bf16-1: this CPU has no instruction that multiplies bf16", page)
         self.assertEqual([call for call in self.machine.calls() if "bf16" in call], [])
 
+    def test_int8_is_left_out_where_the_cpu_has_no_instruction_for_it(self):
+        page = self.call("--only", "info,inference", FLAGS="avx512_bf16").stdout
+        self.assertIn("not run: inference-resnet50, inference-bert-base: this CPU has no instruction that multiplies int8", page)
+        self.assertEqual([call for call in self.machine.calls() if "int8" in call], [])
+
     def test_a_failed_build_leaves_everything_for_later(self):
         done = self.call(FAULT="fails@set_up", code=4)
         self.assertIn("FAILED: build, 2 attempts: exit code 1: error: no such thing", done.stdout)
@@ -262,7 +276,8 @@ class CheckCpu(unittest.TestCase):
         done = self.call("--dry-run")
         order = [line.split(":")[0][2:] for line in done.stdout.splitlines() if line.startswith("# ")]
         expected = ["build", "info", "tests-gemm_test", "own-products-fp32", "libraries", "products-fp32-2", "products-fp32-1",
-                    "products-bf16-2", "pytorch", "training-resnet50-bf16", "training-bert-base-fp32", "training-lenet5-fp32"]
+                    "products-bf16-2", "pytorch", "training-resnet50-bf16", "training-bert-base-fp32", "training-lenet5-fp32",
+                    "inference-resnet50"]
         self.assertEqual([name for name in order if name in expected], expected)
         self.assertEqual(self.machine.calls(), [])
         self.assertFalse(self.machine.out.exists())
@@ -286,13 +301,13 @@ class CheckCpu(unittest.TestCase):
 
 class Parts(unittest.TestCase):
     def test_expected_times_are_those_of_the_documents(self):
-        commands = list(cpu_plan.Plan(REPOSITORY, pathlib.Path("out"), 2, True).commands())
+        commands = list(cpu_plan.Plan(REPOSITORY, pathlib.Path("out"), 2, True, True).commands())
         self.assertLessEqual(sum(c.expected for c in commands if c.core), 15 * 60)
-        self.assertLessEqual(sum(c.expected for c in commands), 60 * 60)
+        self.assertLessEqual(sum(c.expected for c in commands), 63 * 60)
         self.assertLessEqual(max(c.expected / c.limit for c in commands), 0.5)
 
     def test_with_one_thread_nothing_is_measured_twice(self):
-        commands = [c for c in cpu_plan.Plan(REPOSITORY, pathlib.Path("out"), 1, True).commands()]
+        commands = [c for c in cpu_plan.Plan(REPOSITORY, pathlib.Path("out"), 1, True, True).commands()]
         self.assertEqual(len(commands), len({c.name for c in commands}))
         own = next(c for c in commands if c.name == "own-products-fp32").arguments(9)
         self.assertIn("--peers=", own)
