@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <stdexcept>
+#include <utility>
 
 namespace epochbench {
 
@@ -99,6 +100,33 @@ std::string shell_word(const std::string& text) {
   std::string quoted = visible(text);
   replace_all(quoted, "'", "'\\''");
   return "'" + quoted + "'";
+}
+
+std::optional<std::vector<std::string>> split_command(std::string_view text) {
+  std::vector<std::string> parts;
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool blank = c == ' ' || c == '\t' || c == '\n';
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+      in_word = true;
+    } else if (quote == 0 && blank) {
+      if (in_word) parts.push_back(std::exchange(word, {}));
+      in_word = false;
+    } else {
+      if (c == '\\' && quote != '\'' && ++at == text.size()) return std::nullopt;
+      word += text[at];
+      in_word = true;
+    }
+  }
+  if (quote != 0) return std::nullopt;
+  if (in_word) parts.push_back(word);
+  return parts;
 }
 
 std::string visible(std::string_view text) {

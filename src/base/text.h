@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -37,6 +38,10 @@ void replace_all(std::string& text, std::string_view from, std::string_view to);
 
 // One word of a shell: quoted where it must be, and in one line (visible).
 std::string shell_word(const std::string& text);
+
+// The words of a command as a shell divides them: at blanks outside of quotes, which are removed; a backslash takes the next
+// character as it is, and nothing else is special. Empty: a quote is not closed, or a backslash is the last character.
+std::optional<std::vector<std::string>> split_command(std::string_view text);
 
 // Text of unknown origin as one line that does nothing to a terminal, a log or a page: line breaks, control characters,
 // characters that change the direction of writing and bytes that are not UTF-8 become visible, as in C: "\\n", "\\x1b",
@@ -95,9 +100,9 @@ class Table {
   // of them first and of these the last; '>' after them is right-aligned with its column.
   explicit Table(const std::vector<std::string>& titles);
   void add(std::vector<std::string> cells);  // as many as there are columns
-  // Columns without any text are left out. UTF-8: a code point counts as one column. Where the table is too wide without the
-  // columns that may be left out, cells of text go on in lines of their own. Left-out columns are named below. Ends with a line
-  // break.
+  // Columns without any text are left out. UTF-8: a code point counts as one column. Where the table is too wide, a text that
+  // all rows share, the first column's apart, stands once below it; then columns that may be left out are, and are named below;
+  // then cells of text go on in lines of their own. Ends with a line break.
   std::string to_string(std::size_t columns = output_columns()) const;
 
  private:
@@ -106,7 +111,9 @@ class Table {
     bool right = false;
     std::size_t spare = 0;  // marks '-'
     std::size_t width = 0;
+    bool below = false;  // what all rows share
   };
+  bool is_constant(std::size_t column) const;
   std::vector<std::size_t> shown_within(std::vector<Column>& columns, std::size_t limit) const;
 
   std::vector<Column> columns_;

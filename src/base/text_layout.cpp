@@ -175,6 +175,11 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+bool Table::is_constant(std::size_t column) const {
+  const auto same = [&](const auto& row) { return row[column] == rows_.front()[column]; };
+  return rows_.size() > 1 && !rows_.front()[column].empty() && rows_.front()[column] != "-" && std::ranges::all_of(rows_, same);
+}
+
 // The columns that are shown, with their widths.
 std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::size_t limit) const {
   constexpr std::size_t kNarrowest = 8;
@@ -195,11 +200,21 @@ std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::
     total -= columns[*place].width + kGap;
     shown.erase(place);
   };
-  while (total > limit && !shown.empty()) {
-    auto spare = shown.begin();
+  const auto most_spare = [&](const auto& of_these) {
+    auto spare = shown.end();
     for (auto each = shown.begin(); each != shown.end(); ++each)
-      if (columns[*each].spare >= columns[*spare].spare) spare = each;
-    if (columns[*spare].spare == 0) break;
+      if (of_these(*each) && (spare == shown.end() || columns[*each].spare >= columns[*spare].spare)) spare = each;
+    return spare;
+  };
+  while (total > limit) {
+    const auto spare = most_spare([&](std::size_t i) { return i != shown.front() && is_constant(i); });
+    if (spare == shown.end()) break;
+    columns[*spare].below = true;
+    leave_out(spare);
+  }
+  while (total > limit) {
+    const auto spare = most_spare([&](std::size_t i) { return columns[i].spare > 0; });
+    if (spare == shown.end()) break;
     leave_out(spare);
   }
   // The text with most room becomes narrower: down to its longest word, and where that is not enough, further.
@@ -243,10 +258,14 @@ std::string Table::to_string(std::size_t limit) const {
   };
   line([&](std::size_t i) { return columns[i].title; });
   for (const auto& row : rows_) line([&](std::size_t i) { return row[i]; });
-  std::vector<std::string> hidden;
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    if (columns[i].width > 0 && !columns[i].title.empty() && std::ranges::find(shown, i) == shown.end())
+  std::vector<std::string> constant, hidden;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].below)
+      constant.push_back(columns[i].title + (columns[i].title.empty() ? "" : " ") + rows_.front()[i]);
+    else if (columns[i].width > 0 && !columns[i].title.empty() && std::ranges::find(shown, i) == shown.end())
       hidden.push_back(columns[i].title);
+  }
+  if (!constant.empty()) text += wrapped("", "  ", "in all rows: " + joined(constant), limit);
   if (!hidden.empty()) text += wrapped("", "  ", "hidden, too narrow: " + joined(hidden), limit);
   return text;
 }

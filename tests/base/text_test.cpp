@@ -1,6 +1,7 @@
 #include "src/base/text.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,6 +97,37 @@ TEST(Text, TablesFitTheirColumns) {
   EXPECT_EQ(table.to_string(24), "run           rate  note\nmlp/cpu/fp32    12  slow\nhidden, too narrow: more\n");
   EXPECT_EQ(table.to_string(18), "run           rate\nmlp/cpu/fp32    12\nhidden, too\n  narrow: note,\n  more\n");
   EXPECT_EQ(table.to_string(14), "run       rate\nmlp/cpu/    12\nfp32\nhidden, too\n  narrow:\n  note, more\n");
+}
+
+TEST(Text, SplitsCommandsAsAShellDoes) {
+  const auto parts = [](const char* text) { return split_command(text).value(); };
+  EXPECT_THAT(parts("  srun  -n {ranks}\t"), ElementsAre("srun", "-n", "{ranks}"));
+  EXPECT_THAT(parts("srun --comment='a b' \"c 'd\" e\\ f"), ElementsAre("srun", "--comment=a b", "c 'd", "e f"));
+  EXPECT_THAT(parts(R"("a\"b" 'c\d' '')"), ElementsAre("a\"b", "c\\d", ""));
+  EXPECT_THAT(parts(" "), testing::IsEmpty());
+  for (const char* open : {"srun 'a", "srun \"a'", "srun a\\", "'"}) EXPECT_EQ(split_command(open), std::nullopt) << open;
+}
+
+// What tells rows apart stays, and what they share is said once.
+TEST(Text, TablesSayBelowWhatAllRowsShare) {
+  Table table({"instance", "-device", ">hours", "evidence", "---more"});
+  table.add({"g6.xlarge", "l4", "0.9", "predicted", "8"});
+  table.add({"g5.xlarge", "a10g", "0.6", "predicted", "9"});
+  EXPECT_EQ(table.to_string(kUnlimitedColumns),
+            "instance   device  hours  evidence   more\ng6.xlarge  l4        0.9  predicted  8\n"
+            "g5.xlarge  a10g      0.6  predicted  9\n");
+  EXPECT_EQ(table.to_string(32),
+            "instance   device  hours  more\ng6.xlarge  l4        0.9  8\ng5.xlarge  a10g      0.6  9\n"
+            "in all rows: evidence predicted\n");
+  EXPECT_EQ(table.to_string(26),
+            "instance   device  hours\ng6.xlarge  l4        0.9\ng5.xlarge  a10g      0.6\n"
+            "in all rows: evidence\n  predicted\nhidden, too narrow: more\n");
+  Table one({"instance", "evidence"});
+  one.add({"g6.xlarge", "predicted"});
+  EXPECT_EQ(one.to_string(20), "instance   evidence\ng6.xlarge  predicted\n");
+  Table unknown({"instance", "-cost"});
+  for (const char* name : {"c7i.24xlarge", "c8a.24xlarge"}) unknown.add({name, "-"});
+  EXPECT_THAT(unknown.to_string(16), testing::HasSubstr("hidden, too\n"));
 }
 
 TEST(Text, TablesKeepWordsWhole) {

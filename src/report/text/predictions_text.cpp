@@ -82,6 +82,10 @@ template <class Format>
 std::string interval_text(const std::optional<PredictedAmount>& amount, const Format& format) {
   return amount && amount->low && amount->high ? format(*amount->low) + " to " + format(*amount->high) : "-";
 }
+// "$0.417–$0.673": shorter, so that a narrow terminal has room for the device.
+std::string usd_interval_text(const std::optional<PredictedAmount>& amount) {
+  return amount && amount->low && amount->high ? format_usd(*amount->low) + "–" + format_usd(*amount->high) : "-";
+}
 template <class Format>
 std::string least_text(const std::optional<PredictedAmount>& amount, const Format& format) {
   return amount ? format(amount->at_least) : "-";
@@ -120,8 +124,7 @@ std::string epochs_table(const std::vector<Prediction>& predictions) {
                cell(batch_text(each.work)), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
                least_text(each.hours, three_digits), error_text(each),
                each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, format_usd),
-               interval_text(usd, format_usd), least_text(usd, format_usd), bound_text(each),
-               each.cost ? each.cost->price : ""});
+               usd_interval_text(usd), least_text(usd, format_usd), bound_text(each), each.cost ? each.cost->price : ""});
   }
   return (shared.empty() ? "" : shared + "\n") + table.to_string();
 }
@@ -239,15 +242,15 @@ std::string rental_question(const Rentals& rentals) {
 }
 
 std::string rentals_table(const Rentals& rentals) {
-  Table table({"instance", "-device", "-precision", ">hours", "-hours, 80 %", ">cost", "cost, 80 %", "evidence", ">error",
-               "->per hour", "-bound by", "--price"});
+  Table table({"instance", "device", "--GPUs", "-precision", ">hours", "-hours, 80 %", ">cost", "cost, 80 %", ">error",
+               "evidence", "->per hour", "-bound by", "--price"});
   for (const Prediction& each : rentals.predictions) {
     const PredictedCost& cost = *each.cost;
-    const std::string gpus = cost.gpus > 1 ? " (1 of " + std::to_string(cost.gpus) + ")" : "";
-    table.add({cost.instance, each.device + gpus, name(each.work.precision), expected_text(each.hours, three_digits),
-               interval_text(each.hours, three_digits), expected_text(cost.usd, format_usd),
-               interval_text(cost.usd, format_usd), name(EvidenceClass::predicted), error_text(each),
-               usd_per_hour_text(cost.usd_per_hour), bound_text(each), cost.price});
+    const std::string gpus = cost.gpus > 1 ? "1 of " + std::to_string(cost.gpus) : "";
+    table.add({cost.instance, each.device, gpus, name(each.work.precision), expected_text(each.hours, three_digits),
+               interval_text(each.hours, three_digits), expected_text(cost.usd, format_usd), usd_interval_text(cost.usd),
+               error_text(each), name(EvidenceClass::predicted), usd_per_hour_text(cost.usd_per_hour), bound_text(each),
+               cost.price});
   }
   return table.to_string();
 }
