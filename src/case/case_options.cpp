@@ -3,6 +3,7 @@
 
 #include "epochbench/dataset.h"
 #include "epochbench/model.h"
+#include "src/base/text.h"
 #include "src/case/case_block.h"
 #include "src/case/option_row.h"
 
@@ -48,6 +49,9 @@ std::string parse_launcher(const std::string& text) {
   if (text.find(kRanksPlaceholder) == std::string::npos || text.find('\0') != std::string::npos)
     throw CallError("'" + text + "' must have " + kRanksPlaceholder + " where the number of ranks belongs, as in srun -n " +
                     kRanksPlaceholder);
+  const auto parts = split_command(text);
+  if (!parts) throw CallError("'" + text + "' has a quote that is not closed, or ends in a backslash; quote as in a shell");
+  if (parts->front().empty()) throw CallError("'" + text + "' begins with an empty word; begin with the program to call");
   return text;
 }
 

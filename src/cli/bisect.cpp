@@ -35,6 +35,9 @@ int bisect_commits(const BisectOptions& options) {
   if (request.good.empty() || request.bad.empty())
     throw CallError(std::string("bisect: no ") + (request.good.empty() ? "GOOD and no BAD" : "BAD") +
                     "; name two commits, such as epochbench bisect v1.2 main");
+  if (request.resume && request.overwrite)
+    throw CallError(
+        "bisect: --resume goes on with the pairs of an earlier call, --overwrite removes them; give one of the two");
   const BisectOutcome outcome = bisect(request);
   if (!outcome.answer) {
     print(options.json ? print_json(compare_json(outcome.ends)) : fitted(compare_text(outcome.ends)));

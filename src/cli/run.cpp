@@ -1,4 +1,5 @@
 // epochbench run: the parent of all cases.
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "src/report/text/result_text.h"
 #include "src/session/measuring.h"
 #include "src/session/planned_case.h"
+#include "src/workload/workload.h"
 
 namespace epochbench {
 namespace {
@@ -112,6 +114,10 @@ int run(const RunOptions& call) {
     if (options.profile && planned.spec.ranks > 1)
       throw CallError("--profile: times the nodes of one process; leave out --ranks");
   }
+  if (options.feed && std::ranges::none_of(request.cases, [](const PlannedCase& planned) { return decodes(planned.spec); }))
+    throw CallError(
+        "--feed: no case of this call decodes anything; read pictures (--data images:DIR), add --decode-cost SECONDS, or leave "
+        "it out");
   if (!request.budget_seconds && suite) request.budget_seconds = suite->budget_seconds;
   if (suite && suite->own) request.suite = suite->name;
   if (request.dry_run) return dry_run(request);

@@ -47,9 +47,9 @@ bool is_set(const char* name) {
 }
 
 std::vector<std::string> command_parts(const CaseSpec& spec) {
-  std::vector<std::string> parts;
-  std::istringstream text(spec.launcher.empty() ? std::string(kMpirun) + " -n " + kRanksPlaceholder : spec.launcher);
-  for (std::string part; text >> part; parts.push_back(part)) replace_all(part, kRanksPlaceholder, std::to_string(spec.ranks));
+  const std::string text = spec.launcher.empty() ? std::string(kMpirun) + " -n " + kRanksPlaceholder : spec.launcher;
+  std::vector<std::string> parts = split_command(text).value();  // as parse_launcher() has checked
+  for (std::string& part : parts) replace_all(part, kRanksPlaceholder, std::to_string(spec.ranks));
   return parts;
 }
 

@@ -249,6 +249,10 @@ std::int64_t planned_bytes(const CaseSpec& spec, DatasetSizes& sizes) {
   return spec.ranks * memory(program_of(spec, workload_spec(spec), *backend, dataset_size(spec, sizes).pixel_values)).total();
 }
 
+bool decodes(const CaseSpec& spec) {
+  return *spec.data != "synthetic" && (spec.data->starts_with(kImageFiles) || spec.decode_cost_seconds > 0);
+}
+
 PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   const WorkloadSpec workload = workload_spec(spec);
   check_ranks(spec, communicator);
@@ -281,8 +285,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   if (communicator != nullptr) program.first_part = communicator->rank() * program.parts;
   const double input_begin = steady_seconds();
   const std::optional<DType> images = images_of(program);
-  const bool costs = spec.data->starts_with(kImageFiles) || spec.decode_cost_seconds > 0;
-  const auto times = costs && !prepared.dataset->synthetic() ? std::make_shared<DecodingTimes>() : nullptr;
+  const auto times = decodes(spec) ? std::make_shared<DecodingTimes>() : nullptr;
   prepared.dataset = input_of(std::move(prepared.dataset), spec, workload, images.value_or(DType::f32), times);
   if (times) prepared.decoding = [times] { return seconds_per_sample(*times); };
   const double input_seconds = steady_seconds() - input_begin;

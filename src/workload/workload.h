@@ -53,6 +53,9 @@ DatasetSize dataset_size(const CaseSpec& spec, DatasetSizes& sizes);
 // What is known of a case before anything runs; `size` is that of its data set. Errors: as workload_spec.
 Workload describe_workload(const CaseSpec& spec, const DatasetSize& size);
 
+// Whether samples of a finished case are decoded at a cost: image files, or --decode-cost; synthetic data is in memory.
+bool decodes(const CaseSpec& spec);
+
 // Finds what is wrong with --init, --save and --trace before anything runs.
 // Errors: DataError for a file or folder, std::invalid_argument for a trace without training.
 void check_files(const CaseSpec& spec);

@@ -104,6 +104,7 @@ class Bisect(History):
         self.assertEqual(process.returncode, 130, errors)
         self.assertIn("--resume goes on", errors)
         self.assert_refused(self.bisect(), 2, "--resume", "--overwrite")
+        self.assert_refused(self.bisect("--resume", "--overwrite"), 2, "give one of the two")
         draws = (self.folder / "draws").stat().st_size
         call = self.bisect("--resume", "--json")
         self.assertEqual(call.returncode, 0, call.stderr)

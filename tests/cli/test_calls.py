@@ -85,6 +85,8 @@ class BadInput(CliTest):
             ([*QUICK, "--decode-cost", "1e9"], ["--decode-cost"]),
             ([*QUICK, "--data", "synthetic", "--decode-cost", "0.001"], ["--decode-cost", "synthetic", "digits"]),
             (["--model", "bert-tiny", "--cache", "decoded"], ["--cache", "text"]),
+            ([*QUICK, "--feed", "2900"], ["--feed", "--decode-cost", "images:DIR"]),
+            (["--model", "resnet20", "--feed", "2900", "--dry-run"], ["--feed", "decodes anything"]),
             ([*QUICK, "--price", "cpu=cheap"], ["--price", "cheap"]),
             ([*QUICK, "--price", "cpu=-1"], ["--price"]),
             ([*QUICK, "--price", "cpu=nan"], ["--price"]),
