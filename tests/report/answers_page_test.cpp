@@ -186,6 +186,31 @@ TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {
                              HasSubstr("5 seeds, 1 epochs"))));
 }
 
+// Trainings to a target alone, on real data: their own speeds, and how much sooner a precision reaches the target.
+TEST(AnswerSections, OfTrainingsToATargetSayHowSoonTheyReachIt) {
+  std::vector<epochbench::Run> runs;
+  for (int repetition = 0; repetition < 6; ++repetition)
+    for (const std::string precision : {"fp32", "bf16"}) {
+      epochbench::Run run = run_of("cpu", precision, 64, precision == "fp32" ? 1000 : 1500, repetition);
+      run.settings["until"] = std::string("accuracy=0.97");
+      run.workload.dataset = "digits";
+      run.workload.seed = static_cast<std::uint64_t>(repetition);
+      run.timing->stopped_by = "until";
+      run.timing->training_seconds = precision == "fp32" ? 20 + repetition : 10 + 0.5 * repetition;
+      run.timing->epoch_kind = "measured";
+      run.quality->eval_metric = "accuracy";
+      run.quality->eval_value = 0.972;
+      runs.push_back(run);
+    }
+  const std::vector<AnswerSection> sections = answer_sections(named_result(runs));
+  EXPECT_THAT(sections[kSpeed].answers, Contains(AllOf(HasSubstr("cpu/bf16/b64"), HasSubstr("1,500 samples/s"))));
+  EXPECT_THAT(sections[kSpeed].read, HasSubstr("on real data"));
+  EXPECT_THAT(sections[kUtilization].answers, Contains(HasSubstr("80.0 % of the measured peak")));
+  EXPECT_THAT(sections[kPrecision].answers,
+              Contains(AllOf(HasSubstr("cpu bf16 over fp32: 2.00x (2.00 to 2.00)"), HasSubstr(" as soon at accuracy=0.97"))));
+  EXPECT_THAT(sections[kCost].answers, Contains(HasSubstr("reached accuracy 97.2 % in 22.5 s, the median of 6")));
+}
+
 TEST(AnswerSections, SayTheCostOrThatNoPriceIsKnown) {
   const AnswerSection section = answer_sections(named_result(both_devices()))[kCost];
   EXPECT_THAT(section.answers, Contains(HasSubstr("an epoch on cpu fp32 costs 5.00x (")));

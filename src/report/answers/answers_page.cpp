@@ -138,9 +138,13 @@ AnswerSection input_section(const Result& result) {
 
 std::vector<AnswerSection> answer_sections(const NamedResult& named) {
   const std::vector<Run>& runs = named.result.runs;
-  const Speedup speedup = speedup_of({named}, SpeedupOf::same_batch);
-  return {speed_section(runs, speedup), utilization_section(runs),   precision_section(runs, speedup),
-          cost_section(runs, speedup),  batch_section(named.result), input_section(named.result)};
+  const Speedup speedup = speedup_of({named}, SpeedupOf::same_batch), to_quality = speedup_of({named}, SpeedupOf::to_quality);
+  return {speed_section(runs, speedup, to_quality),
+          utilization_section(runs),
+          precision_section(runs, speedup, to_quality),
+          cost_section(runs, speedup),
+          batch_section(named.result),
+          input_section(named.result)};
 }
 
 std::string answers_page(const NamedResult& named) {

@@ -22,10 +22,10 @@ struct AnswerSection {
 // Speed at the same batch, power and utilization, mixed precision, cost, batch, input: always all six, in this order.
 std::vector<AnswerSection> answer_sections(const NamedResult& result);
 
-// Those of them that need no curves and no inputs (answer_sections.cpp).
-AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup);
+// Those of them that need no curves and no inputs (answer_sections.cpp). `to_quality`: pairs of trainings to a target.
+AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality);
 AnswerSection utilization_section(const std::vector<Run>& runs);
-AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& speedup);
+AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality);
 AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup);
 
 // At most 60 lines of 100 columns, whatever the result holds (a word that is longer than a line stands in one of its own): a

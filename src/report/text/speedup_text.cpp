@@ -1,4 +1,5 @@
 // The answer of `speedup`.
+#include <algorithm>
 #include <cmath>
 
 #include "src/base/json_fields.h"
@@ -86,25 +87,27 @@ std::string workload_text(const SpeedupPair& pair) {
 
 std::string speedup_text(const Speedup& speedup) {
   if (speedup.pairs.empty()) return "";
-  const bool to_quality = !speedup.pairs.front().target.empty();
+  const std::string& target = speedup.pairs.front().target;
+  const bool of_one_target = std::ranges::all_of(speedup.pairs, [&](const SpeedupPair& pair) { return pair.target == target; });
   Table table({"baseline", "contender", "target", "reached", ">speedup", ">95 % interval", "->cost", "-->energy", "notes"});
   Notes notes;
   for (const SpeedupPair& pair : speedup.pairs)
     table.add({label(pair.baseline, pair.contender) + mark(pair, pair.baseline),
-               label(pair.contender, pair.baseline) + mark(pair, pair.contender), pair.target, reached_cell(pair),
-               ratio_cell(pair.ratio), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "", ratio_cell(pair.cost),
-               ratio_cell(pair.energy), note_cell(pair, notes)});
+               label(pair.contender, pair.baseline) + mark(pair, pair.contender), of_one_target ? "" : pair.target,
+               reached_cell(pair), ratio_cell(pair.ratio), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "",
+               ratio_cell(pair.cost), ratio_cell(pair.energy), note_cell(pair, notes)});
   std::string text = below_load_note(table.to_string()) + "\n";
   if (speedup.pairs.front().best_batch)
-    text += "each device at its own best batch of those measured, so the batches may differ\n";
-  text +=
-      to_quality
-          ? "speedup, cost, energy: to the target, the baseline's over the contender's, seed by seed; the median over seeds, "
-            "with\n"
-            "an interval between two of them. Above 1 the contender is the better. A missed target counts as the slowest.\n"
-          : "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's over "
-            "the\n"
-            "contender's. Above 1 the contender is the better. The interval is over repetitions, each a process of its own.\n";
+    text += wrapped("", "", "each device at its own best batch of those measured, so the batches may differ");
+  text += wrapped(
+      "", "",
+      !target.empty()
+          ? "speedup, cost, energy: to " + (of_one_target ? target : "the target") +
+                ", the baseline's over the contender's, seed by seed; the median over seeds, with an interval between "
+                "two of them. Above 1 the contender is the better. A missed target counts as the slowest."
+          : "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's "
+            "over the contender's. Above 1 the contender is the better. The interval is over repetitions, each a process "
+            "of its own.");
   text += notes.to_string() + gaps_text(speedup);
   for (const Unpaired& alone : speedup.unpaired)
     text += "not paired: " + alone.name + repetitions(alone.repetitions) + " (" + alone.file + "): " + alone.reason + "\n";
