@@ -69,6 +69,11 @@ TEST(DeviceCatalog, FiguresOfGpusArePlausible) {
       EXPECT_NEAR(fp16 / fact(gpu, "tf32_tflops"), 2, 0.03) << gpu.id;  // dense against sparse would be 1 or 4
       EXPECT_EQ(fp16, fact(gpu, "bf16_tflops")) << gpu.id;
     }
+    // SMs with 128 lanes in fp32 do as much in tf32 on cards for players, and twice as much on others.
+    if (const double capability = fact(gpu, "compute_capability"); capability > 8 && capability != 9 && capability != 10) {
+      const double of_fp32 = fact(gpu, "tf32_tflops") / fp32;
+      EXPECT_NEAR(of_fp32, of_fp32 < 1.5 ? 1 : 2, 0.03) << gpu.id;
+    }
     // FLOP per byte: HBM cards and small ones alike.
     EXPECT_TRUE(fp32 * 1000 / bandwidth >= 5 && fp32 * 1000 / bandwidth <= 120) << gpu.id;
   }
