@@ -197,7 +197,7 @@ _epochbench() {
       rent) options="-h --help --model --precision --batch --epochs --samples --tokens --max-cost --on --json" ;;
       cost) options="-h --help --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --utilization --price-scaling --json" ;;
       speedup) options="-h --help --best --to --with --json" ;;
-      claims) options="-h --help --catalog --id --claim --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --strict --json" ;;
+      claims) options="-h --help --catalog --id --claim --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --verbose -v --strict --json" ;;
       export) options="-h --help --format --raw --out -o --price --price-scaling" ;;
       compare) options="-h --help --history --threshold --allow-missing --force --github --json --interleave --suite --max-pairs --order-seed --out -o --overwrite --quiet -q" ;;
       bisect) options="-h --help --suite --case --build --binary --folder --threshold --max-pairs --resume --overwrite --json --quiet -q" ;;

@@ -212,6 +212,7 @@ complete -c epochbench -n '__fish_seen_subcommand_from claims' -l idle -x -d 'po
 complete -c epochbench -n '__fish_seen_subcommand_from claims' -l electricity -x -d 'price of a kWh'
 complete -c epochbench -n '__fish_seen_subcommand_from claims' -l cloud -x -d 'instance of `list prices`, or USD per hour (default: the result'\''s price)'
 complete -c epochbench -n '__fish_seen_subcommand_from claims' -l cloud-speed -x -d 'its samples per second over those of the local machine (default 1)'
+complete -c epochbench -n '__fish_seen_subcommand_from claims' -l verbose -s v -d 'print every claim in detail below the table'
 complete -c epochbench -n '__fish_seen_subcommand_from claims' -l strict -d 'exit with 1 if a result or a plan does not reproduce a claim'
 complete -c epochbench -n '__fish_seen_subcommand_from claims' -l json -d 'as JSON'
 complete -c epochbench -n '__fish_seen_subcommand_from export' -s h -d ''

@@ -20,7 +20,8 @@ namespace {
 
 constexpr const char* kClaimsExamples = R"(Examples:
   epochbench run --suite claims --out claims.json        what this machine can measure, within 15 minutes
-  epochbench claims claims.json                          a verdict on each claim, or why there is none
+  epochbench claims claims.json                          a table of verdicts, one row per claim
+  epochbench claims claims.json --verbose                each claim in detail: figures, conditions, sources
   epochbench claims cpu.json gpu.json --strict --json
   epochbench claims                                      by arithmetic and by what others published, without any run
   epochbench list claims                                 all claims, with quotes, origins and experiments
@@ -47,7 +48,7 @@ struct ClaimsOptions {
   std::string catalog;               // file; empty: the articles' that travel in the binary
   OwningOptions owning;
   std::vector<std::string> ids, own;  // both empty: all of the catalog
-  bool strict = false, json = false;
+  bool strict = false, verbose = false, json = false;
 };
 
 std::vector<std::string> models_of(const std::vector<NamedResult>& results) {
@@ -85,11 +86,12 @@ ClaimCatalog catalog_of(const ClaimsOptions& options) {
   return parse_claims(read_text_file(options.catalog, kMaxCatalogBytes), options.catalog);
 }
 
+bool is_about_owning(const Claim& claim) {
+  return std::ranges::find(claim.quantities, QuantityKind::break_even, &ClaimQuantity::kind) != claim.quantities.end();
+}
+
 RentOrBuy prices_of(const ClaimsOptions& options, const ClaimCatalog& catalog) {
-  const bool asked = std::ranges::any_of(catalog.claims, [](const Claim& claim) {
-    return std::ranges::find(claim.quantities, QuantityKind::break_even, &ClaimQuantity::kind) != claim.quantities.end();
-  });
-  if (!asked)
+  if (std::ranges::none_of(catalog.claims, is_about_owning))
     throw CallError("claims: no claim of this call is about owning and renting; leave out --purchase, --cloud and the like");
   RentOrBuy question;
   question.local = options.owning.local;
@@ -109,6 +111,28 @@ bool refuted_here(const ClaimAnswer& answer) {
   });
 }
 
+// Claims that the call names in detail, of a whole catalog a table. A call with prices asks for the claims about them.
+std::string text_of(const ClaimsOptions& options, const ClaimCatalog& catalog, const std::vector<ClaimAnswer>& answers) {
+  const std::string note = wrapped("", "", catalog.note);
+  if (!options.ids.empty() || !options.own.empty())
+    return claim_counts_text(answers) + "\n" + claims_text(catalog, answers) + note;
+  const std::string table = claims_table_text(answers);
+  if (options.verbose) return table + "\n" + claims_text(catalog, answers) + note;
+  ClaimCatalog asked;
+  std::vector<ClaimAnswer> asked_answers;
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    if (options.owning.any_given() && is_about_owning(catalog.claims[i])) {
+      asked.claims.push_back(catalog.claims[i]);
+      asked_answers.push_back(answers[i]);
+    }
+  const std::string details = asked.claims.empty() ? "" : "\n" + claims_text(asked, asked_answers);
+  return table + note + "\n" +
+         wrapped("", "",
+                 "In detail: --id CLAIM, which may be given several times, or --verbose for all. What each claim says: "
+                 "epochbench list claims") +
+         details;
+}
+
 int claims(const ClaimsOptions& options) {
   std::vector<NamedResult> results;
   if (!options.results.empty()) results = read_result_arguments("claims", options.results);
@@ -117,10 +141,10 @@ int claims(const ClaimsOptions& options) {
   facts.published = embedded_published();
   if (options.owning.any_given()) facts.prices = prices_of(options, catalog);
   const std::vector<ClaimAnswer> answers = judge(catalog.claims, results, facts);
-  const bool of_all = options.ids.empty() && options.catalog.empty();
-  const bool at_prices = options.owning.any_given();  // where figures are missing, the claims about them say which
-  const ClaimsShown shown = results.empty() && of_all && !at_prices ? ClaimsShown::with_verdict : ClaimsShown::all;
-  print(options.json ? print_json(claims_json(catalog, answers)) : fitted(claims_text(catalog, answers, shown)));
+  if (options.json)
+    print(print_json(claims_json(catalog, answers)));
+  else
+    print_fitted(text_of(options, catalog, answers));
   const bool refuted = std::ranges::any_of(answers, refuted_here);
   return options.strict && refuted ? kExitAnswerIsNo : kExitDone;
 }
@@ -141,6 +165,7 @@ void add_claims(Commands& commands) {
       ->type_name("CLAIM")
       ->allow_extra_args(false);
   add_owning_options(command, options.owning);
+  command.add_flag("-v,--verbose", options.verbose, "print every claim in detail below the table");
   command.add_flag("--strict", options.strict, "exit with 1 if a result or a plan does not reproduce a claim");
   command.add_flag("--json", options.json, "as JSON");
 }

@@ -41,6 +41,12 @@ TEST(ClaimCatalog, EveryClaimHasAnAnswerWithoutResults) {
   }
 }
 
+TEST(ClaimCatalog, EveryPartHasAName) {
+  const NamedResult made = result_of({runs_of("resnet50", "cpu", "fp32", 16, 100)});
+  for (const ClaimAnswer& answer : judge(embedded_claims().claims, std::vector{made}))
+    for (const ClaimAnswer& part : answer.parts) EXPECT_FALSE(part.id.empty()) << answer.id;
+}
+
 // The goal of the catalog: on a machine without a GPU, before any run, only what needs a run or what nobody published is open.
 TEST(ClaimCatalog, FewClaimsHaveNoVerdictWithoutAGpu) {
   ClaimFacts facts = facts_for(embedded_claims().claims);
@@ -130,6 +136,38 @@ TEST(ClaimsText, WrapsAndNamesWhatCannotHoldTogether) {
   for (std::size_t end = text.find('\n'); end != std::string::npos; begin = end + 1, end = text.find('\n', begin))
     longest = std::max(longest, end - begin);
   EXPECT_LE(longest, 100u);
+}
+
+// One row per claim within 80 columns: a word per class of evidence that has a verdict.
+TEST(ClaimsText, HasATableOfAllVerdicts) {
+  const NamedResult made =
+      result_of({runs_of("resnet50", "cpu", "fp32", 16, 100), runs_of("resnet50", "cuda", "fp32", 16, 500)});
+  ClaimFacts facts = facts_for(embedded_claims().claims);
+  facts.published = embedded_published();
+  const std::vector<ClaimAnswer> answers = judge(embedded_claims().claims, std::vector{made}, facts);
+  const std::vector<std::string> rows = split(claims_table_text(answers), '\n');
+  const auto heading = std::ranges::find_if(rows, [](const std::string& row) { return row.starts_with("claim "); });
+  ASSERT_NE(heading, rows.end());
+  EXPECT_THAT(*heading, testing::ContainsRegex("claimed +measured +planned +others +predicted"));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const std::string& row = *(heading + 1 + static_cast<std::ptrdiff_t>(i));
+    EXPECT_TRUE(row.starts_with(answers[i].id + " ")) << row;
+    EXPECT_LE(display_width(row), 80u) << row;
+    EXPECT_EQ(answers[i].verdicts.empty(), row.ends_with(" -")) << row;
+  }
+  EXPECT_THAT(*(heading + 1), testing::ContainsRegex("^cnn-transformer-4-8x +4–8x +holds +beyond +unclear$"));
+  EXPECT_THAT(rows.front(), HasSubstr(" reproduced (holds), "));
+}
+
+// What many parts have in common stands once, below.
+TEST(ClaimsText, SaysOnceWhatPartsHaveInCommon) {
+  ClaimFacts facts = facts_for(embedded_claims().claims);
+  const std::string text = claims_text(embedded_claims(), judge(embedded_claims().claims, {}, facts));
+  const std::string common = "CPUs were measured on two cores";
+  ASSERT_THAT(text, HasSubstr(common));
+  EXPECT_EQ(text.find(common), text.rfind(common));
+  EXPECT_THAT(text, HasSubstr("∞: the evidence gives no upper end"));
+  EXPECT_THAT(text, testing::Not(HasSubstr(", open]")));
 }
 
 TEST(ClaimsText, TellsOnceWhyThereIsNoGpu) {

@@ -79,6 +79,21 @@ TEST(Conclusion, MostIsMoreThanHalfOfAtLeastThree) {
             "it holds for 2 of 3 that were tested; not for no; not testable here: none");
 }
 
+// Of a model, whichever: one inside is enough; while one is open none is final; both sides of the range refute nothing.
+TEST(Conclusion, AnyIsOneInsideTheRange) {
+  const auto yes = part("yes", Verdict::reproduced), far = part("far", Verdict::exceeded),
+             open = part("open", Verdict::undecided), no = part("no", Verdict::not_reproduced),
+             none = part("none", Verdict::not_testable);
+  const auto verdict = [](std::vector<ClaimAnswer> parts) { return concluded(std::move(parts), HoldsFor::any).verdict; };
+  EXPECT_EQ(verdict({no, far, yes}), Verdict::reproduced);
+  EXPECT_EQ(verdict({far, none}), Verdict::exceeded);
+  EXPECT_EQ(verdict({far, open}), Verdict::undecided);
+  EXPECT_EQ(verdict({no, none}), Verdict::not_reproduced);
+  EXPECT_EQ(verdict({none, none}), Verdict::not_testable);
+  EXPECT_EQ(verdict({no, far}), Verdict::undecided);
+  EXPECT_THAT(concluded({no, far}, HoldsFor::any).reason, HasSubstr("on either side"));
+}
+
 TEST(Conclusion, EachClassOfEvidenceHasItsVerdict) {
   const ClaimAnswer answer =
       concluded({part("run", Verdict::reproduced), part("plan", Verdict::not_reproduced, EvidenceClass::planned)});

@@ -150,6 +150,7 @@ class Widths(CliTest):
     def test_no_line_is_wider_than_the_terminal(self):
         kinds = ("models", "suites", "datasets", "claims", "prices")
         calls = [["list"], *(["list", kind] for kind in kinds), ["plan", "lenet5"], ["claims"], ["claims", *RESULTS],
+                 ["claims", "--verbose", *RESULTS], ["rent", "bert-base", "--epochs", "3"],
                  ["compare", RESULTS[-2], RESULTS[-1]], ["compare", "--history", RESULTS[0].parent]]
         calls += [[command, path] for path in RESULTS for command in ("speedup", "answers")]
         calls += [["cost", RESULTS[0], "--purchase", "900", "--power", "60", "--electricity", "0.3", "--cloud", "g5.xlarge",
@@ -164,8 +165,9 @@ class Widths(CliTest):
                     self.assertLessEqual(max(map(len, lines), default=0), columns)
 
     def test_no_word_is_cut(self):
-        for arguments in (["list", "claims"], ["claims", RESULTS[0]], ["answers", RESULTS[0]], ["run", "--help"], ["--help"],
-                          ["run", "--suite", "hour", "--dry-run"], ["plan", "resnet50"]):
+        for arguments in (["list", "claims"], ["claims", RESULTS[0], "--id", "days-to-hours", "--id", "azure-186-804"],
+                          ["answers", RESULTS[0]], ["run", "--help"], ["--help"], ["run", "--suite", "hour", "--dry-run"],
+                          ["plan", "resnet50"]):
             wide = distinct_words(in_terminal(200, *arguments))
             for columns in (60, 80, 120):
                 with self.subTest(arguments=arguments, columns=columns):

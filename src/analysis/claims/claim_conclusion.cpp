@@ -82,12 +82,10 @@ Conclusion of_all(const Parts& parts) {
   return conclusion;
 }
 
-// A claim of some model holds if it holds for one; the best of the parts speaks for it, in its own quantity and unit.
+// A claim of some model holds if it holds for one; while one is open, no other verdict is final. Models on both sides of the
+// range, and none in it, do not show that one is in it, nor that none is. The best of the parts speaks for the claim.
 Conclusion of_any(const Parts& parts) {
-  const auto rank = [](const ClaimAnswer* part) {
-    return is_tested(*part) ? static_cast<int>(part->verdict) : static_cast<int>(Verdict::not_reproduced) + 1;
-  };
-  const ClaimAnswer* best = *std::ranges::min_element(parts, {}, rank);
+  const ClaimAnswer* best = *std::ranges::min_element(parts, {}, rank_among_alternatives);
   std::string measured;
   for (const ClaimAnswer* part : parts)
     if (part->measured)
@@ -95,7 +93,13 @@ Conclusion of_any(const Parts& parts) {
              part->id + " " + short_number(*part->measured, 3) + (part->unit == "x" ? "" : " ") + part->unit + ", " +
                  (part->verdict == Verdict::reproduced ? "which holds" : spaced(name(part->verdict))),
              "; ");
-  return {best->verdict, measured.empty() ? best->reason : "of a model, whichever: " + measured, best, best};
+  Conclusion conclusion{best->verdict, measured.empty() ? best->reason : "of a model, whichever: " + measured, best, best};
+  const bool below = std::ranges::find(parts, Verdict::not_reproduced, &ClaimAnswer::verdict) != parts.end();
+  if (best->verdict == Verdict::exceeded && below) {
+    conclusion.verdict = Verdict::undecided;
+    append(conclusion.reason, "none inside the range, and some on either side of it", "; ");
+  }
+  return conclusion;
 }
 
 // The middle one by what was measured stands for all.

@@ -60,9 +60,13 @@ static_assert(std::size(kKinds) == static_cast<std::size_t>(QuantityKind::missin
 
 ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   ClaimAnswer answer;
-  for (const ClaimQuantity& quantity : claim.quantities)
-    for (ClaimAnswer& part : quantity_kinds()[static_cast<std::size_t>(quantity.kind)].answers(quantity, evidence))
+  for (const ClaimQuantity& quantity : claim.quantities) {
+    const KindRow& kind = quantity_kinds()[static_cast<std::size_t>(quantity.kind)];
+    for (ClaimAnswer& part : kind.answers(quantity, evidence)) {
+      if (part.id.empty()) part.id = kind.name;  // a quantity of no model, without an id of its own
       answer.parts.push_back(std::move(part));
+    }
+  }
   for (ClaimAnswer& part : answer.parts)
     if (!part.evidence && (part.measured || part.verdict != Verdict::not_testable)) part.evidence = EvidenceClass::measured;
   conclude(answer, claim.holds_for);

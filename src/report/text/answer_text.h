@@ -30,11 +30,15 @@ Json published_pairs_json(const PublishedPairs& published);
 // Every claim with what is claimed, where it comes from and the experiment. Lines of at most 100 columns.
 std::string claims_list_text(const ClaimCatalog& catalog);
 
+// "54 claims: 23 reproduced, ..., 3 not testable here", a line.
+std::string claim_counts_text(std::span<const ClaimAnswer> answers);
+
+// The counts, a table with one row per claim and a column per class of evidence, and how to read it.
+std::string claims_table_text(std::span<const ClaimAnswer> answers);
+
 // Every claim with its verdict, what was measured, the conditions and the reason; those that cannot hold together at the end.
-// `answers`: to the catalog's claims, in their order. Without results, only those with a verdict are of interest.
-enum class ClaimsShown : std::uint8_t { all, with_verdict };
-std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers,
-                        ClaimsShown shown = ClaimsShown::all);
+// `answers`: to the catalog's claims, in their order.
+std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers);
 
 // What a claim says, where it comes from and how it is tested; without a verdict.
 Json claim_json(const Claim& claim, const std::vector<Article>& articles);

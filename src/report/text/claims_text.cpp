@@ -1,6 +1,7 @@
 // The articles' claims: as a list, and with what results say of them.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "src/base/json_fields.h"
 #include "src/base/lookup.h"
@@ -13,6 +14,7 @@ namespace epochbench {
 namespace {
 
 constexpr const char* kConflicts = "\nclaims that cannot hold together\n";
+constexpr const char* kNoUpperEnd = "∞";
 
 std::string paragraph(const std::string& label, const std::string& text) {
   if (text.empty()) return "";
@@ -49,30 +51,85 @@ std::string measured_cell(const ClaimAnswer& answer) {
   std::string text = significant(*answer.measured, 3);
   if (answer.measured_ci95 && answer.measured_ci95->first != answer.measured_ci95->second) {
     const auto [low, high] = *answer.measured_ci95;
-    text += " [" + significant(low, 3) + ", " + (std::isfinite(high) ? significant(high, 3) : "open") + "]";
+    text += " [" + significant(low, 3) + ", " + (std::isfinite(high) ? significant(high, 3) : kNoUpperEnd) + "]";
   }
   return with_unit(text, answer.unit);
 }
 
-// Why there is no GPU to judge by is the same for most claims, so it is written once below them.
-std::string brief(const std::string& reason, Notes& notes) {
+bool any_measured(const ClaimAnswer& answer) {
+  return std::any_of(answer.parts.begin(), answer.parts.end(), [](const ClaimAnswer& part) { return part.measured; });
+}
+
+// Notes below the claims, by number: sources, and what several answers have in common, so that it is written once.
+class ClaimNotes : public Notes {
+ public:
+  // Counts the statements of what will be shown.
+  explicit ClaimNotes(std::span<const ClaimAnswer> answers) {
+    for (const ClaimAnswer& answer : answers) {
+      if (any_measured(answer))
+        for (const ClaimAnswer& part : answer.parts) count(part);
+      else
+        count(answer);
+    }
+  }
+
+  // "4 pairs; [2] [3]": of the statements, which "; " divides, those that stand several times are marks.
+  std::string brief(const std::string& text) {
+    std::string all;
+    bool after_mark = false;
+    for (const std::string& statement : statements(text)) {
+      const bool is_mark = is_shared(statement);
+      append(all, is_mark ? mark(statement) : statement, after_mark && is_mark ? " " : "; ");
+      after_mark = is_mark;
+    }
+    return all;
+  }
+
+ private:
+  static std::vector<std::string> statements(const std::string& text) {
+    std::vector<std::string> all;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find("; ", begin), text.size());
+      all.push_back(text.substr(begin, end - begin));
+      begin = end + 2;
+    }
+    return all;
+  }
+
+  void count(const ClaimAnswer& answer) {
+    std::string all = answer.conditions;
+    append(all, answer.reason, "; ");
+    for (const Warning& warning : answer.warnings) append(all, epochbench::to_string(warning), "; ");
+    for (std::string& statement : statements(all)) ++counts_[std::move(statement)];
+  }
+
+  bool is_shared(const std::string& statement) const {
+    constexpr std::size_t kLong = 60;  // shorter ones read better where they stand
+    const auto found = counts_.find(statement);
+    return found != counts_.end() && found->second > 1 && display_width(statement) > kLong;
+  }
+
+  std::map<std::string, int> counts_;
+};
+
+// Why there is no GPU to judge by is the same for most claims.
+std::string brief(const std::string& reason, ClaimNotes& notes) {
   static const std::string no_gpu = "no GPU: ";
   const auto begin = reason.find(no_gpu);
-  if (begin == std::string::npos) return reason;
-  return reason.substr(0, begin) + "no GPU " + notes.mark(reason.substr(begin + no_gpu.size()));
+  if (begin == std::string::npos) return notes.brief(reason);
+  return notes.brief(reason.substr(0, begin)) + "no GPU " + notes.mark(reason.substr(begin + no_gpu.size()));
 }
 
 // "[2] [3]": each source stands once below the claims; its address is in the JSON and on the page.
-std::string source_marks(const ClaimAnswer& answer, Notes& notes) {
+std::string source_marks(const ClaimAnswer& answer, ClaimNotes& notes) {
   std::vector<std::string> marks;
   for (const ClaimSource& source : answer.sources)
     if (std::string mark = notes.mark(source.text); !contains(marks, mark)) marks.push_back(std::move(mark));
   return joined(marks, " ");
 }
 
-// "  resnet50        reproduced       4.8 [4.6, 5.1]x, claimed 4 to 8x", with the quantity where the parts differ in it.
-std::string part_text(const ClaimAnswer& part, std::size_t width, Notes& notes) {
-  const std::string padded = part.id + std::string(width - display_width(part.id), ' ');
+// "reproduced: 4.8 [4.6, 5.1]x, claimed 4 to 8x; samples/s, GPU over CPU (...)".
+std::string part_text(const ClaimAnswer& part, ClaimNotes& notes) {
   const std::string measured = measured_cell(part);
   const bool planned = part.evidence && part.evidence != EvidenceClass::measured;
   std::string text = spaced(name(part.verdict)) + (planned ? std::string(" (") + name(*part.evidence) + ")" : "") + ": ";
@@ -80,11 +137,35 @@ std::string part_text(const ClaimAnswer& part, std::size_t width, Notes& notes) 
   text += "; " + part.quantity;
   if (!part.alternative.empty()) text += "; one reading of " + part.alternative;
   if (!part.counts) text += "; not part of the verdict";
-  if (!measured.empty() && !part.conditions.empty()) text += " (" + part.conditions + ")";
-  if (!measured.empty() && !part.reason.empty()) text += "; " + part.reason;
-  for (const Warning& warning : part.warnings) text += "; " + to_string(warning);
+  if (!measured.empty() && !part.conditions.empty()) text += " (" + notes.brief(part.conditions) + ")";
+  if (!measured.empty() && !part.reason.empty()) text += "; " + notes.brief(part.reason);
+  for (const Warning& warning : part.warnings) text += "; " + notes.brief(to_string(warning));
   if (!part.sources.empty()) text += "; sources " + source_marks(part, notes);
-  return wrapped("    " + padded + "  ", std::string(6, ' '), text);
+  return text;
+}
+
+// "  resnet50        reproduced: ...". Neighbors with the same text, as models that were not measured have, stand together.
+std::string parts_text(const std::vector<ClaimAnswer>& parts, ClaimNotes& notes) {
+  std::vector<std::pair<std::string, std::string>> rows;  // names, text
+  for (const ClaimAnswer& part : parts) {
+    std::string text = part_text(part, notes);
+    if (!part.measured && !rows.empty() && rows.back().second == text)
+      append(rows.back().first, part.id);
+    else
+      rows.emplace_back(part.id, std::move(text));
+  }
+  constexpr std::size_t kWidest = 24;  // of the column of names; what is longer is part of the text
+  std::size_t width = 0;
+  for (const auto& row : rows)
+    if (const std::size_t each = display_width(row.first); each <= kWidest) width = std::max(width, each);
+  std::string all;
+  for (const auto& [names, text] : rows) {
+    if (display_width(names) > kWidest)
+      all += wrapped(std::string(4, ' '), std::string(6, ' '), names + ": " + text);
+    else
+      all += wrapped("    " + names + std::string(width + 2 - display_width(names), ' '), std::string(6, ' '), text);
+  }
+  return all;
 }
 
 // "planned", or each class with its verdict; empty where all was measured.
@@ -97,10 +178,6 @@ std::string evidence_note(const ClaimAnswer& answer) {
   return " (" + joined(answer.verdicts, each) + ")";
 }
 
-bool any_measured(const ClaimAnswer& answer) {
-  return std::any_of(answer.parts.begin(), answer.parts.end(), [](const ClaimAnswer& part) { return part.measured; });
-}
-
 // What the claim was said of, for beside what was measured.
 std::string background(const Claim& claim) {
   std::string text;
@@ -109,7 +186,7 @@ std::string background(const Claim& claim) {
   return text;
 }
 
-std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& notes) {
+std::string answer_text(const Claim& claim, const ClaimAnswer& answer, ClaimNotes& notes) {
   const bool parts = any_measured(answer);
   std::string head = claim.id + ": " + spaced(name(answer.verdict)) + evidence_note(answer);
   if (answer.measured && !parts)
@@ -119,25 +196,13 @@ std::string answer_text(const Claim& claim, const ClaimAnswer& answer, Notes& no
   if (!parts) {
     const bool planned = answer.evidence == EvidenceClass::planned;
     const std::string label = planned ? "computed" : name(answer.evidence.value_or(EvidenceClass::measured));
-    text += paragraph(label + ": ", answer.conditions) + paragraph("why: ", brief(answer.reason, notes)) +
+    text += paragraph(label + ": ", notes.brief(answer.conditions)) + paragraph("why: ", brief(answer.reason, notes)) +
             paragraph("sources: ", source_marks(answer, notes));
-    for (const Warning& warning : answer.warnings) text += paragraph("but: ", to_string(warning));
+    for (const Warning& warning : answer.warnings) text += paragraph("but: ", notes.brief(to_string(warning)));
     return text;
   }
   text += paragraph("why: ", brief(answer.reason, notes));
-  std::size_t width = 0;
-  for (const ClaimAnswer& part : answer.parts) width = std::max(width, display_width(part.id));
-  for (const ClaimAnswer& part : answer.parts) text += part_text(part, width, notes);
-  return text;
-}
-
-std::string counts(std::span<const ClaimAnswer> answers) {
-  constexpr Verdict kInOrder[] = {Verdict::reproduced, Verdict::exceeded, Verdict::not_reproduced, Verdict::undecided,
-                                  Verdict::not_testable};
-  const auto counted_text = [&](Verdict verdict) {
-    return std::to_string(std::ranges::count(answers, verdict, &ClaimAnswer::verdict)) + " " + spaced(name(verdict));
-  };
-  return counted(answers.size(), "claim", "claims") + ": " + joined(kInOrder, counted_text) + " here\n";
+  return text + parts_text(answer.parts, notes);
 }
 
 std::string conflict_text(const ClaimConflict& conflict, std::span<const ClaimAnswer> answers) {
@@ -146,39 +211,6 @@ std::string conflict_text(const ClaimConflict& conflict, std::span<const ClaimAn
     return id + " (" + spaced(name(answer->verdict)) + (answer->measured ? ", " + measured_cell(*answer) : "") + ")";
   };
   return wrapped("  ", "  ", joined(conflict.claims, member)) + paragraph("", conflict.why);
-}
-
-// [low, high], null where it is open.
-Json claimed_json(const ClaimedRange& claimed) { return Json::array({json_of(claimed.low), json_of(claimed.high)}); }
-
-Json quote_json(const Quote& quote, const std::vector<Article>& articles) {
-  const auto article = std::ranges::find(articles, quote.article, &Article::file);
-  return {{"article", quote.article},
-          {"sha256", article == articles.end() ? Json(nullptr) : Json(article->sha256)},
-          {"text", quote.text},
-          {"reads", text_or_null(quote.reads)}};
-}
-
-Json answer_json(const ClaimAnswer& answer) {
-  Json json = {{"id", answer.id},
-               {"verdict", name(answer.verdict)},
-               {"evidence", answer.evidence ? Json(name(*answer.evidence)) : Json(nullptr)},
-               {"quantity", answer.quantity},
-               {"unit", answer.unit},
-               {"claimed", claimed_json(answer.claimed)},
-               {"measured", json_of(answer.measured)},
-               {"measured_ci95", json_of(answer.measured_ci95)},
-               {"conditions", answer.conditions},
-               {"reason", text_or_null(answer.reason)},
-               {"warnings", warnings_json(answer.warnings)}};
-  if (!answer.alternative.empty()) json["alternative"] = answer.alternative;
-  if (!answer.counts) json["counts"] = false;
-  if (!answer.sources.empty())
-    json["sources"] = json_list(answer.sources, [](const ClaimSource& source) {
-      return Json{{"text", source.text}, {"url", text_or_null(source.url)}};
-    });
-  if (!answer.parts.empty()) json["parts"] = json_list(answer.parts, answer_json);
-  return json;
 }
 
 }  // namespace
@@ -200,63 +232,19 @@ std::string claims_list_text(const ClaimCatalog& catalog) {
   return text + "\n" + wrapped("", "", catalog.note);
 }
 
-std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers, ClaimsShown shown) {
-  std::string text = counts(answers) + "\n", others;
-  Notes notes;
-  for (std::size_t i = 0; i < catalog.claims.size(); ++i) {
-    if (shown == ClaimsShown::all || answers[i].verdict != Verdict::not_testable)
-      text += answer_text(catalog.claims[i], answers[i], notes);
-    else
-      append(others, catalog.claims[i].id);
-  }
+std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers) {
+  ClaimNotes notes(answers);
+  std::string text;
+  for (std::size_t i = 0; i < catalog.claims.size(); ++i) text += answer_text(catalog.claims[i], answers[i], notes);
   text += notes.to_string();
-  if (!others.empty())
-    text +=
-        "\n" + wrapped("", "  ",
-                       "not judged without results, prices or hardware (`epochbench run --suite claims` measures what it can; "
-                       "--id ID says what a claim needs): " +
-                           others);
   if (!catalog.conflicts.empty()) text += kConflicts;
   for (const ClaimConflict& conflict : catalog.conflicts) text += conflict_text(conflict, answers);
-  return text + "\n" +
-         wrapped("", "",
-                 "in brackets the 95 % interval of repetitions or seeds, the range of what others published, or what is "
-                 "predicted with 80 %; " +
-                     catalog.note);
-}
-
-Json claim_json(const Claim& claim, const std::vector<Article>& articles) {
-  const auto quoted = [&](const Quote& quote) { return quote_json(quote, articles); };
-  Json quantities = Json::array();
-  for (const ClaimQuantity& quantity : claim.quantities)
-    quantities.push_back({{"id", quantity.id},
-                          {"quantity", quantity.quantity},
-                          {"unit", quantity.unit},
-                          {"claimed", claimed_json(quantity.claimed)},
-                          {"models", quantity.models}});
-  return {{"id", claim.id},
-          {"text", claim.text},
-          {"quotes", json_list(claim.quotes, quoted)},
-          {"claim_conditions", claim.conditions},
-          {"origin", claim.origin},
-          {"experiment", claim.experiment},
-          {"verdict_follows", claim.verdict},
-          {"quantities", quantities}};
-}
-
-Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers) {
-  Json document = {{"claims", Json::array()}, {"conflicts", Json::array()}};
-  for (std::size_t i = 0; i < catalog.claims.size(); ++i) {
-    Json json = answer_json(answers[i]);
-    json.update(claim_json(catalog.claims[i], catalog.articles));
-    json.erase("quantities");
-    json["verdicts"] = Json::object();  // by class of evidence
-    for (const auto& [evidence, verdict] : answers[i].verdicts) json["verdicts"][name(evidence)] = name(verdict);
-    document["claims"].push_back(std::move(json));
-  }
-  for (const ClaimConflict& conflict : catalog.conflicts)
-    document["conflicts"].push_back({{"claims", conflict.claims}, {"why", conflict.why}});
-  return document;
+  std::string reading =
+      "in brackets the 95 % interval of repetitions or seeds, the range of what others published, or what is predicted with 80 "
+      "%";
+  if (text.find(kNoUpperEnd) != text.npos)
+    append(reading, std::string(kNoUpperEnd) + ": the evidence gives no upper end", "; ");
+  return text + "\n" + wrapped("", "", reading);
 }
 
 }  // namespace epochbench
