@@ -20,6 +20,7 @@ add_test(NAME Scripts.CheckCpu COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOUR
 add_test(NAME Scripts.Commands COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/commands_test.py)
 add_test(NAME Scripts.BareImage COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/bare_image_test.py)
 add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_pytorch_test.py)
+add_test(NAME Scripts.CountPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/count_pytorch_test.py)
 add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/compare_quality_test.py)
 add_test(NAME Scripts.CalibrateTarget COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/calibrate_target_test.py)
 add_test(NAME Scripts.UpdatePrices COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/update_prices_test.py)
@@ -47,7 +48,7 @@ endforeach()
 set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKeepToTheLayers Structure.SelfTest
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
   Scripts.CheckGpu Scripts.CheckGpuParts Scripts.CheckGpuState Scripts.CheckCpu Scripts.Commands Scripts.BareImage
-  Scripts.CompareQuality Scripts.UpdatePrices Scripts.GateTrials Scripts.MutateResults Scripts.Packages
+  Scripts.CountPytorch Scripts.CompareQuality Scripts.UpdatePrices Scripts.GateTrials Scripts.MutateResults Scripts.Packages
   PROPERTIES LABELS "unit;scripts")
 
 # The continuous-integration gates of docs/ci.md: action.yml, .ci/gitlab.yml and the page's script. Yaml is skipped without PyYAML.
