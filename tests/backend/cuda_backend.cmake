@@ -31,6 +31,9 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
     epochbench_test(backend/${test} LABEL parity
       LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
   endforeach()
+  epochbench_test(backend/cuda_ten_losses_test LABEL slow
+    LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
+  target_compile_definitions(cuda_ten_losses_test PRIVATE TEN_LOSSES_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}/workload/ten_losses")
   epochbench_test(backend/cuda_attention_groups_test LABEL parity
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_graph epochbench_backend epochbench_kernels_cuda_on_cpu)
   epochbench_test(backend/cuda_planning_test LABEL unit

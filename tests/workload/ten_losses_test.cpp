@@ -1,11 +1,10 @@
 // Ten training steps of each model against the losses of PyTorch that scripts/peers/ten_losses stored: same initial weights,
 // same batches, no dropout.
+#include "support/ten_losses.h"
+
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "src/worker/runner.h"
 #include "src/workload/workload.h"
@@ -16,26 +15,12 @@ namespace {
 class TenLosses : public testing::TestWithParam<const char*> {};
 
 TEST_P(TenLosses, AreThoseOfPyTorch) {
-  const std::filesystem::path path = std::filesystem::path(TEN_LOSSES_FOLDER) / (std::string(GetParam()) + ".json");
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << path;
-  const auto stored = nlohmann::json::parse(file);
-  CaseSpec spec;
-  spec.model = stored.at("model");
-  spec.data = stored.at("data");
-  spec.order = from_name<Order>(stored.at("order").get<std::string>()).value();
-  spec.batch = stored.at("batch");
-  spec.seed = stored.at("seed");
-  spec.dropout = stored.at("dropout").get<double>();
-  spec.label_smoothing = stored.at("label_smoothing").get<double>();
-  if (const auto rate = stored.find("learning_rate"); rate != stored.end() && !rate->is_null())
-    spec.learning_rate = rate->get<double>();
+  const std::string name = GetParam();
+  auto [spec, expected] = test::stored_losses(name);
+  ASSERT_EQ(expected.size(), name == "nasnet-large" ? 1u : 10u);
   spec.threads = 2;
-  const auto expected = stored.at("loss").get<std::vector<double>>();
-  ASSERT_EQ(expected.size(), path.stem() == "nasnet-large" ? 1u : 10u);
-
   std::vector<DeviceKind> devices{DeviceKind::cpu};
-  if (path.stem().string().ends_with("-small")) devices.push_back(DeviceKind::reference);
+  if (name.ends_with("-small")) devices.push_back(DeviceKind::reference);
   for (const DeviceKind device : devices) {
     spec.device.kind = device;
     PreparedCase prepared;
@@ -81,15 +66,12 @@ TEST(Evaluation, LossOfNextTokensIsTheMeanOverAllPositions) {
 
 INSTANTIATE_TEST_SUITE_P(Models, TenLosses,
                          testing::Values("mlp", "lenet5", "resnet20", "resnet18", "resnet34", "resnet50", "resnet101",
-                                         "resnet152", "bert-tiny", "bert-base", "bert-large", "gpt2-small", "gpt2-128",
-                                         "llama-small", "llama-15m", "llama-110m-128", "vit-b-16", "vit-s-16", "mobilenet-v2",
-                                         "efficientnet-b0", "efficientnet-b2", "nasnet-mobile", "nasnet-small", "nasnet-large",
-                                         "lstm", "lstm-lm"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+                                         "resnet152", "bert-tiny", "bert-base", "bert-large", "gpt2-128", "llama-15m",
+                                         "llama-110m-128", "vit-b-16", "vit-s-16", "mobilenet-v2", "efficientnet-b0",
+                                         "efficientnet-b2", "nasnet-mobile", "nasnet-large", "lstm", "lstm-lm"),
+                         [](const auto& info) { return test::letters_of(info.param); });
+INSTANTIATE_TEST_SUITE_P(SmallModels, TenLosses, testing::ValuesIn(test::kSmallLosses),
+                         [](const auto& info) { return test::letters_of(info.param); });
 
 }  // namespace
 }  // namespace epochbench
