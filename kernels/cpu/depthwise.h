@@ -7,6 +7,9 @@
 // A tile touches too few addresses in a row for the hardware to prefetch: each tile asks for what the window below it needs.
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/rows.h"
 
@@ -52,6 +55,41 @@ static inline void prefetch_to_write(const Real* p, std::int64_t row, std::int64
   for (int y = 0; y < kLines; ++y)
 #pragma GCC unroll 8
     for (int x = 0; x < kPixels; ++x) __builtin_prefetch(p + y * row + x * channels, 1, 3);
+}
+
+// body(first channel, channels) for the channels that all tiles of a row visit before the next ones. With 5x5 taps a few
+// channels' window stays in the L1 cache, from which neighboring tiles read the columns that they share. With 3x3 there is
+// little to share, and the window of 7x7 is too large: blocks would cost a fifth there.
+constexpr std::int64_t kBlockChannels = 64;
+template <int kKernel, typename Body>
+static inline void for_each_block(std::int64_t channels, Body body) {
+  const std::int64_t block = kKernel == 5 ? kBlockChannels : channels;
+  for (std::int64_t c = 0; c < channels; c += block) body(c, min_of(block, channels - c));
+}
+
+// Whether an output is stored past the caches: those that they do not hold. A store that goes through them reads the line
+// first, which for the large side of a stride of 2 is most of the traffic. With AVX-512 a register of floats is a whole line.
+constexpr std::int64_t kBytesOfCaches = std::int64_t{32} << 20;
+static inline bool goes_past_caches([[maybe_unused]] const Real* y, [[maybe_unused]] std::int64_t elements,
+                                    [[maybe_unused]] std::int64_t channels) {
+#if defined(__AVX512F__) && !EPOCHBENCH_BF16
+  return elements * kRealBytes > kBytesOfCaches && channels % kWhole == 0 && reinterpret_cast<std::uintptr_t>(y) % 64 == 0;
+#else
+  return false;
+#endif
+}
+// Orders such stores before what the thread does next.
+static inline void wait_for_stores() {
+#if defined(__AVX512F__) && !EPOCHBENCH_BF16
+  _mm_sfence();
+#endif
+}
+template <typename Part, typename Sum>
+static inline void store_past(Part part, Real* p, Sum x) {
+  if constexpr (std::is_same_v<Part, Whole>)
+    store_past_caches(part, p, x);
+  else
+    store(part, p, x);
 }
 
 // Calls tile(first pixel) for tiles of kTile that cover a row of `width` pixels; the last may overlap the one before it, whose

@@ -17,7 +17,8 @@ struct Window {
   Real* y;
   const Real *x, *weight;
   Range inside;  // of the rows of all windows, from row 0 of the first: those inside the image
-  std::int64_t row, out_row, width, channels, padding;
+  std::int64_t row, out_row, width, channels, count, padding;  // count: of the channels, those from y, x and weight on
+  bool past;                                                   // y is stored past the caches
 };
 
 // Pixels [ox, ox + kTile) of kCount rows. kFlip: with the taps from last to first. kEdge: some taps are outside the row.
@@ -26,13 +27,13 @@ void window_tile(Window r, std::int64_t ox) {
   constexpr int kColumns = (kTile - 1) * kStride + kKernel, kWindow = (kCount - 1) * kStride + kKernel;
   const std::int64_t left = ox * kStride - r.padding;
   const unsigned outside = kEdge ? columns_outside<kColumns>(left, r.width) : 0;
-  across_channels(r.channels, [=](auto part, std::int64_t c) {
+  across_channels(r.count, [=](auto part, std::int64_t c) {
     using Sum = decltype(load(part, r.x));
     const Real* from = r.x + left * r.channels + c;
     Real* to = r.y + ox * r.channels + c;
     if (begins_line(c)) {
       prefetch_to_read<kCount * kStride, kTile * kStride>(from + kWindow * r.row + r.padding * r.channels, r.row, r.channels);
-      prefetch_to_write<kCount, kTile>(to + kCount * r.out_row, r.out_row, r.channels);
+      if (!r.past) prefetch_to_write<kCount, kTile>(to + kCount * r.out_row, r.out_row, r.channels);
     }
     Sum sum[kCount][kTile] = {};
     Sum w[kCount][kKernel];  // of each row of the output, for the row of the input
@@ -59,10 +60,16 @@ void window_tile(Window r, std::int64_t ox) {
               sum[i][p] += value * w[i][column - p * kStride];
       }
     }
+    const auto store_all = [&](auto store_one) {
 #pragma GCC unroll 2
-    for (int i = 0; i < kCount; ++i)
+      for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 8
-      for (int p = 0; p < kTile; ++p) store(part, to + i * r.out_row + p * r.channels, sum[i][p]);
+        for (int p = 0; p < kTile; ++p) store_one(to + i * r.out_row + p * r.channels, sum[i][p]);
+    };
+    if (r.past)
+      store_all([=](Real* at, Sum value) { store_past(part, at, value); });
+    else
+      store_all([=](Real* at, Sum value) { store(part, at, value); });
   });
 }
 
@@ -116,6 +123,7 @@ struct Spread {
   const Real *dy, *weight;
   Range inside;  // of the rows of dy, from row a - (taps - 1): those inside the image
   std::int64_t row, out_row, width, out_width, channels, padding;
+  bool past;  // dx is stored past the caches
 };
 
 // Rows 2 a + kPhase .. of dx, kCount of them, and pixels 2 b .. 2 (b + kTile) - 1 of each.
@@ -131,7 +139,7 @@ void spread_tile(Spread r, std::int64_t b) {
     Real* to = r.dx + first * r.channels + c;
     if (begins_line(c)) {
       prefetch_to_read<1, kTile>(from + kTaps * r.out_row + (kTaps - 1) * r.channels, r.out_row, r.channels);
-      prefetch_to_write<kCount, 2 * kTile>(to + kCount * r.row, r.row, r.channels);
+      if (!r.past) prefetch_to_write<kCount, 2 * kTile>(to + kCount * r.row, r.row, r.channels);
     }
     Sum sum[kCount][2 * kTile] = {};
 #pragma GCC unroll 4
@@ -158,11 +166,17 @@ void spread_tile(Spread r, std::int64_t b) {
           }
       }
     }
+    const auto store_all = [&](auto store_one) {
 #pragma GCC unroll 2
-    for (int i = 0; i < kCount; ++i)
+      for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 16
-      for (int p = 0; p < 2 * kTile; ++p)
-        if (!kEdge || (no_pixel >> p & 1) == 0) store(part, to + i * r.row + p * r.channels, sum[i][p]);
+        for (int p = 0; p < 2 * kTile; ++p)
+          if (!kEdge || (no_pixel >> p & 1) == 0) store_one(to + i * r.row + p * r.channels, sum[i][p]);
+    };
+    if (r.past)
+      store_all([=](Real* at, Sum value) { store_past(part, at, value); });
+    else
+      store_all([=](Real* at, Sum value) { store(part, at, value); });
   });
 }
 
@@ -178,36 +192,52 @@ void spread_tile_at(const Spread& r, std::int64_t b) {
 
 // kCount rows of y from row oy on; y and x are an image's.
 template <int kKernel, int kStride, int kCount>
-void forward_rows(Real* y, const Real* x, const Real* weight, const Conv2dShape& s, std::int64_t oy) {
+void forward_rows(Real* y, const Real* x, const Real* weight, const Conv2dShape& s, bool past, std::int64_t oy) {
   const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels, top = oy * kStride - s.padding;
   const Range inside = taps_inside(top, (kCount - 1) * kStride + kKernel, s.height);
-  const Window r = {y + oy * out_row, x + top * row, weight, inside, row, out_row, s.width, s.channels, s.padding};
-  for_each_tile(
-      s.out_width, [&](std::int64_t ox) { window_tile_at<kKernel, kStride, kCount, false>(r, ox); },
-      [&](std::int64_t ox) {
-        for (int i = 0; i < kCount; ++i) forward_pixel(y, x, weight, s, oy + i, ox);
-      });
+  for_each_block<kKernel>(s.channels, [&](std::int64_t c, std::int64_t count) {
+    const Window r = {
+        y + oy * out_row + c, x + top * row + c, weight + c, inside, row, out_row, s.width, s.channels, count, s.padding, past};
+    for_each_tile(
+        s.out_width, [&](std::int64_t ox) { window_tile_at<kKernel, kStride, kCount, false>(r, ox); },
+        [&](std::int64_t ox) {
+          for (int i = 0; i < kCount && c == 0; ++i) forward_pixel(y, x, weight, s, oy + i, ox);
+        });
+  });
 }
 
 // kCount rows of dx from row iy on. Of stride 1 they are a convolution of dy with the taps from last to first.
 template <int kKernel, int kStride, int kCount>
-void grad_rows(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& s, std::int64_t iy) {
+void grad_rows(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& s, bool past, std::int64_t iy) {
   const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels;
   if constexpr (kStride == 1) {
     const std::int64_t padding = kKernel - 1 - s.padding, top = iy - padding;
     const Range inside = taps_inside(top, kCount - 1 + kKernel, s.out_height);
-    const Window r = {dx + iy * row, dy + top * out_row, weight, inside, out_row, row, s.out_width, s.channels, padding};
-    for_each_tile(
-        s.width, [&](std::int64_t ix) { window_tile_at<kKernel, 1, kCount, true>(r, ix); },
-        [&](std::int64_t ix) {
-          for (int i = 0; i < kCount; ++i) grad_pixel(dx, dy, weight, s, iy + i, ix);
-        });
+    for_each_block<kKernel>(s.channels, [&](std::int64_t c, std::int64_t count) {
+      const Window r = {dx + iy * row + c,
+                        dy + top * out_row + c,
+                        weight + c,
+                        inside,
+                        out_row,
+                        row,
+                        s.out_width,
+                        s.channels,
+                        count,
+                        padding,
+                        past};
+      for_each_tile(
+          s.width, [&](std::int64_t ix) { window_tile_at<kKernel, 1, kCount, true>(r, ix); },
+          [&](std::int64_t ix) {
+            for (int i = 0; i < kCount && c == 0; ++i) grad_pixel(dx, dy, weight, s, iy + i, ix);
+          });
+    });
   } else {
     constexpr int kTaps = (kKernel + 1) / 2;
     const std::int64_t a = (iy + s.padding) / 2, top = a - (kTaps - 1);
     const std::int64_t begin = s.padding / 2, pairs = (s.padding + s.width + 1) / 2 - begin;
-    const Spread r = {dx + iy * row, dy + top * out_row, weight,   taps_inside(top, kTaps, s.out_height), row, out_row, s.width,
-                      s.out_width,   s.channels,         s.padding};
+    const Spread r = {
+        dx + iy * row, dy + top * out_row, weight, taps_inside(top, kTaps, s.out_height), row, out_row, s.width, s.out_width,
+        s.channels,    s.padding,          past};
     for_each_tile(
         pairs,
         [&](std::int64_t b) {
@@ -229,7 +259,10 @@ void grad_rows(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& 
 template <typename Rows>
 void divide_rows(std::int64_t batch, std::int64_t height, std::int64_t phase, std::int64_t elements, int threads, Rows rows) {
 #pragma omp parallel num_threads(threads) if (elements > kSerialElements)
-  for_each_rows(part_of(batch * height, omp_get_thread_num(), omp_get_num_threads(), 1), height, phase, rows);
+  {
+    for_each_rows(part_of(batch * height, omp_get_thread_num(), omp_get_num_threads(), 1), height, phase, rows);
+    wait_for_stores();
+  }
 }
 
 }  // namespace
@@ -237,9 +270,10 @@ void divide_rows(std::int64_t batch, std::int64_t height, std::int64_t phase, st
 void depthwise_conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& s, int threads) {
   const std::int64_t image = s.height * s.width * s.channels, out_image = s.out_height * s.out_width * s.channels;
   const auto divide = [&](auto rows) { divide_rows(s.batch, s.out_height, 0, s.batch * out_image, threads, rows); };
+  const bool past = goes_past_caches(y, s.batch * out_image, s.channels);
   if (with_known_size(s, [&]<int kKernel, int kStride>() {
         divide([&]<int kCount>(std::int64_t n, std::int64_t oy) {
-          forward_rows<kKernel, kStride, kCount>(y + n * out_image, x + n * image, weight, s, oy);
+          forward_rows<kKernel, kStride, kCount>(y + n * out_image, x + n * image, weight, s, past, oy);
         });
       }))
     return;
@@ -252,9 +286,10 @@ void depthwise_conv2d(Real* y, const Real* x, const Real* weight, const Conv2dSh
 void depthwise_conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& s, int threads) {
   const std::int64_t image = s.height * s.width * s.channels, out_image = s.out_height * s.out_width * s.channels;
   const auto divide = [&](auto rows) { divide_rows(s.batch, s.height, s.padding, s.batch * image, threads, rows); };
+  const bool past = goes_past_caches(dx, s.batch * image, s.channels);
   if (with_known_size(s, [&]<int kKernel, int kStride>() {
         divide([&]<int kCount>(std::int64_t n, std::int64_t iy) {
-          grad_rows<kKernel, kStride, kCount>(dx + n * image, dy + n * out_image, weight, s, iy);
+          grad_rows<kKernel, kStride, kCount>(dx + n * image, dy + n * out_image, weight, s, past, iy);
         });
       }))
     return;

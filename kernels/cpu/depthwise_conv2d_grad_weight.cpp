@@ -32,7 +32,7 @@ struct SumRows {
   float* sums;
   const Real *dy, *x;
   Range inside;
-  std::int64_t row, out_row, width, channels, padding;
+  std::int64_t row, out_row, width, channels, count, padding;  // count: of the channels, those from the pointers on
 };
 
 // Adds pixels [ox, ox + kTile) of kCount rows.
@@ -42,7 +42,7 @@ void add_tile(SumRows r, std::int64_t ox) {
   constexpr int kLast = (kCount - 1) * kStride;  // rows of x between the windows of the first and the last row
   const std::int64_t left = ox * kStride - r.padding;
   const unsigned outside = kEdge ? columns_outside<kColumns>(left, r.width) : 0;
-  across_channels(r.channels, [=](auto part, std::int64_t c) {
+  across_channels(r.count, [=](auto part, std::int64_t c) {
     using Sum = decltype(load(part, r.x));
     const Real *from = r.x + left * r.channels + c, *grad = r.dy + ox * r.channels + c;
     float* to = r.sums + c;
@@ -104,15 +104,18 @@ template <int kKernel, int kStride, int kCount>
 void add_rows(float* sums, const Real* dy, const Real* x, const Conv2dShape& s, std::int64_t oy) {
   const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels, top = oy * kStride - s.padding;
   const Range inside = taps_inside(top, (kCount - 1) * kStride + kKernel, s.height);
-  const SumRows r = {sums, dy + oy * out_row, x + top * row, inside, row, out_row, s.width, s.channels, s.padding};
   const std::int64_t whole = s.out_width / kTile * kTile;
-  for (std::int64_t ox = 0; ox < whole; ox += kTile) {
-    const std::int64_t left = ox * kStride - s.padding;
-    if (left >= 0 && left + (kTile - 1) * kStride + kKernel <= s.width)
-      add_tile<kKernel, kStride, kCount, false>(r, ox);
-    else
-      add_tile<kKernel, kStride, kCount, true>(r, ox);
-  }
+  for_each_block<kKernel>(s.channels, [&](std::int64_t c, std::int64_t count) {
+    const SumRows r = {sums + c, dy + oy * out_row + c, x + top * row + c, inside, row, out_row, s.width, s.channels, count,
+                       s.padding};
+    for (std::int64_t ox = 0; ox < whole; ox += kTile) {
+      const std::int64_t left = ox * kStride - s.padding;
+      if (left >= 0 && left + (kTile - 1) * kStride + kKernel <= s.width)
+        add_tile<kKernel, kStride, kCount, false>(r, ox);
+      else
+        add_tile<kKernel, kStride, kCount, true>(r, ox);
+    }
+  });
   for (int i = 0; i < kCount; ++i)
     for (std::int64_t ox = whole; ox < s.out_width; ++ox) add_pixel(sums, dy, x, s, oy + i, ox);
 }
