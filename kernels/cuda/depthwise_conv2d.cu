@@ -1,6 +1,6 @@
 // Depthwise convolution, channels last, and the gradient of its input. A block processes a row of pixels; a thread processes a
 // pack of channels of kTile neighboring pixels, so that an input that several taps read is loaded once, and neighboring threads
-// access neighboring memory. No sum depends on the order of threads.
+// access neighboring memory. No sum depends on the order of threads. And transposed weights, as cuDNN's are.
 #include "kernels/cuda/pack.cuh"
 #include "kernels/cuda/register_pack.cuh"
 
@@ -133,6 +133,13 @@ auto kernel_of(const Conv2dShape& s) -> void (*)(T*, const T*, const T*, Conv2dS
   return kFlip ? depthwise_grad_kernel<T, kSize> : depthwise_pixel_kernel<T, kSize>;
 }
 
+// Of a few thousand elements, which the L2 cache has: neighboring threads write neighbors.
+template <typename T>
+__global__ void __launch_bounds__(kMaxThreads) transpose_kernel(T* y, const T* x, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * kMaxThreads + threadIdx.x;
+  if (item < rows * columns) y[item] = x[item % rows * columns + item / rows];
+}
+
 }  // namespace
 
 void depthwise_conv2d(void* y, const void* x, const void* weight, const Conv2dShape& shape, Element element, Stream stream) {
@@ -162,6 +169,15 @@ void depthwise_conv2d_grad_input(void* dx, const void* dy, const void* weight, c
     launch(kernel, dim3(static_cast<unsigned>(shape.batch * shape.height)),
            dim3(threads_of(shape.width * shape.channels / size())), 0, stream, static_cast<T*>(dx), static_cast<const T*>(dy),
            static_cast<const T*>(weight), s);
+  });
+}
+
+void transpose(void* y, const void* x, std::int64_t rows, std::int64_t columns, Element element, Stream stream) {
+  if (rows * columns == 0) return;
+  with_type(element, [&](auto zero) {
+    using T = decltype(zero);
+    launch(transpose_kernel<T>, dim3(static_cast<unsigned>(ceil_div(rows * columns, kMaxThreads))), dim3(kMaxThreads), 0,
+           stream, static_cast<T*>(y), static_cast<const T*>(x), rows, columns);
   });
 }
 

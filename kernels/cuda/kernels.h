@@ -77,13 +77,17 @@ void scale_channels_grad(void* dscale, const void* dy, const void* x, std::int64
 void stochastic_depth(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t batch,
                       std::int64_t n, Element element, Stream stream);
 
-// depthwise_conv2d.cu and depthwise_conv2d_grad_weight.cu. weight and dweight [kernel_height, kernel_width, channels].
+// depthwise_conv2d.cu, with transpose, and depthwise_conv2d_grad_weight.cu. weight and dweight [kernel_height, kernel_width,
+// channels].
 void depthwise_conv2d(void* y, const void* x, const void* weight, const Conv2dShape& shape, Element element, Stream stream);
 void depthwise_conv2d_grad_input(void* dx, const void* dy, const void* weight, const Conv2dShape& shape, Element element,
                                  Stream stream);
 std::size_t depthwise_conv2d_grad_weight_workspace_bytes(const Conv2dShape& shape);
 void depthwise_conv2d_grad_weight(void* dweight, const void* dy, const void* x, const Conv2dShape& shape, Element element,
                                   void* workspace, Stream stream);
+
+// y [columns, rows] = x [rows, columns], for small ones.
+void transpose(void* y, const void* x, std::int64_t rows, std::int64_t columns, Element element, Stream stream);
 
 // Several tensors in one launch. The descriptions of tensors and chunks are in device memory; a chunk is kChunkElements
 // elements (fewer at the end) of one tensor and is processed by one block.

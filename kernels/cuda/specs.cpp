@@ -56,11 +56,12 @@ std::string describe(const ConvolutionSpec& spec) {
     return "[" + std::to_string(a) + "," + std::to_string(b) + "," + std::to_string(c) + "," + std::to_string(d) + "]";
   };
   constexpr const char* kPasses[] = {"forward", "grad_input", "grad_weight"};
-  return std::string("conv2d ") + kPasses[static_cast<int>(spec.pass)] + " x " +
+  return std::string(spec.depthwise ? "depthwise_conv2d " : "conv2d ") + kPasses[static_cast<int>(spec.pass)] + " x " +
          extents(s.batch, s.height, s.width, s.channels) + " weight " +
-         extents(s.out_channels, s.kernel_height, s.kernel_width, s.channels) + " stride " + std::to_string(s.stride) +
-         " padding " + std::to_string(s.padding) + " " + precision(spec.element, spec.math) + (spec.bias ? " bias" : "") +
-         (spec.relu ? " relu" : "") + (spec.sums ? " sums" : "") + (s.winograd ? "" : " without winograd");
+         extents(s.out_channels, s.kernel_height, s.kernel_width, spec.depthwise ? 1 : s.channels) + " stride " +
+         std::to_string(s.stride) + " padding " + std::to_string(s.padding) + " " + precision(spec.element, spec.math) +
+         (spec.bias ? " bias" : "") + (spec.relu ? " relu" : "") + (spec.sums ? " sums" : "") +
+         (s.winograd ? "" : " without winograd");
 }
 
 std::string describe(const AttentionSpec& spec) {

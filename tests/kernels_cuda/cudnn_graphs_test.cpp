@@ -12,6 +12,7 @@
 
 #include "kernels/cuda/specs.h"
 #include "src/backend/cuda/cuda_nodes.h"
+#include "src/backend/cuda/cuda_plans.h"
 #include "src/backend/host/kernel_shapes.h"
 #include "src/workload/workload.h"
 #include "support/described_gpus.h"
@@ -44,6 +45,10 @@ std::optional<cuda::ConvolutionPass> pass_of(Op op) {
   return std::nullopt;
 }
 
+bool is_depthwise(Op op) {
+  return op == Op::depthwise_conv2d || op == Op::depthwise_conv2d_grad_input || op == Op::depthwise_conv2d_grad_weight;
+}
+
 Asked asked_by(const std::string& model, Precision precision) {
   CaseSpec spec;
   spec.model = model;
@@ -73,6 +78,11 @@ Asked asked_by(const std::string& model, Precision precision) {
     const Graph& graph = entry->graph;
     for (const Node& node : graph.nodes) {
       if (pass_of(node.op)) ask(graph, node, false);
+      if (is_depthwise(node.op))
+        if (const auto spec = cuda_depthwise_spec(graph, node); spec && known.insert(describe(*spec)).second) {
+          asked.convolutions.push_back(*spec);
+          asked.may_be_winograd.push_back(false);
+        }
       if (node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad)
         for (const bool sums : {false, true}) ask(graph, node.parts[0], sums);
       if (node.op == Op::linear_gelu || node.op == Op::matmul_gelu_grad) {

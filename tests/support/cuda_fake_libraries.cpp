@@ -170,7 +170,8 @@ Sizes convolution_sizes(const cuda::ConvolutionSpec& spec) {
   const Conv2dShape& s = spec.shape;
   const std::size_t x = bytes(count({s.batch, s.height, s.width, s.channels}), spec.element);
   const std::size_t y = bytes(count({s.batch, s.out_height, s.out_width, s.out_channels}), spec.element);
-  const std::size_t weight = bytes(count({s.out_channels, s.kernel_height, s.kernel_width, s.channels}), spec.element);
+  const std::size_t weight =
+      bytes(count({s.out_channels, s.kernel_height, s.kernel_width, spec.depthwise ? 1 : s.channels}), spec.element);
   switch (spec.pass) {
     case cuda::ConvolutionPass::forward:
       return {y, x, weight, spec.bias ? bytes(count({s.out_channels}), spec.element) : 0};
@@ -196,6 +197,10 @@ class FakeConvolution final : public cuda::Convolution {
       const Floats left = load(t.a, elements(sizes.a), spec.element, tf32),
                    right = load(t.b, elements(sizes.b), spec.element, tf32);
       Floats result(elements(sizes.out));
+      if (spec.depthwise) {
+        depthwise(result, left, right, spec);
+        return store(t.out, result, spec.element);
+      }
       switch (spec.pass) {
         case cuda::ConvolutionPass::forward: {
           const Floats added = spec.bias ? load(t.bias, elements(sizes.bias), spec.element) : Floats{};
@@ -215,10 +220,35 @@ class FakeConvolution final : public cuda::Convolution {
     };
     device_.enqueue(stream, compute, seconds_);
   }
-  std::string implementation() const override { return spec_.sums ? "fake convolution with sums" : "fake convolution"; }
+  std::string implementation() const override {
+    if (spec_.depthwise) return "fake depthwise convolution";
+    return spec_.sums ? "fake convolution with sums" : "fake convolution";
+  }
   std::string algorithm() const override { return winograd_ ? "winograd" : ""; }
 
  private:
+  static Floats transposed(const Floats& x, std::size_t rows) {
+    const std::size_t columns = x.size() / rows;
+    Floats y(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) y[i % columns * rows + i / columns] = x[i];
+    return y;
+  }
+
+  // The library's weights are those of the kernels, transposed.
+  static void depthwise(Floats& result, const Floats& left, const Floats& right, const cuda::ConvolutionSpec& spec) {
+    const Conv2dShape& s = spec.shape;
+    const auto channels = static_cast<std::size_t>(s.channels);
+    switch (spec.pass) {
+      case cuda::ConvolutionPass::forward:
+        return reference::depthwise_conv2d(result.data(), left.data(), transposed(right, channels).data(), s);
+      case cuda::ConvolutionPass::grad_input:
+        return reference::depthwise_conv2d_grad_input(result.data(), left.data(), transposed(right, channels).data(), s);
+      case cuda::ConvolutionPass::grad_weight:
+        reference::depthwise_conv2d_grad_weight(result.data(), left.data(), right.data(), s);
+        result = transposed(result, result.size() / channels);
+    }
+  }
+
   // What a convolution does for the batch norm next to it.
   static void sum(Floats& out, const NormTensors& norm, const cuda::ConvolutionSpec& spec) {
     const bool forward = spec.pass == cuda::ConvolutionPass::forward;
@@ -398,8 +428,9 @@ std::unique_ptr<cuda::Alternatives<cuda::Convolution>> FakeLibraries::convolutio
       describe(spec),
       options_.convolution && (!spec.bias || options_.convolution_bias) && (!spec.sums || options_.convolution_sums),
       [=, this](double seconds) {
-        return std::make_shared<FakeConvolution>(device_, spec, options_.winograd && spec.shape.winograd,
-                                                 seconds + (spec.sums ? options_.sums_seconds : 0));
+        return std::make_shared<FakeConvolution>(
+            device_, spec, options_.winograd && spec.shape.winograd,
+            seconds + (spec.sums ? options_.sums_seconds : 0) + (spec.depthwise ? options_.depthwise_seconds : 0));
       });
 }
 

@@ -27,6 +27,7 @@ struct FakeLibrariesOptions {
   double bias_gradient_seconds = 0;   // that the sums in a product's epilogue take in addition
   double gelu_seconds = 0;            // that a GELU in a product takes in addition
   double sums_seconds = 0;            // that the sums for a batch norm take in addition
+  double depthwise_seconds = 0;       // that a depthwise convolution takes in addition; its weight is transposed besides
   std::set<std::string> broken = {};  // tags of plans that can no longer be built: "fake 1"
   std::string version = "1.0";
 };

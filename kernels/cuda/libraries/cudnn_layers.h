@@ -171,8 +171,9 @@ inline std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, con
   const Shape x{s.batch, s.channels, s.height, s.width}, x_strides = nhwc(s.channels, s.height, s.width);
   const Shape y{s.batch, s.out_channels, s.out_height, s.out_width},
       y_strides = nhwc(s.out_channels, s.out_height, s.out_width);
-  const Shape weight{s.out_channels, s.channels, s.kernel_height, s.kernel_width},
-      weight_strides = nhwc(s.channels, s.kernel_height, s.kernel_width);
+  const std::int64_t of_group = spec.depthwise ? 1 : s.channels;  // from which the library sees how many groups there are
+  const Shape weight{s.out_channels, of_group, s.kernel_height, s.kernel_width},
+      weight_strides = nhwc(of_group, s.kernel_height, s.kernel_width);
   // Rows and columns at the end that a stride skips are not padding for the library: it computes as many outputs as fit.
   auto set = [&](auto&& attributes) {
     return attributes.set_padding({s.padding, s.padding}).set_stride({s.stride, s.stride}).set_dilation({1, 1});

@@ -97,6 +97,7 @@ struct ConvolutionSpec {
   Math math = Math::exact;
   bool bias = false, relu = false;  // only forward; bias of `element`
   bool sums = false;                // for the batch norm next to it, forward and grad_input: Convolution::NormTensors
+  bool depthwise = false;           // each channel by itself: weight [channels, kernel_height, kernel_width]
 };
 class Convolution {
  public:

@@ -258,6 +258,8 @@ std::map<std::string, double> layer_costs(const Program& program, bool winograd)
   return costs;
 }
 
+CudaNode by_kernel(const CudaNodeSource& source) { return {kernel(source), std::string("cuda ") + name(source.node.op)}; }
+
 CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
   const CompileNode compile_part = [&](const Node& node) {
     const std::string layer = cuda_layer(source.graph, node, source.winograd);
@@ -293,8 +295,12 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
     case Op::lstm:
     case Op::lstm_grad:
       return cuda_lstm(source);
+    case Op::depthwise_conv2d:
+    case Op::depthwise_conv2d_grad_input:
+    case Op::depthwise_conv2d_grad_weight:
+      return cuda_depthwise(source, by_kernel(source));
     default:  // kernel() has them all
-      return {kernel(source), std::string("cuda ") + name(source.node.op)};
+      return by_kernel(source);
   }
 }
 
@@ -349,6 +355,10 @@ std::string cuda_layer(const Graph& graph, const Node& node, bool winograd) {
     case Op::lstm:
     case Op::lstm_grad:
       return cuda_lstm_layer(graph, node);
+    case Op::depthwise_conv2d:
+    case Op::depthwise_conv2d_grad_input:
+    case Op::depthwise_conv2d_grad_weight:
+      return cuda_depthwise_layer(graph, node);
     default:
       return "";
   }

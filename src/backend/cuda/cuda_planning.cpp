@@ -164,8 +164,10 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::lstm:
     case Op::lstm_grad:
       return cuda_lstm_workspace_bytes(graph, node);
+    case Op::depthwise_conv2d:
+    case Op::depthwise_conv2d_grad_input:
     case Op::depthwise_conv2d_grad_weight:
-      return cuda::depthwise_conv2d_grad_weight_workspace_bytes(depthwise_conv2d_shape(graph, node));
+      return cuda_depthwise_workspace_bytes(graph, node);
     case Op::bias_add_grad:
       return cuda::reduction_workspace_bytes(rows, cuda_row_elements(graph, node.inputs[0]));
     case Op::batch_norm:

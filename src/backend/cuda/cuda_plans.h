@@ -1,11 +1,12 @@
 // Nodes that are more than one launch of our own: products, convolutions and attention, each in one of several ways
-// (cuda_choices.h). Part of cuda_nodes; no other file includes this.
+// (cuda_choices.h). Part of cuda_nodes; beside it only tests include this.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,12 @@ cuda::ConvolutionSpec cuda_convolution_spec(const Graph& graph, const Node& node
 std::string cuda_convolution_norm_layer(const Graph& graph, const Node& node, bool winograd);
 std::size_t cuda_convolution_norm_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_convolution_norm(const CudaNodeSource& source, const CompileNode& compile);
+
+// depthwise_conv2d and its gradients: by `own`, a kernel of ours, or by cuDNN, unless the padding differs at the two ends.
+std::optional<cuda::ConvolutionSpec> cuda_depthwise_spec(const Graph& graph, const Node& node);  // empty: there is none
+std::string cuda_depthwise_layer(const Graph& graph, const Node& node);
+std::size_t cuda_depthwise_workspace_bytes(const Graph& graph, const Node& node);
+CudaNode cuda_depthwise(const CudaNodeSource& source, const CudaNode& own);
 
 // attention and its gradient. 16-bit: the library's, or products and our own softmax with our dropout masks, for both
 // directions alike. In float, and if the library has none: the latter. A program has one CudaAttention, as the nodes of an
