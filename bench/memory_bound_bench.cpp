@@ -152,6 +152,10 @@ constexpr Kernel<Real> kKernels[] = {
      [](O& o, const K& k, float*, int threads) {
        k.scale_channels_grad(o.real_dbias, o.dy, o.x, 1, o.rows, o.channels, threads);
      }},
+    {"squeeze_excite_grad", true, 3,
+     [](O& o, const K& k, float*, int threads) {
+       k.squeeze_excite_grad(o.y, o.dy, o.real_bias, o.real_dbias, o.x, 1, o.rows, o.channels, threads);
+     }},
     {"cross_entropy", true, 1,
      [](O& o, const K& k, float*, int threads) {
        k.cross_entropy(o.loss, o.log_sum_exp, o.x, o.labels.data(), o.rows, o.channels, true, threads);

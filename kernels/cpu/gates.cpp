@@ -1,6 +1,6 @@
 // Element-wise functions with bounds, and their gradients: relu6 (Sandler et al. 2018), the logistic sigmoid, silu = x
-// sigmoid(x) (Elfwing et al. 2018), and swiglu, a product with silu (Shazeer 2020). The sigmoid follows from exp(-|x|), which
-// does not overflow, and both of its tails keep their relative accuracy.
+// sigmoid(x) (Elfwing et al. 2018), alone and after squeeze-and-excitation, and swiglu, a product with silu (Shazeer 2020). The
+// sigmoid follows from exp(-|x|), which does not overflow, and both of its tails keep their relative accuracy.
 #include <omp.h>
 
 #include "kernels/cpu/exp.h"
@@ -63,6 +63,11 @@ void map_all(Real* y, std::int64_t n, int threads, Function function, const Inpu
     const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
     map(y + begin, end - begin, function, (x + begin)...);
   }
+}
+
+inline Number silu_gradient(Number upstream, Number x) {
+  const Logistic s = logistic(x);
+  return upstream * (s.value * (one() + x * s.complement));
 }
 
 void relu6_part(Real* y, const Real* x, std::int64_t n) {
@@ -154,11 +159,30 @@ void silu(Real* y, const Real* x, std::int64_t n, int threads) {
 }
 
 void silu_grad(Real* dx, const Real* dy, const Real* x, std::int64_t n, int threads) {
-  const auto function = [](Number upstream, Number value) {
-    const Logistic s = logistic(value);
-    return upstream * (s.value * (one() + value * s.complement));
-  };
-  map_all(dx, n, threads, function, dy, x);
+  map_all(
+      dx, n, threads, [](Number upstream, Number value) { return silu_gradient(upstream, value); }, dy, x);
+}
+
+void squeeze_excite_grad(Real* dx, const Real* dy, const Real* scale, const Real* dmean, const Real* x, std::int64_t batch,
+                         std::int64_t pixels, std::int64_t channels, int threads) {
+  const Number share = one() * (1 / static_cast<float>(pixels));
+  const auto sum = [=](Number upstream, Number factor, Number mean) { return upstream * factor + mean * share; };
+#pragma omp parallel num_threads(threads) if (batch * pixels * channels > kSerialElements / 8)
+  {
+    const Range part = part_of(batch * pixels, omp_get_thread_num(), omp_get_num_threads(), 1);
+    for (std::int64_t row = part.begin; row < part.end; ++row) {
+      const std::int64_t at = row * channels, of_image = row / pixels * channels;
+      if (x == nullptr)
+        map(dx + at, channels, sum, dy + at, scale + of_image, dmean + of_image);
+      else
+        map(
+            dx + at, channels,
+            [=](Number upstream, Number factor, Number mean, Number value) {
+              return silu_gradient(sum(upstream, factor, mean), value);
+            },
+            dy + at, scale + of_image, dmean + of_image, x + at);
+    }
+  }
 }
 
 void swiglu(Real* y, const Real* gate, const Real* up, const SwigluShape& shape, int threads) {

@@ -53,10 +53,7 @@ struct SiluGrad {
   static constexpr int kInputs = 2;
   template <int kCount>
   __device__ void operator()(float (&out)[kCount], const float (&dy)[kCount], const float (&x)[kCount], std::int64_t) const {
-    for (int i = 0; i < kCount; ++i) {
-      const Logistic s = logistic<kExact>(x[i]);
-      out[i] = dy[i] * (s.value * (1 + x[i] * s.complement));
-    }
+    for (int i = 0; i < kCount; ++i) out[i] = dy[i] * silu_gradient<kExact>(x[i]);
   }
 };
 

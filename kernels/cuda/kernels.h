@@ -69,11 +69,15 @@ void swiglu_grad(void* dgate, void* dup, const void* dy, const void* gate, const
 // rotary.cu
 void rotary(void* y, const void* x, const float* table, const RotaryShape& shape, Element element, Stream stream);
 
-// scale_channels.cu. x, y, dy [batch, pixels, channels], scale, dscale [batch, channels]; of stochastic depth [batch, n].
+// scale_channels.cu. x, y, dy [batch, pixels, channels], scale, dscale, dmean [batch, channels]; of stochastic depth [batch,
+// n].
 void scale_channels(void* y, const void* x, const void* scale, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
                     Element element, Stream stream);
 void scale_channels_grad(void* dscale, const void* dy, const void* x, std::int64_t batch, std::int64_t pixels,
                          std::int64_t channels, Element element, Stream stream);
+// dx = (dy scale + dmean / pixels) times the gradient of silu at x; x (or null): the sum alone. dx may be dy or x.
+void squeeze_excite_grad(void* dx, const void* dy, const void* scale, const void* dmean, const void* x, std::int64_t batch,
+                         std::int64_t pixels, std::int64_t channels, Element element, Stream stream);
 void stochastic_depth(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t batch,
                       std::int64_t n, Element element, Stream stream);
 

@@ -16,4 +16,11 @@ __device__ inline Logistic logistic(float x) {
   return {x > 0 ? above : below, x > 0 ? below : above};
 }
 
+// The derivative of x sigmoid(x).
+template <bool kExact>
+__device__ inline float silu_gradient(float x) {
+  const Logistic s = logistic<kExact>(x);
+  return s.value * (1 + x * s.complement);
+}
+
 }  // namespace epochbench::cuda

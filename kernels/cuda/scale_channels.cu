@@ -1,11 +1,25 @@
-// Images whose channels are multiplied by numbers of their own, the last step of squeeze-and-excitation (Hu et al. 2018), and
-// stochastic depth (Huang et al. 2016), which multiplies whole samples.
+// Images whose channels are multiplied by numbers of their own, the last step of squeeze-and-excitation (Hu et al. 2018), with
+// the gradient of what is squeezed and scaled, and stochastic depth (Huang et al. 2016), which multiplies whole samples.
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/cuda/logistic.cuh"
 #include "kernels/cuda/pack.cuh"
 #include "kernels/cuda/philox.cuh"
 
 namespace epochbench::cuda {
 namespace {
+
+// Where the numbers of the pack of channels `item` are in [batch, channels].
+template <int kSize>
+__device__ inline std::int64_t of_image_at(std::int64_t item, std::int64_t pixels, std::int64_t channels, std::int64_t packs) {
+  const std::int64_t of_pixel = channels / kSize, of_image = of_pixel * pixels;
+  // In 32 bits if possible: 64-bit divisions cost more than the memory traffic.
+  if ((packs >> 32) == 0) {
+    const std::int64_t image = static_cast<std::uint32_t>(item) / static_cast<std::uint32_t>(of_image);
+    const std::int64_t pack = static_cast<std::uint32_t>(item) % static_cast<std::uint32_t>(of_pixel);
+    return image * channels + pack * kSize;
+  }
+  return item / of_image * channels + item % of_pixel * kSize;
+}
 
 // A thread processes one pack of channels of one pixel.
 template <typename T, int kSize>
@@ -13,21 +27,32 @@ __global__ void __launch_bounds__(kThreads)
     scale_channels_kernel(T* y, const T* x, const T* scale, std::int64_t pixels, std::int64_t channels, std::int64_t packs) {
   const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (item >= packs) return;
-  // In 32 bits if possible: 64-bit divisions cost more than the memory traffic.
-  std::int64_t image, channel;
-  const std::int64_t of_pixel = channels / kSize, of_image = of_pixel * pixels;
-  if ((packs >> 32) == 0) {
-    image = static_cast<std::uint32_t>(item) / static_cast<std::uint32_t>(of_image);
-    channel = static_cast<std::int64_t>(static_cast<std::uint32_t>(item) % static_cast<std::uint32_t>(of_pixel)) * kSize;
-  } else {
-    image = item / of_image;
-    channel = item % of_pixel * kSize;
-  }
+  const std::int64_t at = of_image_at<kSize>(item, pixels, channels, packs);
   const RegisterPack<T, kSize> from = load_registers<kSize>(x + item * kSize);
-  const RegisterPack<T, kSize> by = load_registers<kSize>(scale + image * channels + channel);
+  const RegisterPack<T, kSize> by = load_registers<kSize>(scale + at);
   float values[kSize];
   for (int i = 0; i < kSize; ++i) values[i] = element(from, i) * element(by, i);
   store_registers(y + item * kSize, to_registers<T>(values));
+}
+
+// As above. share: 1 / pixels.
+template <typename T, int kSize, bool kSilu>
+__global__ void __launch_bounds__(kThreads)
+    squeeze_excite_grad_kernel(T* dx, const T* dy, const T* scale, const T* dmean, const T* x, float share, std::int64_t pixels,
+                               std::int64_t channels, std::int64_t packs) {
+  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (item >= packs) return;
+  const std::int64_t at = of_image_at<kSize>(item, pixels, channels, packs);
+  const RegisterPack<T, kSize> from = load_registers<kSize>(dy + item * kSize);
+  RegisterPack<T, kSize> input = {};
+  if constexpr (kSilu) input = load_registers<kSize>(x + item * kSize);
+  const RegisterPack<T, kSize> by = load_registers<kSize>(scale + at), mean = load_registers<kSize>(dmean + at);
+  float values[kSize];
+  for (int i = 0; i < kSize; ++i) {
+    values[i] = element(from, i) * element(by, i) + element(mean, i) * share;
+    if constexpr (kSilu) values[i] *= silu_gradient<std::is_same_v<T, float>>(element(input, i));
+  }
+  store_registers(dx + item * kSize, to_registers<T>(values));
 }
 
 // The sums over the pixels of one image of dy x: a block processes kWarp packs of channels, and its warps divide the pixels.
@@ -114,6 +139,19 @@ void scale_channels_grad(void* dscale, const void* dy, const void* x, std::int64
     launch(scale_channels_grad_kernel<T, size()>, dim3(static_cast<unsigned>(batch * strips)), dim3(kGroups * kWarp), 0, stream,
            static_cast<T*>(dscale), static_cast<const T*>(dy), static_cast<const T*>(x), pixels, channels,
            static_cast<unsigned>(strips));
+  });
+}
+
+void squeeze_excite_grad(void* dx, const void* dy, const void* scale, const void* dmean, const void* x, std::int64_t batch,
+                         std::int64_t pixels, std::int64_t channels, Element element, Stream stream) {
+  with_pack(element, channels, [&](auto zero, auto size) {
+    using T = decltype(zero);
+    const std::int64_t packs = batch * pixels * channels / size();
+    if (packs == 0) return;
+    launch(x != nullptr ? squeeze_excite_grad_kernel<T, size(), true> : squeeze_excite_grad_kernel<T, size(), false>,
+           dim3(static_cast<unsigned>(ceil_div(packs, kThreads))), dim3(kThreads), 0, stream, static_cast<T*>(dx),
+           static_cast<const T*>(dy), static_cast<const T*>(scale), static_cast<const T*>(dmean), static_cast<const T*>(x),
+           1 / static_cast<float>(pixels), pixels, channels, packs);
   });
 }
 

@@ -51,6 +51,9 @@ class Fuser : private Composer {
         case Op::relu6_grad:
           fuse_batch_norm_grad(i);
           break;
+        case Op::global_average_pool_grad:
+          fuse_squeeze_excite_grad(i);
+          break;
         case Op::layer_norm:
           fuse_layer_norm(i);
           break;
@@ -212,6 +215,30 @@ class Fuser : private Composer {
           return;
         }
       }
+  }
+
+  // scale_channels and global_average_pool_grad, whose sum is the gradient of what is squeezed and scaled [, silu_grad of it].
+  // The composite takes the place of the last.
+  void fuse_squeeze_excite_grad(int pool) {
+    const ValueId spread = node(pool).outputs[0];
+    const int add = only_user(spread, Op::add);
+    if (add == kNone) return;
+    const auto& operands = node(add).inputs;
+    const ValueId scaled = operands[0] == spread ? operands[1] : operands[0];
+    const int scale = producer_of(scaled, Op::scale_channels);
+    if (scale == kNone || only_user(scaled, Op::add) == kNone) return;
+    Node fused;
+    fused.op = Op::squeeze_excite_grad;
+    fused.inputs = {node(scale).inputs[0], node(scale).inputs[1], node(pool).inputs[0]};
+    fused.outputs = node(add).outputs;
+    const int silu = only_user(fused.outputs[0], Op::silu_grad);
+    if (silu != kNone && node(silu).inputs[0] == fused.outputs[0]) {
+      Node with_silu = fused;
+      with_silu.inputs.push_back(node(silu).inputs[1]);
+      with_silu.outputs = node(silu).outputs;
+      if (replace(silu, {scale, pool, add, silu}, std::move(with_silu))) return;
+    }
+    replace(add, {scale, pool, add}, std::move(fused));
   }
 
   // [dropout,] add, layer_norm. The composite takes layer_norm's place; the sum stays a value if others read it, later.

@@ -145,6 +145,27 @@ TEST(Fusion, JoinsRelu6WithItsNormByAMask) {
   EXPECT_EQ(apart.count(Op::relu6) + apart.count(Op::batch_norm_relu_grad), 0u);
 }
 
+// Of each of the 16 blocks of an EfficientNet; the mean before the classifier is another one.
+TEST(Fusion, MakesOneNodeOfTheGradientOfSqueezeExcite) {
+  const WorkloadSpec workload = test::made_workload(test::kSmallEfficientNet, 4);
+  const Graph apart =
+      make_program(workload, EveryComposite([](const Node& node) { return node.op == Op::squeeze_excite_grad; }),
+                   {Entry::train})
+          .entry(Entry::train)
+          ->graph;
+  const auto parts = count_ops(apart);
+  for (const bool with_silu : {true, false}) {
+    const EveryComposite backend(
+        [=](const Node& node) { return node.op == Op::squeeze_excite_grad && node.inputs.size() > 3 && !with_silu; });
+    const auto ops = count_ops(make_program(workload, backend, {Entry::train}).entry(Entry::train)->graph);
+    EXPECT_EQ(ops.at(Op::squeeze_excite_grad), 16);
+    EXPECT_EQ(ops.at(Op::global_average_pool_grad), 1);
+    EXPECT_EQ(ops.at(Op::scale_channels), 16);  // of the forward pass
+    EXPECT_EQ(ops.at(Op::silu_grad), parts.at(Op::silu_grad) - (with_silu ? 16 : 0));
+    EXPECT_EQ(parts.at(Op::add), (ops.contains(Op::add) ? ops.at(Op::add) : 0) + 16);
+  }
+}
+
 TEST(Fusion, MakesOneNodeOfTheGradientsOfWeightAndBias) {
   for (const auto& [model, linears] : std::map<std::string, int>{{"mlp", 3}, {"lenet5", 3}, {"bert-tiny", 10}}) {
     const Program program = make_program(test::made_workload(model, 4), EveryComposite(), {Entry::train}, Precision::bf16);

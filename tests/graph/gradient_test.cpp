@@ -183,6 +183,16 @@ TEST(ScaleChannels, GradientMatchesFiniteDifferenceWhereTheScaleFollowsFromTheIm
   });
 }
 
+// After silu, as in EfficientNets.
+TEST(SqueezeExcite, GradientMatchesFiniteDifference) {
+  expect_gradient_matches({2, 3, 3, 17}, [](Graph& graph, ValueId x) {
+    const ValueId y = node(graph, Op::silu, {}, {x}), mean = node(graph, Op::global_average_pool, {}, {y});
+    const ValueId product =
+        node(graph, Op::matmul, MatmulAttributes{.transpose_b = true}, {mean, parameter(graph, "weight", {17, 17})});
+    return node(graph, Op::scale_channels, {}, {y, node(graph, Op::sigmoid, {}, {product})});
+  });
+}
+
 TEST(StochasticDepth, GradientMatchesFiniteDifference) {
   expect_gradient_matches({5, 2, 2, 3}, [](Graph& graph, ValueId x) {
     const ValueId step = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});

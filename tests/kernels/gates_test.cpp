@@ -135,6 +135,35 @@ TYPED_TEST(Gates, ScaleOfChannelsAndItsGradientMatchReference) {
   }
 }
 
+// With and without silu after it.
+TYPED_TEST(Gates, GradientOfSqueezeExciteMatchesReference) {
+  using Real = TypeParam;
+  for (const Images& s : kImages) {
+    const GuardedBuffer<Real> dy = random_reals<Real>(s.elements(), 4), scale = random_reals<Real>(s.batch * s.channels, 5),
+                              dmean = random_reals<Real>(s.batch * s.channels, 6), x = random_reals<Real>(s.elements(), 7);
+    GuardedBuffer<float> sum(s.elements()), spread(s.elements()), expected(s.elements());
+    reference::scale_channels(sum.data(), floats(dy).data(), floats(scale).data(), s.batch, s.pixels, s.channels);
+    reference::global_average_pool_grad(spread.data(), floats(dmean).data(), s.batch, s.pixels, s.channels);
+    reference::add(sum.data(), sum.data(), spread.data(), s.elements());
+    reference::silu_grad(expected.data(), sum.data(), floats(x).data(), s.elements());
+    for_each_kernels_of<Real>(std::to_string(s.pixels), [&](const cpu::Kernels<Real>& kernels, int threads) {
+      const auto run = [&](GuardedBuffer<Real>& dx, const Real* of_dy, const Real* of_x) {
+        kernels.squeeze_excite_grad(dx.data(), of_dy, scale.data(), dmean.data(), of_x, s.batch, s.pixels, s.channels, threads);
+        EXPECT_TRUE(dx.guards_intact());
+      };
+      GuardedBuffer<Real> plain(s.elements()), dx(s.elements()), over_dy = dy, over_x = x;
+      run(plain, dy.data(), nullptr);
+      run(dx, dy.data(), x.data());
+      run(over_dy, over_dy.data(), x.data());
+      run(over_x, dy.data(), over_x.data());
+      expect_close(floats(plain), sum, rounded<Real>({3 * kEps, 3 * kEps}));
+      expect_close(floats(dx), expected, approximated<Real>(12 * kEps));
+      EXPECT_TRUE(test::bit_equal(over_dy, dx));
+      EXPECT_TRUE(test::bit_equal(over_x, dx));
+    });
+  }
+}
+
 // Sample i as element i of dropout; what is dropped is 0, even a NaN.
 TYPED_TEST(Gates, StochasticDepthDropsSamplesAsDropoutDropsElements) {
   using Real = TypeParam;

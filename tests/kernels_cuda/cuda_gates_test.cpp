@@ -104,6 +104,33 @@ TEST(CudaGates, ScaleOfChannelsAndItsGradientMatchReference) {
     });
 }
 
+TEST(CudaGates, GradientOfSqueezeExciteMatchesReference) {
+  for (const Images& s : kImages)
+    for_each_element(std::to_string(s.pixels) + "x" + std::to_string(s.channels), [&](Element element) {
+      const Tensor dy = random_tensor(s.elements(), element, 4), scale = random_tensor(s.batch * s.channels, element, 5),
+                   dmean = random_tensor(s.batch * s.channels, element, 6), x = random_tensor(s.elements(), element, 7);
+      GuardedBuffer<float> sum(s.elements()), spread(s.elements()), expected(s.elements());
+      reference::scale_channels(sum.data(), dy.floats().data(), scale.floats().data(), s.batch, s.pixels, s.channels);
+      reference::global_average_pool_grad(spread.data(), dmean.floats().data(), s.batch, s.pixels, s.channels);
+      reference::add(sum.data(), sum.data(), spread.data(), s.elements());
+      reference::silu_grad(expected.data(), sum.data(), x.floats().data(), s.elements());
+      for_each_order("", [&] {
+        const auto run = [&](Tensor& dx, const void* of_dy, const void* of_x) {
+          cuda::squeeze_excite_grad(dx.data(), of_dy, scale.data(), dmean.data(), of_x, s.batch, s.pixels, s.channels, element,
+                                    kNoStream);
+          EXPECT_TRUE(dx.guards_intact());
+        };
+        Tensor plain(s.elements(), element), dx(s.elements(), element), over_dy = dy;
+        run(plain, dy.data(), nullptr);
+        run(dx, dy.data(), x.data());
+        run(over_dy, over_dy.data(), x.data());
+        expect_close(plain.floats(), sum, stored(element, {3 * kEps, 3 * kEps}));
+        expect_close(dx.floats(), expected, stored(element, {12 * kEps, 12 * kEps}));
+        EXPECT_TRUE(bit_equal(over_dy.floats(), dx.floats()));
+      });
+    });
+}
+
 // Samples of a length that packs of elements divide, and others.
 TEST(CudaGates, StochasticDepthMatchesReference) {
   const Dropout dropout{7, 3, 0x60000000u, 1.6f};

@@ -10,6 +10,7 @@ EPOCHBENCH_MUTANT(rms_about_the_mean, rms_norm)
 EPOCHBENCH_MUTANT(columns_beyond_the_row, rotary)
 EPOCHBENCH_MUTANT(gates_of_the_first_row, swiglu)
 EPOCHBENCH_MUTANT(taps_not_flipped, depthwise_conv2d_grad_input)
+EPOCHBENCH_MUTANT(share_of_the_mean_added, squeeze_excite_grad)
 EPOCHBENCH_MUTANT(padding_counted, average_pool)
 EPOCHBENCH_MUTANT(cell_before_the_first_step, lstm_step)
 
@@ -78,6 +79,21 @@ void try_depthwise_grad_input(decltype(cuda::depthwise_conv2d_grad_input) functi
   compare({{dx, expected}});
 }
 
+void try_squeeze_excite_grad(decltype(cuda::squeeze_excite_grad) function, ThreadOrder order) {
+  constexpr std::int64_t kBatch = 2, kPixels = 9, kChannels = 12, kCount = kBatch * kPixels * kChannels;
+  const DeviceBuffer<float> dy = random_device_floats(kCount, 1), scale = random_device_floats(kBatch * kChannels, 2),
+                            dmean = random_device_floats(kBatch * kChannels, 3, 0.5, 1), x = random_device_floats(kCount, 4);
+  GuardedBuffer<float> sum(kCount), spread(kCount), expected(kCount);
+  reference::scale_channels(sum.data(), dy.data(), scale.data(), kBatch, kPixels, kChannels);
+  reference::global_average_pool_grad(spread.data(), dmean.data(), kBatch, kPixels, kChannels);
+  reference::add(sum.data(), sum.data(), spread.data(), kCount);
+  reference::silu_grad(expected.data(), sum.data(), x.data(), kCount);
+  DeviceBuffer<float> dx(kCount);
+  test::set_thread_order(order);
+  function(dx.data(), dy.data(), scale.data(), dmean.data(), x.data(), kBatch, kPixels, kChannels, Element::f32, kNoStream);
+  compare({{dx, expected}});
+}
+
 void try_average_pool(decltype(cuda::average_pool) function, ThreadOrder order) {
   const PoolShape s{.batch = 2,
                     .height = 5,
@@ -120,6 +136,7 @@ TEST(CudaLayerMutants, TheOriginalsAreRight) {
   EXPECT_NOTHING_FOUND(try_rotary, cuda::rotary);
   EXPECT_NOTHING_FOUND(try_swiglu, cuda::swiglu);
   EXPECT_NOTHING_FOUND(try_depthwise_grad_input, cuda::depthwise_conv2d_grad_input);
+  EXPECT_NOTHING_FOUND(try_squeeze_excite_grad, cuda::squeeze_excite_grad);
   EXPECT_NOTHING_FOUND(try_average_pool, cuda::average_pool);
   EXPECT_NOTHING_FOUND(try_lstm, cuda::lstm_step);
 }
@@ -129,6 +146,7 @@ TEST(CudaLayerMutants, WrongNumbersAreFound) {
   EXPECT_FOUND(try_rms_norm, rms_about_the_mean::rms_norm, "wrong numbers");
   EXPECT_FOUND(try_swiglu, gates_of_the_first_row::swiglu, "wrong numbers");
   EXPECT_FOUND(try_depthwise_grad_input, taps_not_flipped::depthwise_conv2d_grad_input, "wrong numbers");
+  EXPECT_FOUND(try_squeeze_excite_grad, share_of_the_mean_added::squeeze_excite_grad, "wrong numbers");
   EXPECT_FOUND(try_average_pool, padding_counted::average_pool, "wrong numbers");
   EXPECT_FOUND(try_lstm, cell_before_the_first_step::lstm_step, "wrong numbers");
 }

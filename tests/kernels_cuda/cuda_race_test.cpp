@@ -115,6 +115,8 @@ TEST_F(CudaRaces, Depthwise) {
   cuda::depthwise_conv2d_grad_weight(dweight.data(), dy.data(), x.data(), s, Element::bf16, workspace.data(), kNoStream);
   Tensor dscale(s.channels, Element::bf16);
   cuda::scale_channels_grad(dscale.data(), x.data(), x.data(), 1, 42, s.channels, Element::bf16, kNoStream);
+  cuda::squeeze_excite_grad(dx.data(), x.data(), dscale.data(), dscale.data(), x.data(), 1, 42, s.channels, Element::bf16,
+                            kNoStream);
 }
 
 TEST_F(CudaRaces, BatchNorm) {

@@ -87,5 +87,6 @@ epochbench_cuda_mutant(rms_about_the_mean layer_norm.cuh 1 "kCentered ? warp_sum
 epochbench_cuda_mutant(columns_beyond_the_row rotary.cu 1 "if (column + 1 < s.columns) store" "store")
 epochbench_cuda_mutant(gates_of_the_first_row swiglu.cu 1 "at / s.columns * s.between" "0 * s.between")
 epochbench_cuda_mutant(taps_not_flipped depthwise_conv2d.cu 1 "kFlip ? kKernel - 1 - ky : ky" "ky")
+epochbench_cuda_mutant(share_of_the_mean_added scale_channels.cu 1 "element(mean, i) * share" "element(mean, i) + share")
 epochbench_cuda_mutant(padding_counted average_pool.cu 1 "zeros ? window" "!zeros ? window")
 epochbench_cuda_mutant(cell_before_the_first_step lstm.cu 1 "s.step == 0 ? 0 : gate[1]" "gate[1]")

@@ -143,6 +143,7 @@ struct CommonKernels {  // those that common_step() runs
   static constexpr auto depthwise_conv2d_grad_weight = cuda::depthwise_conv2d_grad_weight;
   static constexpr auto scale_channels = cuda::scale_channels;
   static constexpr auto scale_channels_grad = cuda::scale_channels_grad;
+  static constexpr auto squeeze_excite_grad = cuda::squeeze_excite_grad;
   static constexpr auto average_pool = cuda::average_pool;
   static constexpr auto average_pool_grad = cuda::average_pool_grad;
   static constexpr auto concatenate = cuda::concatenate;

@@ -73,6 +73,12 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::scale_channels_grad:
       return make(k.scale_channels_grad,
                   [=, x = first.shape](auto run) { run(o.y(0), o.x(0), o.x(1), x[0], x[1] * x[2], x[3]); });
+    case Op::squeeze_excite_grad:
+      if constexpr (requires { k.squeeze_excite_grad; })
+        return make(k.squeeze_excite_grad, [=, dy = first.shape, silu = node.inputs.size() > 3](auto run) {
+          run(o.y(0), o.x(0), o.x(1), o.x(2), o.x_if(silu, 3), dy[0], dy[1] * dy[2], dy[3]);
+        });
+      break;
     case Op::batch_norm:
     case Op::batch_norm_relu:
       if constexpr (requires { k.batch_norm; }) {

@@ -1,5 +1,5 @@
 // scale_channels: the last step of squeeze-and-excitation (Hu et al. 2018), which multiplies the channels of each image by
-// numbers of its own.
+// numbers of its own; and the composite of the gradient of what it scales.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -19,6 +19,13 @@ std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   return {{{dy.shape[0], dy.shape[3]}, dy.dtype}};
 }
 
+std::vector<TensorDesc> infer_squeeze_excite_grad(const Graph& graph, const Node& node) {
+  const TensorDesc &dy = input(graph, node, 0), &scale = input(graph, node, 1);
+  require(input(graph, node, 2) == scale, "scale and dmean differ in shape or type");
+  if (node.inputs.size() > 3) require(input(graph, node, 3) == dy, "dy and x differ in shape or type");
+  return infer(graph, node);
+}
+
 void gradient(GradientBuilder& builder, const Node& node) {
   const ValueId x = node.inputs[0], scale = node.inputs[1], dy = builder.gradient(node.outputs[0]);
   if (builder.needed(scale)) builder.accumulate(scale, builder.append(Op::scale_channels_grad, {}, {dy, x}, node)[0]);
@@ -29,5 +36,6 @@ void gradient(GradientBuilder& builder, const Node& node) {
 
 const OpRule kScaleChannelsRule{.infer = infer, .gradient = gradient, .in_place_inputs = {0}};
 const OpRule kScaleChannelsGradRule{.infer = infer_grad};
+const OpRule kSqueezeExciteGradRule{.infer = infer_squeeze_excite_grad, .in_place_inputs = {0}};
 
 }  // namespace epochbench
