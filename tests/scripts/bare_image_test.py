@@ -91,6 +91,8 @@ class BareImage(unittest.TestCase):
         self.assertEqual(facts["missing"], ".", done.stdout + done.stderr)
         nvidia = self.site / "nvidia"
         self.assertEqual(facts["folders"].split(";"), [f"{nvidia}/cu13/lib", f"{nvidia}/cudnn/lib", f"{self.toolkit}/lib64"])
+        self.assertEqual(facts["headers"].split(";"), [f"{nvidia}/{name}/include" for name in ("cu13", "cudnn", "cu13")])
+        self.assertEqual(facts["nccl"], f"{nvidia}/nccl/lib/libnccl.so.2")
 
     def test_what_is_missing_is_named(self):
         for package, text in (("cudnn", "cuDNN 9 is missing"), ("cublas", "cuBLASLt of CUDA 12 is missing"),
