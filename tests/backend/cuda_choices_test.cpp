@@ -19,6 +19,7 @@
 #include "tests/support/cuda_fake_device.h"
 #include "tests/support/cuda_fake_libraries.h"
 #include "tests/support/print.h"
+#include "tests/support/roundoff.h"
 #include "tests/support/trainer.h"
 
 namespace epochbench {
@@ -121,8 +122,8 @@ void expect_same_losses(const std::vector<double>& actual, const std::vector<dou
     EXPECT_NEAR(actual[i] / expected[i], 1, 1e-5 + (i == 0 ? eps : std::sqrt(eps) / 4)) << "step " << i;
 }
 
-double eps_of(Precision precision) {  // of what is stored; 0 for float
-  return precision == Precision::bf16 ? 0x1p-8 : precision == Precision::fp16 ? 0x1p-11 : 0;
+double roundoff_of_stores(Precision precision) {  // 0 for floats
+  return precision == Precision::tf32 ? 0 : test::roundoff_beyond_floats(precision);
 }
 
 TEST_F(CudaWays, ACublasWithoutEpiloguesTrainsAlike) {
@@ -138,7 +139,7 @@ TEST_F(CudaWays, ACublasWithoutEpiloguesTrainsAlike) {
       EXPECT_THAT(implementations_, Contains(AllOf(HasSubstr("cublasLt"), HasSubstr("+ cuda bias_add_grad [first of 2]"),
                                                    HasSubstr("(cublasLt epilogue: cuBLASLt has no algorithm for"))));
     }
-    expect_same_losses(without_gradient, with, eps_of(training.precision) / 16);
+    expect_same_losses(without_gradient, with, roundoff_of_stores(training.precision) / 16);
 
     fake_cublas().knows_bias = fake_cublas().knows_relu = false;
     const std::vector<double> without_any = losses(training);
@@ -146,7 +147,8 @@ TEST_F(CudaWays, ACublasWithoutEpiloguesTrainsAlike) {
     if (training.model == "lenet5") {
       EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_add + cuda relu")));
     }
-    expect_same_losses(without_any, with, eps_of(training.precision));  // in 16 bits a bias is added to a rounded sum
+    expect_same_losses(without_any, with,
+                       roundoff_of_stores(training.precision));  // in 16 bits a bias is added to a rounded sum
   }
 }
 
@@ -241,7 +243,7 @@ TEST_F(CudaWays, AProductIncludesItsGeluWhereThatIsFaster) {
   EXPECT_THAT(implementations_, Each(Not(HasSubstr("with gelu"))));
   const std::vector<double> refused = losses(training, choices, {.gelu = false});
   EXPECT_THAT(implementations_, Contains(HasSubstr("(cuDNN with gelu: as the test requests)")));
-  expect_same_losses(joined, apart, eps_of(training.precision));
+  expect_same_losses(joined, apart, roundoff_of_stores(training.precision));
   EXPECT_EQ(refused, apart);
 }
 
@@ -266,8 +268,8 @@ TEST_F(CudaWays, BiasAndGeluAreOneKernelWithoutAnEpilogueOrAnEngine) {
       const std::vector<double> without = losses(training, choices, no_engine);
       EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_gelu [")));
       EXPECT_THAT(implementations_, Each(Not(HasSubstr("+ cuda gelu ["))));
-      expect_same_losses(by_speed, by_epilogue, eps_of(precision));
-      expect_same_losses(without, by_epilogue, eps_of(precision));
+      expect_same_losses(by_speed, by_epilogue, roundoff_of_stores(precision));
+      expect_same_losses(without, by_epilogue, roundoff_of_stores(precision));
     }
 }
 

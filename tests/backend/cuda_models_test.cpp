@@ -9,32 +9,20 @@
 #include "tests/support/cuda_training.h"
 #include "tests/support/made_workload.h"
 #include "tests/support/print.h"
+#include "tests/support/roundoff.h"
 
 namespace epochbench {
 namespace {
 
 using test::kNoPlans;
 using test::Outcome;
+using test::roundoff_beyond_floats;
 using test::train;
 using test::train_on_cuda;
 using test::Training;
+using test::unit_roundoff;
 
 constexpr double kFloatEps = 0x1p-24;
-
-double eps_of(Precision precision) {  // 0: nothing is rounded but floats
-  switch (precision) {
-    case Precision::fp32:
-      return 0;
-    case Precision::tf32:
-    case Precision::fp16:
-      return 0x1p-11;
-    case Precision::bf16:
-      return 0x1p-8;
-    case Precision::int8:  // not for training
-      break;
-  }
-  return 0;
-}
 
 double norm(const std::vector<float>& values) {
   double sum = 0;
@@ -80,7 +68,7 @@ class CudaModels : public testing::TestWithParam<std::tuple<Training, Precision>
 
 TEST_P(CudaModels, TrainAsTheReferenceDoes) {
   const Training own_masks = training();
-  const double eps = eps_of(own_masks.precision);
+  const double eps = roundoff_beyond_floats(own_masks.precision);
   const Outcome expected = train(own_masks, *make_reference_backend());
   if (own_masks.precision == Precision::fp32 || own_masks.precision == Precision::tf32) {
     expect_same_roundings(train_on_cuda(own_masks), expected, eps);
@@ -119,7 +107,7 @@ TEST_P(CudaMobileNetworks, TrainAsTheReferenceDoes) {
     SCOPED_TRACE(model);
     const Training training{model, 4, GetParam(), -1, 1e-6};
     const Outcome expected = train(training, *make_reference_backend()), actual = train_on_cuda(training);
-    const double tolerance = GetParam() == Precision::fp32 ? 1e-4 : 16 * eps_of(GetParam());
+    const double tolerance = GetParam() == Precision::fp32 ? 1e-4 : 16 * unit_roundoff(GetParam());
     for (std::size_t i = 0; i < expected.losses.size(); ++i)
       EXPECT_NEAR(actual.losses.at(i) / expected.losses[i], 1, tolerance) << "loss " << i;
   }

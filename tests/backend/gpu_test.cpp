@@ -12,6 +12,7 @@
 
 #include "tests/support/made_workload.h"
 #include "tests/support/print.h"
+#include "tests/support/roundoff.h"
 #include "tests/support/trainer.h"
 
 namespace epochbench {
@@ -47,21 +48,6 @@ class Gpu : public testing::Test {
   std::unique_ptr<Backend> backend_;
 };
 
-double eps_of(Precision precision) {
-  switch (precision) {
-    case Precision::fp32:
-      return 0x1p-24;
-    case Precision::tf32:
-    case Precision::fp16:
-      return 0x1p-11;
-    case Precision::bf16:
-      return 0x1p-8;
-    case Precision::int8:  // not for training
-      break;
-  }
-  return 0;
-}
-
 std::string test_name(const Training& training) {
   std::string name = training.model.substr(0, training.model.find(':'));
   std::erase(name, '-');
@@ -92,7 +78,7 @@ class GpuPrecision : public Gpu, public testing::WithParamInterface<Training> {}
 TEST_P(GpuPrecision, LossesAreThoseOfTheReferenceInThisPrecision) {
   auto on_gpu = trainer(GetParam());
   if (!on_gpu) GTEST_SKIP() << "this GPU has no " << name(GetParam().precision);
-  const double eps = eps_of(GetParam().precision);
+  const double eps = test::unit_roundoff(GetParam().precision);
   const std::vector<double> expected = Trainer(GetParam(), *make_reference_backend()).losses(3);
   const std::vector<double> losses = on_gpu->losses(3);
   EXPECT_NEAR(losses[0] / expected[0], 1, eps);

@@ -11,6 +11,7 @@
 #include "epochbench/backend.h"
 #include "epochbench/philox.h"
 #include "src/graph/passes.h"
+#include "support/roundoff.h"
 
 namespace epochbench::test {
 namespace {
@@ -23,22 +24,6 @@ constexpr float kLossScale = 256;  // small enough that no gradient of these fun
 // This many roundings in one direction may add up in a gradient, relative to the largest gradient of the same parameter and to
 // 1e-2 times the largest of all.
 constexpr double kRoundings = 8;
-
-// The unit roundoff of a precision: half the distance between 1 and the next number.
-double unit_roundoff(Precision precision) {
-  switch (precision) {
-    case Precision::fp32:
-      return 0x1p-24;
-    case Precision::bf16:
-      return 0x1p-8;
-    case Precision::tf32:
-    case Precision::fp16:
-      return 0x1p-11;
-    case Precision::int8:  // not for training
-      break;
-  }
-  return 0;
-}
 
 std::vector<float> random_values(std::int64_t count, std::uint32_t stream) {
   std::vector<float> values(static_cast<std::size_t>(count));

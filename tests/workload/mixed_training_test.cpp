@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "support/print.h"
+#include "support/roundoff.h"
 #include "support/trainer.h"
 
 namespace epochbench {
@@ -12,9 +13,7 @@ namespace {
 
 using test::Trainer;
 using test::Training;
-
-// Unit roundoff: half the distance between 1 and the next number.
-double unit_roundoff(Precision precision) { return precision == Precision::bf16 ? 0x1p-8 : 0x1p-11; }
+using test::unit_roundoff;
 
 double mean_of_last(const std::vector<double>& losses, int count) {
   return std::accumulate(losses.end() - count, losses.end(), 0.0) / count;
