@@ -211,15 +211,18 @@ Json prices_json() {
 }
 
 std::string prices_text(const Kept& kept) {
+  Reasons ages;
   Table table({"-provider", "instance", "--region", ">USD/hour", "->vCPUs", "GPUs", "--as of", "--", "-spot"});
   for (const std::size_t i : kept) {
     const CatalogPrice& price = embedded_prices().prices[i];
     table.add({price.provider, price.instance, price.region, shortest(price.usd_per_hour), std::to_string(price.vcpus),
                price.gpu_count == 0 ? "" : std::to_string(price.gpu_count) + " x " + price.gpu_model, price.as_of,
                age_note(price.as_of, today()), spot_text(price)});
+    if (const std::string age = age_note(price.as_of, today()); !age.empty()) add_reason(ages, age, price.instance);
   }
-  return table.to_string() + "spot: USD per hour of spare capacity, where a public list has it\n" + embedded_prices().note +
-         "\n";
+  std::string text = table.to_string();
+  for (const std::string& line : price_age_lines(ages)) text += wrapped("", "  ", line);
+  return text + "spot: USD per hour of spare capacity, where a public list has it\n" + embedded_prices().note + "\n";
 }
 
 Json claims_list() {

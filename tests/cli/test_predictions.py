@@ -139,6 +139,7 @@ class Predictions(CliTest):
         text = self.call(*call).stdout
         for part in ("predicted, nothing was measured", "128 tokens per sample", "3 epochs of 1,000 samples", "expected to cost more"):
             self.assertIn(part, " ".join(text.split()))
+        self.assertRegex(text, r"(?m)^price [0-9]+ days old: ")
         for row in document["predictions"]:
             line = next(line for line in text.splitlines() if line.startswith(row["instance"] + " "))
             self.assertIn("predicted", line)

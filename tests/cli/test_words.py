@@ -176,6 +176,7 @@ class Widths(CliTest):
     def test_output_that_is_not_a_terminal_keeps_all_columns(self):
         self.assertIn("region", self.call("list", "prices").stdout.splitlines()[0])
         self.assertNotIn("region", in_terminal(60, "list", "prices").splitlines()[0])
+        self.assertRegex(in_terminal(60, "list", "prices"), r"(?m)^price [0-9]+ days old: ")
 
 
 class Lists(CliTest):

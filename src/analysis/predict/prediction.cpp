@@ -36,6 +36,7 @@ PredictedCost cost_on(const CatalogPrice& price, const std::optional<PredictedAm
   cost.usd_per_hour = price.usd_per_hour * share.factor;
   cost.gpus = price.gpu_count;
   cost.price = describe(price, share.text, true, day);
+  cost.price_age = age_note(price.as_of, day);
   if (hours) cost.usd = times(*hours, cost.usd_per_hour);
   return cost;
 }

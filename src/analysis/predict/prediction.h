@@ -41,6 +41,7 @@ struct PredictedCost {
   double usd_per_hour = 0;  // of the whole instance, since a part of it cannot be rented
   int gpus = 0;             // that it has; one is used
   std::string price;        // "catalog: aws p5.48xlarge us-east-1 2026-11-09, whole price for 192 vCPUs and 8 GPUs, ..."
+  std::string price_age;    // "311 days old"; empty of a recent one
 };
 
 struct Prediction {

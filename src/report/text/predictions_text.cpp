@@ -144,6 +144,13 @@ std::vector<std::string> launches_lines(const std::vector<Prediction>& predictio
           " bound by launches: a larger --batch costs less per sample"};
 }
 
+std::vector<std::string> old_prices_lines(const std::vector<Prediction>& predictions) {
+  Reasons ages;
+  for (const Prediction& each : predictions)
+    if (each.cost && !each.cost->price_age.empty()) add_reason(ages, each.cost->price_age, each.cost->instance);
+  return price_age_lines(ages);
+}
+
 bool of_epochs(const Prediction& prediction) { return prediction.cost || !prediction.cost_reason.empty(); }
 
 // "hours_at_least", "hours_expected", "hours_low", "hours_high": null where they are not known.
@@ -213,8 +220,9 @@ std::string figure_of(const CatalogDevice& device, const char* key) {
 std::string predictions_text(const std::vector<Prediction>& predictions) {
   const bool epochs = std::ranges::any_of(predictions, of_epochs);
   std::string text = wrapped("", "", kHeading) + "\n" + (epochs ? epochs_table(predictions) : steps_table(predictions));
-  std::vector<std::string> lines;
-  if (epochs) lines = launches_lines(predictions);
+  std::vector<std::string> lines = old_prices_lines(predictions);
+  if (epochs)
+    for (std::string& line : launches_lines(predictions)) lines.push_back(std::move(line));
   for (const Prediction& each : predictions) {
     if (!each.reason.empty()) lines.push_back(each.name + ": " + each.reason);
     if (!each.expected_reason.empty()) lines.push_back(each.name + ": " + each.expected_reason);
@@ -278,7 +286,8 @@ std::string rentals_text(const Rentals& rentals) {
   std::string text = wrapped("", "", kHeading);
   if (rentals.predictions.empty()) return text + "no instance is left\n" + left_out_text(rentals);
   text += wrapped("", "", rental_question(rentals)) + "\n" + rentals_table(rentals) + left_out_text(rentals);
-  std::vector<std::string> lines = launches_lines(rentals.predictions);
+  std::vector<std::string> lines = old_prices_lines(rentals.predictions);
+  for (std::string& line : launches_lines(rentals.predictions)) lines.push_back(std::move(line));
   for (const Prediction& each : rentals.predictions) {
     if (!each.expected_reason.empty()) lines.push_back(each.expected_reason);
     if (each.expected) lines.push_back(fit_text(*each.expected));

@@ -160,6 +160,13 @@ std::vector<std::string> runs_by_reason(const Reasons& reasons) {
   return lines;
 }
 
+std::vector<std::string> price_age_lines(const Reasons& ages) {
+  constexpr std::size_t kNamed = 4;
+  std::vector<std::string> lines;
+  for (const auto& [age, instances] : ages) lines.push_back("price " + age + ": " + some_of(instances, kNamed));
+  return lines;
+}
+
 std::string ratio_text(const Estimate& estimate) {
   if (!std::isfinite(estimate.value)) return "not known (" + estimate.reason + ")";
   return format_times(estimate.value) + interval_text(estimate);

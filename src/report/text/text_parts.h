@@ -100,6 +100,10 @@ void add_reason(Reasons& reasons, const std::string& text, const std::string& su
 // "12 runs: no GPU is usable here", one line per reason.
 std::vector<std::string> runs_by_reason(const Reasons& reasons);
 
+// "price 311 days old: g4dn.xlarge, g5.xlarge and 3 more", of ages with the instances that have them: said below a table, since
+// a narrow terminal may hide the column that says it.
+std::vector<std::string> price_age_lines(const Reasons& ages);
+
 // Each text once, in the order in which they first came.
 std::vector<std::string> without_repeats(std::vector<std::string> texts);
 
