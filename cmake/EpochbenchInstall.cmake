@@ -22,7 +22,7 @@ endif()
 target_link_options(epochbench PRIVATE -Wl,-Map=${PROJECT_BINARY_DIR}/epochbench.map)
 
 # The licenses of what is inside the binary ask to be passed on with it.
-foreach(package libcli11-dev libgcc-12-dev libjs-d3 libpcre2-dev libpng-dev libturbojpeg0-dev libxxhash-dev nlohmann-json3-dev
+foreach(package libcli11-dev libgcc-12-dev libjs-d3 libpcre2-dev libpng-dev libturbojpeg0-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev
         zlib1g-dev)
   set(terms /usr/share/doc/${package}/copyright)
   if(NOT EXISTS ${terms})

@@ -62,8 +62,9 @@ struct ImageOptions {
 };
 inline constexpr std::string_view kImageFiles = "images:";  // begins their SPEC
 
-class Tokenizer;                                             // src/data/tokenizer.h
-inline constexpr std::string_view kGpt2Tokenizer = "gpt2:";  // a tokenizer's SPEC: this and its folder
+class Tokenizer;  // src/data/tokenizer.h
+// A tokenizer's SPEC: one of these, and its folder or file.
+inline constexpr std::string_view kGpt2Tokenizer = "gpt2:", kWordPieceTokenizer = "wordpiece:";
 
 struct DataSource {
   const char *spec, *description;

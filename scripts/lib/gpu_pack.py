@@ -22,6 +22,7 @@ PARTS = {"nlohmann-json3-dev": {"include/nlohmann": "include/nlohmann", "share/c
          "libcli11-dev": {"include/CLI": "include/CLI", "share/cmake/CLI11": "share/cmake/CLI11"},
          "libxxhash-dev": {"include/xxhash.h": "include/xxhash.h", "include/xxh3.h": "include/xxh3.h"},
          "libpcre2-dev": {"include/pcre2.h": "include/pcre2.h", "lib/{multiarch}/libpcre2-8.a": "lib/libpcre2-8.a"},
+         "libutf8proc-dev": {"include/utf8proc.h": "include/utf8proc.h", "lib/{multiarch}/libutf8proc.a": "lib/libutf8proc.a"},
          "zlib1g-dev": {"include/zlib.h": "include/zlib.h", "include/zconf.h": "include/zconf.h",
                         "lib/{multiarch}/libz.a": "lib/libz.a"},
          "googletest": {"src/googletest": "src/googletest"}}

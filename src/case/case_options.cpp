@@ -55,9 +55,18 @@ std::string parse_launcher(const std::string& text) {
   return text;
 }
 
+// What follows the kind of tokenizer; empty: no kind that there is, or nothing follows it.
+std::string path_of_tokenizer(const std::string& spec) {
+  for (const std::string_view kind : {kGpt2Tokenizer, kWordPieceTokenizer})
+    if (spec.starts_with(kind)) return spec.substr(kind.size());
+  return "";
+}
+
 std::string parse_tokenizer(const std::string& text) {
-  if (!text.starts_with(kGpt2Tokenizer) || text.size() == kGpt2Tokenizer.size() || text.find('\0') != std::string::npos)
-    throw CallError("'" + text + "' must be gpt2:DIR, with the folder of vocab.json and merges.txt");
+  if (path_of_tokenizer(text).empty() || text.find('\0') != std::string::npos)
+    throw CallError("'" + text +
+                    "' must be gpt2:DIR, with the folder of vocab.json and merges.txt, or wordpiece:FILE, with BERT's " +
+                    "vocab.txt");
   return text;
 }
 
@@ -129,10 +138,11 @@ std::optional<SettingValue> file_of_weights(const CaseSpec& spec) {
 
 std::optional<SettingValue> name_of_tokenizer(const CaseSpec& spec) {
   if (spec.tokenizer.empty()) return std::nullopt;
-  std::filesystem::path folder(spec.tokenizer.substr(kGpt2Tokenizer.size()));
-  folder = folder.lexically_normal();
-  if (!folder.has_filename()) folder = folder.parent_path();  // of "DIR/"
-  return SettingValue(std::string(kGpt2Tokenizer) + folder.filename().string());
+  const std::string given = path_of_tokenizer(spec.tokenizer);
+  std::filesystem::path path(given);
+  path = path.lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // of "DIR/"
+  return SettingValue(spec.tokenizer.substr(0, spec.tokenizer.size() - given.size()) + path.filename().string());
 }
 
 using Rows = std::vector<CaseOption>;
@@ -195,7 +205,9 @@ Rows length_options() {
   return {
       row("data", "SPEC", data_sources() + " (default: the model's)", Class::workload, &CaseSpec::data, parse_data,
           {.group = kData}),
-      row("tokenizer", "gpt2:DIR", "a text as GPT-2's byte pairs, of DIR/vocab.json and DIR/merges.txt (default: as bytes)",
+      row("tokenizer", "KIND:PATH",
+          "a text as GPT-2's byte pairs, gpt2:DIR with vocab.json and merges.txt, or as BERT's word pieces, wordpiece:FILE "
+          "with vocab.txt (default: as bytes)",
           Class::workload, &CaseSpec::tokenizer, parse_tokenizer, {.group = kData, .value = name_of_tokenizer}),
       row("epochs", "N", "train N whole epochs", Class::measurement, stop(&StopSpec::epochs), whole(1, kMaxSteps),
           {.stops = true}),

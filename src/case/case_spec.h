@@ -43,7 +43,7 @@ struct CaseSpec {
   std::optional<int> threads;
   std::optional<std::string> data;
   ImageOptions images;               // of image files
-  std::string tokenizer;             // of a text: "gpt2:DIR"; empty: its bytes
+  std::string tokenizer;             // of a text: "gpt2:DIR" or "wordpiece:FILE"; empty: its bytes
   Pinning pin = Pinning::automatic;  // of its threads
   Without without;
   Kernels kernels = Kernels::best;  // of the CPU

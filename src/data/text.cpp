@@ -47,7 +47,7 @@ bool looks_like_text(const std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
-void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels,
+void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels, std::int32_t mask_id,
           std::int32_t random_ids, const MaskingKey& key) {
   constexpr std::size_t kLongest = 512;
   if (ids.size() < 3 || ids.size() > kLongest || positions.size() > ids.size() - 2)
@@ -69,7 +69,7 @@ void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::s
     if (!labels.empty()) labels[i] = id;
     const std::uint32_t tenth = random.below(10);
     if (tenth < 8)
-      id = kMaskId;
+      id = mask_id;
     else if (tenth == 8)
       id = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(random_ids)));
   }
@@ -102,6 +102,8 @@ TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource&
     tokens_ = tokenizer->encode({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()});
     std::vector<std::uint8_t>().swap(bytes_);
     size = static_cast<std::int64_t>(tokens_.size());
+    special_ = tokenizer->special().value_or(special_);
+    random_ids_ = static_cast<std::int32_t>(tokenizer->ids());
   }
   const std::int64_t after = sample_.next_token ? 1 : 0;
   windows_ = (size - after) / window_;
@@ -120,14 +122,17 @@ void TextDataset::check_model(const Tokenizer* tokenizer) const {
   if (sample_.text_classes > 0)
     throw DataError("data " + in_quotes(name_) +
                     " have no labels for the model, which classifies texts: use synthetic (--data)");
-  if (tokenizer && !sample_.next_token)
+  if (tokenizer && !sample_.next_token && !tokenizer->special())
     throw DataError(
-        "--tokenizer: GPT-2's tokens have no [MASK], and the model fills in masked positions: leave it out, or use "
-        "a model of the next token, such as gpt2");
-  if (tokenizer && sample_.classes < tokenizer->ids())
-    throw DataError("--tokenizer: it has " + std::to_string(tokenizer->ids()) + " tokens, and the model knows " +
-                    std::to_string(sample_.classes) + ", the vocabulary of another model: leave out vocabulary=, or give it " +
-                    std::to_string(tokenizer->ids()) + " or more");
+        "--tokenizer: GPT-2's tokens have no [MASK], and the model fills in masked positions: use wordpiece:FILE, "
+        "or a model of the next token, such as gpt2");
+  if (tokenizer && sample_.classes < tokenizer->ids()) {
+    const std::string ids = std::to_string(tokenizer->ids());
+    throw DataError(
+        "--tokenizer: it has " + ids + " tokens, and the model knows " + std::to_string(sample_.classes) +
+        ", the vocabulary of another model: " +
+        (sample_.next_token ? "leave out vocabulary=, or give it " + ids + " or more" : "use the model's own vocab.txt"));
+  }
   const std::int32_t ids = sample_.next_token ? kByteIds : kTextVocabulary;
   if (!tokenizer && sample_.classes < ids)
     throw DataError("data " + in_quotes(name_) + " have " + std::to_string(ids) + " ids, the model knows " +
@@ -158,10 +163,10 @@ void TextDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, std
     if (!target.labels.empty()) copy_ids(target.labels, begin + 1);
     return;
   }
-  target.ids.front() = kClsId;
+  target.ids.front() = special_.cls;
   copy_ids(target.ids.subspan(1, static_cast<std::size_t>(window_)), begin);
-  target.ids.back() = kSepId;
-  mask(target.ids, target.positions, target.labels, kByteIds, {seed_, training ? epoch : 0, window});
+  target.ids.back() = special_.sep;
+  mask(target.ids, target.positions, target.labels, special_.mask, random_ids_, {seed_, training ? epoch : 0, window});
 }
 
 }  // namespace epochbench

@@ -26,19 +26,20 @@ struct MaskingKey {
 };
 
 // Chooses positions.size() distinct positions of ids[1] to ids[size - 2], in ascending order, and stores the ids at these
-// positions as labels. Of the chosen ids 80 % become kMaskId, 10 % one of 0 to random_ids - 1, and 10 % stay (Devlin et al.
+// positions as labels. Of the chosen ids 80 % become mask_id, 10 % one of 0 to random_ids - 1, and 10 % stay (Devlin et al.
 // 2018). `labels` may be empty if they are not needed. Errors: std::invalid_argument for more positions than there are.
-void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels,
+void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels, std::int32_t mask_id,
           std::int32_t random_ids, const MaskingKey& key);
 
-// Windows of sequence - 2 consecutive bytes between [CLS] and [SEP], or, where every next byte is a label, of sequence + 1
-// bytes or tokens, whose last one the next window begins with. The remainder at the end is dropped, so that nothing is padded.
-// Window i belongs to the test split if i mod 10 is 9. Training windows are masked differently in each epoch, test windows
-// always alike.
+// Windows of sequence - 2 consecutive bytes or word pieces between [CLS] and [SEP], or, where every next id is a label, of
+// sequence + 1 bytes or tokens, whose last one the next window begins with. The remainder at the end is dropped, so that
+// nothing is padded. Window i belongs to the test split if i mod 10 is 9. Training windows are masked differently in each
+// epoch, test windows always alike.
 class TextDataset final : public Dataset {
  public:
   // Reads the whole source, and encodes it if there is a tokenizer. Errors: DataError for a model that does not take text or
-  // wants classes of texts, has too small a vocabulary, or fills in masked tokens; and for a text shorter than one window.
+  // wants classes of texts, has too small a vocabulary, or fills in masked tokens, of which the tokenizer has none; and for a
+  // text shorter than one window.
   TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed,
               const Tokenizer* tokenizer = nullptr);
 
@@ -57,7 +58,9 @@ class TextDataset final : public Dataset {
   std::uint64_t seed_;
   std::vector<std::uint8_t> bytes_;  // empty if there are
   std::vector<std::int32_t> tokens_;
-  std::int64_t window_, windows_ = 0;  // ids from the beginning of one to that of the next; how many there are
+  SpecialIds special_{kClsId, kSepId, kMaskId};
+  std::int32_t random_ids_ = kByteIds;  // what may stand at a masked position
+  std::int64_t window_, windows_ = 0;   // ids from the beginning of one to that of the next; how many there are
 };
 
 // The rows of one text sample. Only masked texts have positions; labels are empty without an input of theirs.

@@ -3,32 +3,38 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "src/data/byte_pairs.h"
 #include "src/data/byte_source.h"
+#include "src/data/word_pieces.h"
 
 namespace epochbench {
 
 class Tokenizer {
  public:
   // GPT-2's. Errors: DataError.
-  Tokenizer(ByteSource& vocabulary, ByteSource& merges) : pairs_(vocabulary, merges) {}
+  Tokenizer(ByteSource& vocabulary, ByteSource& merges) : tokens_(std::in_place_type<BytePairs>, vocabulary, merges) {}
+  // BERT's. Errors: DataError.
+  explicit Tokenizer(ByteSource& vocabulary) : tokens_(std::in_place_type<WordPieces>, vocabulary) {}
 
-  std::int64_t ids() const { return pairs_.ids(); }
-  std::string identity() const;  // "gpt2, 50257 tokens, " and the hash of tokens and merges
+  std::int64_t ids() const;
+  std::string identity() const;               // "gpt2, 50257 tokens, " or "wordpiece, ", and the hash of tokens and merges
+  std::optional<SpecialIds> special() const;  // of BERT's
 
   // The tokens of the text, by all available CPUs. Errors: DataError for a word of 4 GiB or more.
   std::vector<std::int32_t> encode(std::string_view text) const;
 
  private:
-  BytePairs pairs_;
+  std::variant<BytePairs, WordPieces> tokens_;
 };
 
-// SPEC: "gpt2:DIR", the folder of vocab.json and merges.txt. Files that were read last are not interpreted again.
-// Errors: DataError, one line.
+// SPEC: "gpt2:DIR", the folder of vocab.json and merges.txt, or "wordpiece:FILE", BERT's vocab.txt. Files that were read last
+// are not interpreted again. Errors: DataError, one line.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec);
 
 }  // namespace epochbench

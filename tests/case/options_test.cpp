@@ -174,7 +174,7 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
               HasSubstr("--lr-schedule: 'linear' is unknown; choose from constant, cosine, step"));
   EXPECT_THAT(with("lr_warmup", "-1"), HasSubstr("--lr-warmup: '-1' must be a whole number from 0"));
   EXPECT_THAT(with("lr_warmup", "5%"), HasSubstr("--lr-warmup"));
-  for (const char* tokenizer : {"", "gpt2", "gpt2:", "bert:x"})
+  for (const char* tokenizer : {"", "gpt2", "gpt2:", "wordpiece:", "bert:x"})
     EXPECT_THAT(with("tokenizer", tokenizer), HasSubstr("must be gpt2:DIR")) << tokenizer;
   EXPECT_THAT(with("weight_decay", "1"), HasSubstr("--weight-decay: '1' must be a number from 0 and below 1"));
   EXPECT_THAT(failure(block_of({{"model", "vgg"}})), HasSubstr("--model: unknown model 'vgg'; known: mlp, lenet5, resnet20"));

@@ -22,7 +22,7 @@ using test::TemporaryFolder;
 using testing::ElementsAre;
 using Ids = std::vector<std::int32_t>;
 
-const std::string kFolder = TOKENIZER_FOLDER;  // scripts/peers/gpt2_tokens wrote it
+const std::string kFolder = TOKENIZER_FOLDER;  // scripts/peers/tokens wrote it
 
 std::string read(const std::string& file) {
   const auto bytes = read_all(*open_file(kFolder + "/" + file));
@@ -188,7 +188,7 @@ TEST(TokenizerErrors, SayWhatIsWrongAndHowToFixIt) {
 TEST(TokenizerErrors, FilesThatAreNotThereOrTooLarge) {
   const TemporaryFolder folder;
   const std::string spec = "gpt2:" + folder.path().string();
-  expect_data_error([&] { open_tokenizer("bert:x"); }, {"unknown tokenizer", "gpt2:DIR"});
+  expect_data_error([&] { open_tokenizer("bert:x"); }, {"unknown tokenizer", "gpt2:DIR or wordpiece:FILE"});
   expect_data_error([&] { open_tokenizer(spec + "/nowhere"); }, {"does not exist", "vocab.json"});
   folder.write("vocab.json", read("vocab.json"));
   expect_data_error([&] { open_tokenizer(spec); }, {"does not exist", "merges.txt"});
@@ -230,7 +230,7 @@ TEST(TokenText, RefusesModelsAndTextsThatDoNotFit) {
   other.classes = 599;
   expect_data_error([&] { open(other, text); }, {"600 tokens", "599", "another model", "vocabulary="});
   other = {.classes = 30522, .sequence = 128, .predictions = 20};
-  expect_data_error([&] { open(other, text); }, {"[MASK]", "gpt2"});
+  expect_data_error([&] { open(other, text); }, {"[MASK]", "wordpiece:FILE", "gpt2"});
   expect_data_error([&] { open(next, "synthetic"); }, {"'synthetic'", "--tokenizer"});
 }
 

@@ -23,6 +23,7 @@ void png(std::string_view bytes);            // likewise
 void image_archive(std::string_view bytes);  // a tar archive of images
 void text(std::string_view bytes);           // a byte that selects the sequence length; then a text, plain or gzip
 void tokenizer(std::string_view bytes);  // a vocabulary, its merges and a text, with two empty lines after the first and second
+void word_pieces(std::string_view bytes);   // a vocabulary of word pieces and a text, with two empty lines between them
 void command_line(std::string_view bytes);  // the arguments, one per line
 
 struct Target {
@@ -44,6 +45,7 @@ inline constexpr std::array kTargets{
     Target{"image_archive", image_archive},
     Target{"text", text},
     Target{"tokenizer", tokenizer},
+    Target{"word_pieces", word_pieces},
     Target{"command_line", command_line},
 };
 

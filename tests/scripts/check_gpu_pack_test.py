@@ -37,7 +37,7 @@ class Pack(unittest.TestCase):
         file = self.folder / "pack.tar.xz"
         gpu_pack.write_pack(file, REPOSITORY, "sources", [self.packages], self.system)
         self.assertEqual(gpu_pack.open_pack(file, self.folder / "into")["sources"], "sources")
-        for path in ("include/nlohmann/file", "share/cmake/CLI11/file", "include/xxhash.h", "lib/libz.a", "lib/libpcre2-8.a", "include/cudnn_frontend.h",
+        for path in ("include/nlohmann/file", "share/cmake/CLI11/file", "include/xxhash.h", "lib/libz.a", "lib/libpcre2-8.a", "lib/libutf8proc.a", "include/cudnn_frontend.h",
                      "src/googletest/file"):
             self.assertTrue((self.folder / "into" / path).exists(), path)
         self.assertFalse((self.folder / "into/src/googletest/googletest/test").exists())

@@ -1,0 +1,179 @@
+#include "src/data/word_pieces.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <utf8proc.h>
+
+#include "epochbench/dataset.h"
+#include "src/base/hash.h"
+#include "src/base/text.h"
+
+namespace epochbench {
+namespace {
+
+constexpr std::size_t kMostCharacters = 100;  // of a word that is divided; BERT's limit
+constexpr std::string_view kGoesOn = "##";
+
+DataError wrong(const ByteSource& source, const std::string& what) {
+  return DataError("tokenizer file " + source.name() + ' ' + what +
+                   ": fetch BERT's vocab.txt again (--tokenizer wordpiece:FILE)");
+}
+
+// The lines of the file, without the ends of lines of other systems.
+std::vector<std::string> read_tokens(ByteSource& source) {
+  const std::vector<std::uint8_t> bytes = read_all(source, WordPieces::kMostBytes + 1);
+  if (bytes.size() > WordPieces::kMostBytes)
+    throw wrong(source, "has more than " + std::to_string(WordPieces::kMostBytes >> 20) +
+                            " MiB, so it is no vocabulary of word pieces");
+  std::vector<std::string> tokens = split(std::string(bytes.begin(), bytes.end()), '\n');
+  if (tokens.back().empty()) tokens.pop_back();
+  for (std::string& token : tokens)
+    if (token.ends_with('\r')) token.pop_back();
+  return tokens;
+}
+
+bool is_in_brackets(std::string_view token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
+
+bool has_capital(std::string_view token) {
+  return std::ranges::any_of(token, [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+bool is_space(std::int32_t c) {
+  if (c == '\t' || c == '\n' || c == '\r') return true;
+  const utf8proc_category_t category = utf8proc_category(c);
+  return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
+}
+
+// What a text loses: control and format characters, unassigned and private ones, and U+FFFD.
+bool is_dropped(std::int32_t c) {
+  if (c == '\t' || c == '\n' || c == '\r') return false;
+  const utf8proc_category_t category = utf8proc_category(c);
+  return c == 0xFFFD || category == UTF8PROC_CATEGORY_CN || category == UTF8PROC_CATEGORY_CC ||
+         category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CS || category == UTF8PROC_CATEGORY_CO;
+}
+
+bool is_punctuation(std::int32_t c) {
+  if (c < 0x80) return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
+  const utf8proc_category_t category = utf8proc_category(c);
+  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+}
+
+// The blocks of CJK unified and compatibility ideographs that BERT's tokenizer names.
+bool is_chinese(std::int32_t c) {
+  struct Range {
+    std::int32_t first, last;
+  };
+  constexpr std::array kBlocks{Range{0x4E00, 0x9FFF},   Range{0x3400, 0x4DBF},   Range{0x20000, 0x2A6DF},
+                               Range{0x2A700, 0x2B73F}, Range{0x2B740, 0x2B81F}, Range{0x2B920, 0x2CEAF},
+                               Range{0xF900, 0xFAFF},   Range{0x2F800, 0x2FA1F}};
+  return std::ranges::any_of(kBlocks, [c](const Range& block) { return c >= block.first && c <= block.last; });
+}
+
+// Writes words with a blank after each.
+class WordWriter {
+ public:
+  explicit WordWriter(std::size_t bytes) { text_.reserve(bytes + bytes / 4); }
+  void end() {
+    if (!text_.empty() && text_.back() != ' ') text_ += ' ';
+  }
+  void add(std::int32_t c) {
+    if (is_space(c)) return end();
+    const bool alone = is_punctuation(c);
+    if (alone) end();
+    std::array<utf8proc_uint8_t, 4> bytes;
+    text_.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(utf8proc_encode_char(c, bytes.data())));
+    if (alone) end();
+  }
+  std::string take() {
+    end();
+    return std::move(text_);
+  }
+
+ private:
+  std::string text_;
+};
+
+// The parts of a character without its accents, in lower case.
+void add_uncased(WordWriter& words, std::int32_t c) {
+  constexpr std::size_t kMostParts = 16;  // Unicode's longest canonical decomposition has 4
+  std::array<utf8proc_int32_t, kMostParts> parts;
+  const auto count = utf8proc_decompose_char(c, parts.data(), parts.size(), UTF8PROC_DECOMPOSE, nullptr);
+  for (utf8proc_ssize_t i = 0; i < count; ++i) {
+    const std::int32_t part = parts[static_cast<std::size_t>(i)];
+    if (utf8proc_category(part) != UTF8PROC_CATEGORY_MN) words.add(utf8proc_tolower(part));
+  }
+}
+
+// A byte that continues a character of UTF-8.
+bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+}  // namespace
+
+WordPieces::WordPieces(ByteSource& vocabulary) {
+  const std::vector<std::string> tokens = read_tokens(vocabulary);
+  if (tokens.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+    throw wrong(vocabulary, "has " + std::to_string(tokens.size()) + " tokens");
+  ids_ = static_cast<std::int64_t>(tokens.size());
+  std::string all;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string& token = tokens[i];
+    const bool goes_on = token.size() > kGoesOn.size() && token.starts_with(kGoesOn);
+    if (token.empty()) throw wrong(vocabulary, "has no token at line " + std::to_string(i + 1));
+    if (!(goes_on ? later_ : first_).emplace(token.substr(goes_on ? kGoesOn.size() : 0), static_cast<std::int32_t>(i)).second)
+      throw wrong(vocabulary, "has token " + in_quotes(token) + " twice, again at line " + std::to_string(i + 1));
+    longest_ = std::max(longest_, token.size());
+    uncased_ = uncased_ && (is_in_brackets(token) || !has_capital(token));
+    (all += token) += '\n';
+  }
+  hash_ = text_hash(all);
+  const auto id_of = [&](const char* token) {
+    const auto found = first_.find(std::string_view(token));
+    if (found == first_.end()) throw wrong(vocabulary, std::string("has no token ") + token);
+    return found->second;
+  };
+  unknown_ = id_of("[UNK]");
+  special_ = {id_of("[CLS]"), id_of("[SEP]"), id_of("[MASK]")};
+}
+
+void WordPieces::append(std::vector<std::int32_t>& ids, std::string_view word) const {
+  const std::size_t before = ids.size();
+  const auto unknown = [&] {
+    ids.resize(before);
+    ids.push_back(unknown_);
+  };
+  if (static_cast<std::size_t>(std::ranges::count_if(word, [](char c) { return !continues(c); })) > kMostCharacters)
+    return unknown();
+  const Tokens* tokens = &first_;
+  while (!word.empty()) {
+    std::size_t size = std::min(word.size(), longest_);
+    Tokens::const_iterator found = tokens->end();
+    for (; size > 0; --size) {
+      if (size < word.size() && continues(word[size])) continue;
+      found = tokens->find(word.substr(0, size));
+      if (found != tokens->end()) break;
+    }
+    if (size == 0) return unknown();
+    ids.push_back(found->second);
+    word.remove_prefix(size);
+    tokens = &later_;
+  }
+}
+
+std::string words_of(std::string_view text, bool uncased) {
+  WordWriter words(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = code_point_at(text, at);
+    at += std::max<std::size_t>(point.bytes, 1);
+    const auto c = static_cast<std::int32_t>(point.value);
+    if (point.bytes == 0 || is_dropped(c)) continue;
+    const bool chinese = is_chinese(c);
+    if (chinese) words.end();
+    uncased ? add_uncased(words, c) : words.add(c);
+    if (chinese) words.end();
+  }
+  return words.take();
+}
+
+}  // namespace epochbench

@@ -1,0 +1,62 @@
+// Word pieces (Wu et al. 2016) as BERT has them: the file vocab.txt as Google and Hugging Face distribute it, the words of a
+// text, and the tokens of one word.
+//
+// Not a tokenizer of special tokens: where a text has "[MASK]", these are ordinary characters.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "src/data/byte_source.h"
+
+namespace epochbench {
+
+// Of a vocabulary whose models fill in masked positions: the ids that begin and end a window and stand for a masked token.
+struct SpecialIds {
+  std::int32_t cls, sep, mask;
+};
+
+class WordPieces {
+ public:
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 24;  // of a file; that of 104 languages has 1 MB
+
+  // `vocabulary`: one token per line, whose number from 0 is its id, with [UNK], [CLS], [SEP] and [MASK]. A token that begins
+  // with ## goes on with a word. Errors: DataError.
+  explicit WordPieces(ByteSource& vocabulary);
+
+  std::int64_t ids() const { return ids_; }
+  const std::string& hash() const { return hash_; }  // of the tokens, 32 hexadecimal digits
+  const SpecialIds& special() const { return special_; }
+  // Whether texts lose capital letters and accents: where no token but those in brackets has a letter from A to Z.
+  bool uncased() const { return uncased_; }
+
+  // Appends the tokens of a word of `words_of`: the longest token that the rest begins with, again and again; [UNK] alone where
+  // there is none, or for a word of more than 100 characters.
+  void append(std::vector<std::int32_t>& ids, std::string_view word) const;
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  using Tokens = std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>>;
+
+  std::int64_t ids_ = 0;
+  std::string hash_;
+  std::int32_t unknown_ = 0;
+  SpecialIds special_{};
+  bool uncased_ = true;
+  Tokens first_, later_;     // tokens that begin a word; those that go on with one, without their ##
+  std::size_t longest_ = 0;  // in bytes, of any token
+};
+
+// The words of a text, with one blank after each, as BERT's basic tokenizer divides it: at white space, with each mark of
+// punctuation and each Chinese character as a word by itself; without control characters, U+FFFD and bytes that are not UTF-8.
+// Uncased, also without accents, and in lower case. Categories, decompositions and lower case are libutf8proc's.
+std::string words_of(std::string_view text, bool uncased);
+
+}  // namespace epochbench

@@ -1,0 +1,131 @@
+// BERT's word pieces: the tokens of texts beside those of Hugging Face's tokenizers, texts that are no UTF-8, vocabularies that
+// are none, and windows that BERT is trained on.
+#include "src/data/word_pieces.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "src/data/text.h"
+#include "src/data/tokenizer.h"
+#include "support/data_files.h"
+
+namespace epochbench {
+namespace {
+
+using test::expect_data_error;
+using test::TemporaryFolder;
+using testing::ElementsAre;
+using Ids = std::vector<std::int32_t>;
+
+const std::string kFolder = WORDPIECE_FOLDER;  // scripts/peers/tokens wrote it
+
+const std::string kSmall = "[UNK]\n[CLS]\n[SEP]\n[MASK]\nunder\n##stand\n##ing\nthe\n,\nund\n##er\n";
+
+Ids encode(const std::string& vocabulary, std::string_view text) {
+  return Tokenizer(*open_memory("'vocab.txt'", vocabulary)).encode(text);
+}
+
+TEST(WordPieces, EncodesAsHuggingFaceDoes) {
+  const auto bytes = read_all(*open_file(kFolder + "/encodings.json"));
+  const auto encodings = nlohmann::json::parse(bytes);
+  ASSERT_GE(encodings.size(), 80u);
+  for (const auto& encoding : encodings) {
+    const auto tokenizer = open_tokenizer("wordpiece:" + kFolder + "/" + encoding.at("vocabulary").get<std::string>() + ".txt");
+    EXPECT_EQ(tokenizer->encode(encoding.at("text").get<std::string>()), encoding.at("ids").get<Ids>()) << encoding;
+  }
+}
+
+TEST(WordPieces, TheLongestTokenIsTakenFirst) {
+  EXPECT_THAT(encode(kSmall, "Understanding, the"), ElementsAre(4, 5, 6, 8, 7));
+  EXPECT_THAT(encode(kSmall, "under"), ElementsAre(4)) << "not 'und' and '##er'";
+  EXPECT_THAT(encode(kSmall, "understandable the"), ElementsAre(0, 7)) << "[UNK] stands for the whole word";
+  EXPECT_THAT(encode(kSmall, ""), ElementsAre());
+  EXPECT_THAT(encode(kSmall, "[MASK]"), ElementsAre(0, 0, 0)) << "ordinary characters";
+}
+
+TEST(WordPieces, LowerTextsOnlyWithAVocabularyOfLowerCase) {
+  EXPECT_THAT(encode(kSmall, "THÉ"), ElementsAre(7));
+  EXPECT_THAT(encode(kSmall + "A\n", "THE the thé A"), ElementsAre(0, 7, 0, 11));
+}
+
+TEST(WordPieces, BytesThatAreNotUtf8AreDropped) {
+  EXPECT_EQ(words_of("a\xff\xfe"
+                     "b\xe2\x82 c",
+                     true),
+            "ab c ");
+  EXPECT_EQ(words_of("\xc0\x80\xed\xa0\x80", false), "");
+}
+
+TEST(WordPieces, AreKnownByTheirTokensAlone) {
+  const auto identity = [](const std::string& vocabulary) {
+    return Tokenizer(*open_memory("'vocab.txt'", vocabulary)).identity();
+  };
+  EXPECT_EQ(identity(kSmall).substr(0, 22), "wordpiece, 11 tokens, ");
+  EXPECT_EQ(identity(kSmall).size(), 22u + 32);
+  std::string other_ends = kSmall;
+  for (std::size_t at = 0; (at = other_ends.find('\n', at)) != std::string::npos; at += 2) other_ends.replace(at, 1, "\r\n");
+  EXPECT_EQ(identity(other_ends), identity(kSmall));
+  EXPECT_NE(identity(kSmall + "more\n"), identity(kSmall));
+}
+
+TEST(WordPieceErrors, SayWhatIsWrongAndHowToFixIt) {
+  const auto refused = [](const std::string& vocabulary, std::vector<std::string> fragments) {
+    fragments.insert(fragments.end(), {"'vocab.txt'", "--tokenizer wordpiece:FILE"});
+    expect_data_error([&] { encode(vocabulary, "a"); }, fragments);
+  };
+  refused("", {"no token [UNK]"});
+  refused("[UNK]\n[CLS]\n[SEP]\n", {"no token [MASK]"});
+  refused(kSmall + "\nx\n", {"no token at line 12"});
+  refused(kSmall + "the\n", {"'the' twice", "line 12"});
+  refused(kSmall + "##ing\n", {"'##ing' twice"});
+  refused(std::string(WordPieces::kMostBytes + 1, 'a'), {"16 MiB"});
+  const TemporaryFolder folder;
+  expect_data_error([&] { open_tokenizer("wordpiece:" + folder.path().string() + "/vocab.txt"); },
+                    {"does not exist", "vocab.txt"});
+}
+
+// Masked and replaced words of the vocabulary, and labels of the text.
+TEST(WordPieceText, WindowsAreMaskedWithTheTokensOfTheVocabulary) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "the under , understanding ";
+  const Tokenizer tokenizer(*open_memory("'vocab.txt'", kSmall));
+  const Ids ids = tokenizer.encode(text);
+  const SampleSpec sample{.classes = 11, .sequence = 64, .predictions = 10};
+  const TextDataset data("text:test", sample, *open_memory("'test'", text), 7, &tokenizer);
+  EXPECT_EQ(data.samples(Split::train) + data.samples(Split::test), static_cast<std::int64_t>(ids.size() / 62));
+  Ids window(64), positions(10), labels(10);
+  const std::vector<std::span<std::byte>> inputs{std::as_writable_bytes(std::span(window)),
+                                                 std::as_writable_bytes(std::span(positions)),
+                                                 std::as_writable_bytes(std::span(labels))};
+  int masked = 0, kept = 0;
+  for (std::int64_t row = 0; row < 20; ++row) {
+    data.fill(Split::train, 0, static_cast<std::uint64_t>(row), 0, inputs);
+    EXPECT_EQ(window.front(), 1);
+    EXPECT_EQ(window.back(), 2);
+    Ids unmasked = window;
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      const std::int32_t id = window[static_cast<std::size_t>(positions[i])];
+      EXPECT_TRUE(id >= 0 && id < 11);
+      masked += id == 3;
+      kept += id == labels[i];
+      unmasked[static_cast<std::size_t>(positions[i])] = labels[i];
+    }
+    EXPECT_TRUE(std::equal(ids.begin(), ids.begin() + 62, unmasked.begin() + 1));
+  }
+  EXPECT_GT(masked, 130);
+  EXPECT_LT(masked, 185);
+  EXPECT_GT(kept, 5);
+}
+
+TEST(WordPieceText, RefusesModelsWithFewerWords) {
+  const Tokenizer tokenizer(*open_memory("'vocab.txt'", kSmall));
+  const SampleSpec sample{.classes = 10, .sequence = 16, .predictions = 3};
+  expect_data_error([&] { TextDataset("text:test", sample, *open_memory("'test'", "the the"), 0, &tokenizer); },
+                    {"11 tokens", "knows 10", "vocab.txt"});
+}
+
+}  // namespace
+}  // namespace epochbench
