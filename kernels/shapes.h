@@ -42,12 +42,25 @@ struct ChannelParts {
   int count = 0;
 };
 
+// Rows are mixed in pairs of neighbors, 0 and 1, 2 and 3 and so on; the last of an odd number has no neighbor but itself.
+constexpr std::int64_t neighbor_of(std::int64_t row, std::int64_t rows) {
+  const std::int64_t other = row % 2 == 0 ? row + 1 : row - 1;
+  return other < rows ? other : row;
+}
+
 // What softmax of a row of logits is compared with: its label with 1 - smoothing, and every class with an equal share of
-// `smoothing` more (Szegedy et al. 2015). mean: over the rows with a label; else their sum.
+// `smoothing` more (Szegedy et al. 2015). mean: over the rows with a label; else their sum. share [rows], of a row of two
+// samples (Zhang et al., "mixup", 2018): its own label has this share of 1 - smoothing, and its neighbor's the rest.
 struct Targets {
   bool mean = true;
   float smoothing = 0;
+  const float* share = nullptr;                                                                          // null: 1
   constexpr Targets(bool mean_of_rows, float smoothed = 0) : mean(mean_of_rows), smoothing(smoothed) {}  // NOLINT: from a bool
+  constexpr Targets with_share(const float* of_rows) const {
+    Targets targets = *this;
+    targets.share = of_rows;
+    return targets;
+  }
 };
 
 // What follows a normalization: nothing, relu, or relu6 = min(relu(x), 6).

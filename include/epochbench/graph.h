@@ -103,7 +103,8 @@ class Graph {
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   const TensorDesc& desc(ValueId id) const { return value(id).desc; }
   std::size_t value_count() const { return values_.size(); }
-  ValueId output(std::string_view name) const;  // kNoValue if there is none
+  ValueId input(std::string_view name) const;   // kNoValue if there is none
+  ValueId output(std::string_view name) const;  // likewise
 
   std::vector<Node> nodes;
   std::vector<Value> inputs;  // in the order of the executable's stage()

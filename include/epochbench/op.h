@@ -54,6 +54,7 @@ inline constexpr std::size_t kMostParts = 8;
 struct CrossEntropyAttributes {
   bool mean = true;      // over the labels that are not ignored; false: sum
   double smoothing = 0;  // of the labels: the share that all classes get alike (Szegedy et al. 2015)
+  bool mixed = false;    // rows are of two samples, so there is a share
 };
 struct AddRowsAttributes {
   std::int64_t period = 1;      // rows of the table in use: the sequence length for positions, 1 for a single row

@@ -33,7 +33,8 @@ enum class RandomStream : std::uint32_t {
   masking = 5,
   bootstrap = 6,
   turns = 7,
-  augmentation = 8
+  augmentation = 8,
+  mixup = 9
 };
 
 inline double uniform01(std::uint32_t bits) { return (bits + 0.5) * 0x1p-32; }  // in (0, 1)

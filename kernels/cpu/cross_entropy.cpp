@@ -94,6 +94,18 @@ struct Row {
   const Real* logits_of_row;
   bool single;
 };
+// What a row is compared with: two labels; the first has `share`, the second the rest.
+struct Labels {
+  std::int32_t own, other;
+  float share;
+};
+Labels labels_of(const std::int32_t* labels, const Targets& targets, std::int64_t row, std::int64_t rows) {
+  const std::int32_t own = labels[row];
+  if (targets.share == nullptr) return {own, own, 1};
+  const std::int32_t other = labels[neighbor_of(row, rows)];
+  return {own, other < 0 ? own : other, targets.share[row]};
+}
+
 std::int64_t classes_of(std::int64_t columns) { return columns == 1 ? 2 : columns; }
 
 // An exponential costs about as much as eight simple elements.
@@ -117,7 +129,10 @@ void cross_entropy(float* loss, float* log_sum_exp, const Real* logits, const st
       const double log_sum = __builtin_log(exponentials);
       if (log_sum_exp != nullptr) log_sum_exp[r] = static_cast<float>(shift + log_sum);
       if (labels[r] < 0) continue;
-      const double label_logit = widen(row[labels[r]]);
+      const Labels of_row = labels_of(labels, targets, r, rows);
+      double label_logit = widen(row[of_row.own]);
+      if (of_row.other != of_row.own)
+        label_logit += (1 - static_cast<double>(of_row.share)) * (widen(row[of_row.other]) - label_logit);
       total += log_sum + (shift - label_logit);
       if (targets.smoothing > 0)
         total += targets.smoothing * (label_logit - sum_of(row, classes) / static_cast<double>(classes));
@@ -133,7 +148,7 @@ void cross_entropy_grad(Real* dlogits, const Real* logits, const std::int32_t* l
                         std::int64_t rows, std::int64_t classes, const Targets& targets, int threads) {
   const std::int32_t first = classes == 1 ? 1 : 0;  // the class of the first column
   const float weight = weight_of_row(labels, rows, targets.mean),
-              share = targets.smoothing / static_cast<float>(classes_of(classes)), of_label = 1 - targets.smoothing + share;
+              share = targets.smoothing / static_cast<float>(classes_of(classes)), of_labels = 1 - targets.smoothing;
 #pragma omp parallel num_threads(threads) if (worth_a_team(rows, classes))
   {
     const Range part = part_of(rows, omp_get_thread_num(), omp_get_num_threads(), 1);
@@ -144,10 +159,18 @@ void cross_entropy_grad(Real* dlogits, const Real* logits, const std::int32_t* l
         continue;
       }
       const Real* row = logits + r * classes;
-      const std::int32_t label = labels[r] - first;
-      const float label_logit = label < 0 ? 0 : widen(row[label]);  // read it before it may be overwritten
+      const Labels of_row = labels_of(labels, targets, r, rows);
+      const bool two = of_row.other != of_row.own;
+      const std::int32_t own = of_row.own - first, other = of_row.other - first;
+      // Read before they may be overwritten.
+      const float own_logit = own < 0 ? 0 : widen(row[own]), other_logit = other < 0 ? 0 : widen(row[other]);
       softmax_less(out, row, log_sum_exp[r], share, weight, classes);
-      if (label >= 0) out[label] = narrow(weight * (exp_of_nonpositive(label_logit - log_sum_exp[r]) - of_label));
+      const auto subtract = [&](std::int32_t column, float logit, float part) {
+        if (column >= 0)
+          out[column] = narrow(weight * (exp_of_nonpositive(logit - log_sum_exp[r]) - (of_labels * part + share)));
+      };
+      subtract(own, own_logit, two ? of_row.share : 1);
+      if (two) subtract(other, other_logit, 1 - of_row.share);
     }
   }
 }

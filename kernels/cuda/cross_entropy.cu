@@ -68,11 +68,18 @@ __device__ inline float logit_of(const T* row, int columns, std::int32_t label) 
   return label == 0 ? 0 : to_float(row[0]);
 }
 
+// The label that has the rest of a row's share: its neighbor's, or, where that is ignored, its own.
+__device__ inline std::int32_t other_label(const std::int32_t* labels, std::int64_t row, std::int64_t rows) {
+  const std::int64_t other = row % 2 == 0 ? row + 1 : row - 1;
+  const std::int32_t label = labels[other < rows ? other : row];
+  return label < 0 ? labels[row] : label;
+}
+
 // losses [rows]: 0 for a row whose label is ignored.
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads)
-    rows_kernel(float* losses, float* log_sum_exp, const T* logits, const std::int32_t* labels, int classes, float smoothing,
-                std::int64_t row_elements) {
+    rows_kernel(float* losses, float* log_sum_exp, const T* logits, const std::int32_t* labels, const float* share, int classes,
+                float smoothing, std::int64_t row_elements) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
   const T* row = logits + r * row_elements;
@@ -107,7 +114,9 @@ __global__ void __launch_bounds__(kThreads)
   // Subtracts the logits first: rounding a sum as large as the logits would cost a small loss its precision.
   float loss = 0;
   if (labels[r] >= 0) {
-    const float label_logit = logit_of(row, classes, labels[r]);
+    float label_logit = logit_of(row, classes, labels[r]);
+    if (share != nullptr)
+      label_logit += (1 - share[r]) * (logit_of(row, classes, other_label(labels, r, gridDim.x)) - label_logit);
     loss = mine.largest - label_logit + log_sum;
     if (smoothing > 0) loss += smoothing * (label_logit - total / static_cast<float>(classes_of(classes)));
   }
@@ -152,17 +161,26 @@ __global__ void __launch_bounds__(kFinalThreads)
 
 template <typename T, int kThreads>
 __global__ void __launch_bounds__(kThreads)
-    grad_kernel(T* dlogits, const T* logits, const std::int32_t* labels, const float* log_sum_exp, const float* weight,
-                int classes, float smoothing, std::int64_t row_elements) {
+    grad_kernel(T* dlogits, const T* logits, const std::int32_t* labels, const float* shares, const float* log_sum_exp,
+                const float* weight, int classes, float smoothing, std::int64_t row_elements) {
   constexpr int kSize = Vector<T>::kSize;
   const std::int64_t r = blockIdx.x;
   const T* row = logits + r * row_elements;
   T* to = dlogits + r * row_elements;
   const std::int32_t label = labels[r], column = label - (classes == 1 ? 1 : 0);
   const float log_sum = log_sum_exp[r], factor = *weight;
-  const float share = smoothing / static_cast<float>(classes_of(classes)), of_label = 1 - smoothing + share;
+  const float of_all = smoothing / static_cast<float>(classes_of(classes)), of_labels = 1 - smoothing;
+  std::int32_t other = column;  // of two samples in a row: the column of the second label
+  float own_part = of_labels, other_part = 0;
+  if (shares != nullptr) {
+    other = other_label(labels, r, gridDim.x) - (classes == 1 ? 1 : 0);
+    own_part = of_labels * (other == column ? 1 : shares[r]);
+    other_part = other == column ? 0 : of_labels * (1 - shares[r]);
+  }
   const auto gradient = [&](float logit, int c) {
-    return label < 0 ? 0 : factor * (exponential<T>(logit - log_sum) - (c == column ? of_label : share));
+    if (label < 0) return 0.0f;
+    const float target = of_all + (c == column ? own_part : c == other ? other_part : 0);
+    return factor * (exponential<T>(logit - log_sum) - target);
   };
   for_each_class<kThreads>(
       row, classes, [&](int c) { to[c] = from_float<T>(gradient(to_float(row[c]), c)); },
@@ -232,7 +250,7 @@ void cross_entropy(float* loss, float* log_sum_exp, const void* logits, const st
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
     launch(rows_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream, losses,
-           log_sum_exp, static_cast<const T*>(logits), labels, classes, targets.smoothing, row_elements);
+           log_sum_exp, static_cast<const T*>(logits), labels, targets.share, classes, targets.smoothing, row_elements);
   });
   launch(finish_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, loss, losses, labels, rows, targets.mean);
 }
@@ -245,8 +263,8 @@ void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* l
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
     launch(grad_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream,
-           static_cast<T*>(dlogits), static_cast<const T*>(logits), labels, log_sum_exp, weight, classes, targets.smoothing,
-           row_elements);
+           static_cast<T*>(dlogits), static_cast<const T*>(logits), labels, targets.share, log_sum_exp, weight, classes,
+           targets.smoothing, row_elements);
   });
 }
 

@@ -173,6 +173,9 @@ void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* l
 void count_correct(float* count, const void* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
                    std::int64_t row_elements, Element element, void* workspace, Stream stream);
 
+// mix_rows.cu. y, x [rows, n] of `element`; share [rows] of each row, whose neighbor has the rest.
+void mix_rows(void* y, const void* x, const float* share, std::int64_t rows, std::int64_t n, Element element, Stream stream);
+
 // average_pool.cu: over windows
 void average_pool(void* y, const void* x, const PoolShape& shape, Element element, Stream stream);
 void average_pool_grad(void* dx, const void* dy, const PoolShape& shape, Element element, Stream stream);

@@ -12,6 +12,12 @@ std::int64_t counted(const std::int32_t* labels, std::int64_t rows) {
   return std::count_if(labels, labels + rows, [](std::int32_t label) { return label >= 0; });
 }
 
+// The label that has the rest of a row's share; where the neighbor's is ignored, the row's own.
+std::int32_t other_label(const std::int32_t* labels, std::int64_t row, std::int64_t rows) {
+  const std::int32_t other = labels[neighbor_of(row, rows)];
+  return other < 0 ? labels[row] : other;
+}
+
 // The logits of all classes.
 std::vector<float> row_of(const float* logits, std::int64_t row, std::int64_t columns) {
   if (columns == 1) return {0, logits[row]};
@@ -31,7 +37,11 @@ void cross_entropy(float* loss, float* log_sum_exp, const float* logits, const s
     const double log_sum = largest + std::log(sum);
     if (log_sum_exp != nullptr) log_sum_exp[r] = static_cast<float>(log_sum);
     if (labels[r] < 0) continue;
-    const double label_logit = row[static_cast<std::size_t>(labels[r])];
+    double label_logit = row[static_cast<std::size_t>(labels[r])];
+    if (targets.share != nullptr) {
+      const double share = targets.share[r];
+      label_logit = share * label_logit + (1 - share) * row[static_cast<std::size_t>(other_label(labels, r, rows))];
+    }
     total += log_sum - label_logit;
     if (targets.smoothing == 0) continue;  // a logit may be minus infinity
     double sum_of_row = 0;
@@ -51,9 +61,10 @@ void cross_entropy_grad(float* dlogits, const float* logits, const std::int32_t*
     for (std::int64_t c = 0; c < classes; ++c) {
       const std::int64_t i = r * classes + c;
       const double softmax = std::exp(static_cast<double>(logits[i]) - log_sum_exp[r]);
-      dlogits[i] = labels[r] < 0
-                       ? 0
-                       : static_cast<float>(weight * (softmax - share - (first + c == labels[r] ? 1 - targets.smoothing : 0)));
+      const double own = targets.share != nullptr ? targets.share[r] : 1;
+      double of_labels = first + c == labels[r] ? own : 0;
+      if (targets.share != nullptr && first + c == other_label(labels, r, rows)) of_labels += 1 - own;
+      dlogits[i] = labels[r] < 0 ? 0 : static_cast<float>(weight * (softmax - share - of_labels * (1 - targets.smoothing)));
     }
 }
 

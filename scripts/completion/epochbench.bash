@@ -39,6 +39,7 @@ _epochbench() {
     'run --lr-warmup') choices="" ;;
     'run --weight-decay') choices="" ;;
     'run --label-smoothing') choices="" ;;
+    'run --mixup') choices="" ;;
     'run --ema') choices="" ;;
     'run --order') choices="shuffled sequential" ;;
     'run --dropout') choices="" ;;
@@ -91,6 +92,7 @@ _epochbench() {
     'sweep --lr-warmup') choices="" ;;
     'sweep --weight-decay') choices="" ;;
     'sweep --label-smoothing') choices="" ;;
+    'sweep --mixup') choices="" ;;
     'sweep --ema') choices="" ;;
     'sweep --order') choices="shuffled sequential" ;;
     'sweep --dropout') choices="" ;;
@@ -188,8 +190,8 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --recipe --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --feed --verbose -v --profile" ;;
-      sweep) options="-h --help --over --values --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
+      run) options="-h --help --suite --recipe --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --feed --verbose -v --profile" ;;
+      sweep) options="-h --help --over --values --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --catalog --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;

@@ -2,6 +2,7 @@
 
 import types
 
+import torch
 import torchvision
 from torch import nn
 from torch.nn import functional
@@ -264,9 +265,21 @@ def build(name, dropout=0.0, attention="eager"):
     return model.train()
 
 
+def mixed(rows, share):
+    """Mixup: of each row its share, and the rest of its neighbor in the pairs 0 and 1, 2 and 3 and so on."""
+    neighbor = (torch.arange(len(rows)) ^ 1).clamp(max=len(rows) - 1)
+    share = share.to(rows.dtype).reshape(-1, *[1] * (rows.dim() - 1))
+    return share * rows + (1 - share) * rows[neighbor]
+
+
 def loss(model, batch, label_smoothing=0.0):
     """The mean loss of a batch as a trace stores it."""
     labels = batch["labels"].long()
+    if "share" in batch:
+        images, targets = mixed(batch["images"], batch["share"]), functional.one_hot(labels)
+        logits = model(images)
+        targets = mixed(functional.pad(targets, (0, logits.shape[1] - targets.shape[1])).to(logits.dtype), batch["share"])
+        return functional.cross_entropy(logits, targets, label_smoothing=label_smoothing)
     if "images" in batch:
         return functional.cross_entropy(model(batch["images"]), labels, label_smoothing=label_smoothing)
     ids = batch["input_ids"].long()

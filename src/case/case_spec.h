@@ -61,7 +61,8 @@ struct CaseSpec {
   Schedule lr_schedule = Schedule::constant;
   std::int64_t lr_warmup = 0;  // steps
   double label_smoothing = 0;
-  double ema = 0;  // of the weights, which evaluation uses; 0: none
+  double mixup = 0;  // 0: none
+  double ema = 0;    // of the weights, which evaluation uses; 0: none
   Order order = Order::shuffled;
   int loader_threads = 1;
   double decode_cost_seconds = 0;  // per sample

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "src/data/mixup.h"
 #include "src/data/prepared_dataset.h"
 
 namespace epochbench {
@@ -74,6 +75,7 @@ void Loader::prepare_synthetic() {
   for_all_rows(kInputSlots * options_.batch, [this](std::int64_t i) {
     const std::int64_t slot = i / options_.batch, row = i % options_.batch;
     fill_row(slots_[static_cast<std::size_t>(slot)], row, Split::train, first_sample(slot) + row, 0);
+    write_share(slots_[static_cast<std::size_t>(slot)], row, slot, 0);
   });
 }
 
@@ -247,7 +249,7 @@ void Loader::open(Slot& slot) {
     for (std::size_t input = 0; input < inputs.size(); ++input) {
       const std::size_t row_bytes = inputs[input].size() / static_cast<std::size_t>(part_rows_);
       const std::span<std::byte> padding = inputs[input].subspan(row_bytes * static_cast<std::size_t>(filled));
-      const bool labels = input > 0 && input + 1 == inputs.size();
+      const bool labels = input > 0 && input + 1 == dataset_inputs(slot);
       std::memset(padding.data(), labels ? 0xff : 0, padding.size());
     }
   }
@@ -256,15 +258,28 @@ void Loader::open(Slot& slot) {
 void Loader::fill(const Slot& slot, std::int64_t first_row, std::int64_t rows) const {
   const Position& position = slot.position;
   for (std::int64_t row = first_row; row < first_row + rows; ++row) {
-    if (position.split == Split::train)
+    if (position.split == Split::train) {
       fill_row(slot, row, Split::train, slot.indices[static_cast<std::size_t>(row)], position.epoch);
-    else
+      write_share(slot, row, position.step, position.epoch);
+    } else {
       fill_row(slot, row, Split::test, position.step * options_.batch + row, 0);
+    }
   }
 }
 
 void Loader::fill_row(const Slot& slot, std::int64_t row, Split split, std::int64_t sample, std::uint64_t epoch) const {
-  dataset_.fill(split, sample, epoch, row % part_rows_, slot.inputs[static_cast<std::size_t>(row / part_rows_)]);
+  const std::span<const std::span<std::byte>> inputs = slot.inputs[static_cast<std::size_t>(row / part_rows_)];
+  dataset_.fill(split, sample, epoch, row % part_rows_, inputs.first(dataset_inputs(slot)));
+}
+
+// Both rows of a pair keep the same share. It depends on where the pair is in the epoch, so that parts of a batch and ranks
+// with an even number of rows have the pairs of the whole batch.
+void Loader::write_share(const Slot& slot, std::int64_t row, std::int64_t step, std::uint64_t epoch) const {
+  if (options_.mixup == 0) return;
+  const std::int64_t part = row / part_rows_, of_part = row % part_rows_, pair = part * part_rows_ + of_part - of_part % 2;
+  const std::span<std::byte> shares = slot.inputs[static_cast<std::size_t>(part)].back();
+  reinterpret_cast<float*>(shares.data())[of_part] =
+      mixup_share(options_.mixup, {options_.seed, epoch, first_sample(step) + pair});
 }
 
 }  // namespace epochbench

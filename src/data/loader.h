@@ -29,7 +29,8 @@ struct LoaderOptions {
   std::int64_t batch = 0;         // rows; of a batch that ranks share, those of this rank
   int parts = 1;                  // of these rows, each with memory of its own
   int rank = 0,
-      ranks = 1;  // in training, one after another has as many rows of each batch; each may evaluate all of the test split
+      ranks = 1;     // in training, one after another has as many rows of each batch; each may evaluate all of the test split
+  double mixup = 0;  // above 0: the last input is f32 [rows], in training the share that each row keeps beside its neighbor
   std::uint64_t seed = 0;
   int threads = 1;       // in the background; 0: the thread that calls next() fills the batch, which counts as waiting
   bool prefetch = true;  // false: a batch is begun when next() asks for it; also without threads
@@ -43,10 +44,9 @@ class Loader final : public BatchSource {
   // Host memory of one input of a part of a slot's batch, from Executable::stage; requested once, in the constructor.
   using Stage = std::function<std::span<std::byte>(InputSlot slot, int input, int part)>;
 
-  // `inputs`: inputs per batch; in an evaluation, the last of two or more are the labels. The data set and the staged memory
-  // must outlive the loader. Synthetic batches are all prepared here, one per slot, and next() returns them in turn.
-  // Errors: DataError if an epoch has no whole batch; std::invalid_argument if an input is not the rows of
-  // a part.
+  // `inputs`: inputs per batch; in an evaluation, the last of two or more are the labels, shares apart. The data set and the
+  // staged memory must outlive the loader. Synthetic batches are all prepared here, one per slot, and next() returns them in
+  // turn. Errors: DataError if an epoch has no whole batch; std::invalid_argument if an input is not the rows of a part.
   Loader(const Dataset& dataset, const LoaderOptions& options, int inputs, const Stage& stage);
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -101,6 +101,8 @@ class Loader final : public BatchSource {
   }
   void fill(const Slot& slot, std::int64_t first_row, std::int64_t rows) const;
   void fill_row(const Slot& slot, std::int64_t row, Split split, std::int64_t sample, std::uint64_t epoch) const;
+  void write_share(const Slot& slot, std::int64_t row, std::int64_t step, std::uint64_t epoch) const;
+  std::size_t dataset_inputs(const Slot& slot) const { return slot.inputs.front().size() - (options_.mixup > 0 ? 1 : 0); }
 
   const Dataset& dataset_;
   const LoaderOptions options_;

@@ -56,7 +56,7 @@ class SyntheticDataset final : public Dataset {
     }
     if (sample_.text_classes > 0 && !row.labels.empty()) row.labels[0] = label_of(index, sample_.text_classes);
     if (!row.positions.empty())
-      mask(row.ids, row.positions, row.labels, static_cast<std::int32_t>(sample_.classes), {seed_, 0, index});
+      mask(row.ids, row.positions, row.labels, kMaskId, static_cast<std::int32_t>(sample_.classes), {seed_, 0, index});
   }
 
   std::int32_t label_of(std::int64_t index, std::int64_t classes) const { return one_of(classes, draw(0, index, kLabel)[0]); }

@@ -38,8 +38,8 @@ void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::s
 class TextDataset final : public Dataset {
  public:
   // Reads the whole source, and encodes it if there is a tokenizer. Errors: DataError for a model that does not take text or
-  // wants classes of texts, has too small a vocabulary, or fills in masked tokens, of which the tokenizer has none; and for a
-  // text shorter than one window.
+  // wants classes of texts, has too small a vocabulary, or fills in masked tokens where the tokenizer has no token for a mask;
+  // and for a text shorter than one window.
   TextDataset(std::string name, const SampleSpec& sample, ByteSource& source, std::uint64_t seed,
               const Tokenizer* tokenizer = nullptr);
 

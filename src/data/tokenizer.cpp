@@ -37,7 +37,7 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   return parts;
 }
 
-// The ids of words, of which one that was there before is copied from the ids that it got. The words stay where they are.
+// The ids of words. Those of a word that was there before are copied from its first place. The words stay where they are.
 template <class Encoder>
 class WordList {
  public:
@@ -63,16 +63,16 @@ class WordList {
 };
 
 void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const BytePairs& pairs) {
-  WordList words(ids, WordEncoder(pairs));
-  for_each_word(part, [&](std::string_view word) { words.add(word); });
+  WordList list(ids, WordEncoder(pairs));
+  for_each_word(part, [&](std::string_view word) { list.add(word); });
 }
 
 void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const WordPieces& pieces) {
-  const std::string all = words_of(part, pieces.uncased());
-  WordList<const WordPieces&> words(ids, pieces);
+  const std::string all = divided(part, pieces.uncased());
+  WordList<const WordPieces&> list(ids, pieces);
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end + 1) {
     end = all.find(' ', begin);
-    words.add(std::string_view(all).substr(begin, end - begin));
+    list.add(std::string_view(all).substr(begin, end - begin));
   }
 }
 

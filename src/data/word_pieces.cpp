@@ -26,7 +26,7 @@ std::vector<std::string> read_tokens(ByteSource& source) {
   const std::vector<std::uint8_t> bytes = read_all(source, WordPieces::kMostBytes + 1);
   if (bytes.size() > WordPieces::kMostBytes)
     throw wrong(source, "has more than " + std::to_string(WordPieces::kMostBytes >> 20) +
-                            " MiB, so it is no vocabulary of word pieces");
+                            " MiB, so it is not a vocabulary of word pieces");
   std::vector<std::string> tokens = split(std::string(bytes.begin(), bytes.end()), '\n');
   if (tokens.back().empty()) tokens.pop_back();
   for (std::string& token : tokens)
@@ -46,12 +46,13 @@ bool is_space(std::int32_t c) {
   return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
-// What a text loses: control and format characters, unassigned and private ones, and U+FFFD.
+// What a text loses: control and format characters, private ones, and U+FFFD. Google's tokenizer drops unassigned ones, too;
+// Hugging Face's keeps them, since every version of Unicode assigns more.
 bool is_dropped(std::int32_t c) {
   if (c == '\t' || c == '\n' || c == '\r') return false;
   const utf8proc_category_t category = utf8proc_category(c);
-  return c == 0xFFFD || category == UTF8PROC_CATEGORY_CN || category == UTF8PROC_CATEGORY_CC ||
-         category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CS || category == UTF8PROC_CATEGORY_CO;
+  return c == 0xFFFD || category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
+         category == UTF8PROC_CATEGORY_CS || category == UTF8PROC_CATEGORY_CO;
 }
 
 bool is_punctuation(std::int32_t c) {
@@ -96,13 +97,13 @@ class WordWriter {
 };
 
 // The parts of a character without its accents, in lower case.
-void add_uncased(WordWriter& words, std::int32_t c) {
+void add_uncased(WordWriter& writer, std::int32_t c) {
   constexpr std::size_t kMostParts = 16;  // Unicode's longest canonical decomposition has 4
   std::array<utf8proc_int32_t, kMostParts> parts;
   const auto count = utf8proc_decompose_char(c, parts.data(), parts.size(), UTF8PROC_DECOMPOSE, nullptr);
   for (utf8proc_ssize_t i = 0; i < count; ++i) {
     const std::int32_t part = parts[static_cast<std::size_t>(i)];
-    if (utf8proc_category(part) != UTF8PROC_CATEGORY_MN) words.add(utf8proc_tolower(part));
+    if (utf8proc_category(part) != UTF8PROC_CATEGORY_MN) writer.add(utf8proc_tolower(part));
   }
 }
 
@@ -161,19 +162,19 @@ void WordPieces::append(std::vector<std::int32_t>& ids, std::string_view word) c
   }
 }
 
-std::string words_of(std::string_view text, bool uncased) {
-  WordWriter words(text.size());
+std::string divided(std::string_view text, bool uncased) {
+  WordWriter writer(text.size());
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint point = code_point_at(text, at);
     at += std::max<std::size_t>(point.bytes, 1);
     const auto c = static_cast<std::int32_t>(point.value);
     if (point.bytes == 0 || is_dropped(c)) continue;
     const bool chinese = is_chinese(c);
-    if (chinese) words.end();
-    uncased ? add_uncased(words, c) : words.add(c);
-    if (chinese) words.end();
+    if (chinese) writer.end();
+    uncased ? add_uncased(writer, c) : writer.add(c);
+    if (chinese) writer.end();
   }
-  return words.take();
+  return writer.take();
 }
 
 }  // namespace epochbench

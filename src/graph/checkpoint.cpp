@@ -91,7 +91,7 @@ class Blocks {
     if (rule(node.op).view) root_[position(node.outputs[0])] = root_[position(node.inputs[0])];
     if (node.op == Op::matmul_add) sums_.emplace_back(producer_[position(node.inputs[2])], index);
     // What is made of inputs or weights alone by these is read in both passes, and made once.
-    if (node.op == Op::cast || node.op == Op::decode_pixels) return;
+    if (node.op == Op::cast || node.op == Op::decode_pixels || node.op == Op::mix_rows) return;
     for (ValueId id : node.outputs)
       if (graph_.value(id).kind == ValueKind::intermediate) producer_[position(id)] = index;
   }

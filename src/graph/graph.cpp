@@ -99,6 +99,12 @@ ValueId Graph::add_joint(std::string name, const std::vector<ValueId>& members) 
 
 void Graph::add_output(std::string name, ValueId value) { outputs.push_back({std::move(name), value}); }
 
+ValueId Graph::input(std::string_view name) const {
+  const auto found =
+      std::ranges::find_if(values_, [&](const Value& value) { return value.kind == ValueKind::input && value.name == name; });
+  return found == values_.end() ? kNoValue : static_cast<ValueId>(found - values_.begin());
+}
+
 ValueId Graph::output(std::string_view name) const {
   for (const Output& output : outputs)
     if (output.name == name) return output.value;

@@ -60,7 +60,7 @@ struct Writer {
   }
   std::string operator()(const ConcatenateAttributes& a) const { return "channels=" + joined(a.channels, ","); }
   std::string operator()(const CrossEntropyAttributes& a) const {
-    return "mean=" + flag(a.mean) + (a.smoothing > 0 ? " smoothing=" + number(a.smoothing) : "");
+    return "mean=" + flag(a.mean) + (a.smoothing > 0 ? " smoothing=" + number(a.smoothing) : "") + if_set("mixed", a.mixed);
   }
   std::string operator()(const SgdAttributes& a) const {
     return "momentum=" + number(a.momentum) + " weight_decay=" + number(a.weight_decay) + if_set("loss_scaled", a.loss_scaled) +

@@ -79,6 +79,10 @@ bool checkpoint_blocks(Graph& graph);
 // What readers get is the same to the bit.
 std::optional<Graph> keep_copies(Graph& graph, Graph& updating, const std::function<bool(const Graph&, const Node&)>& has);
 
+// Mixes neighbors (mix_rows) where the graph reads "images", by the new input "share" f32 [n], which is returned. Before the
+// gradient. Errors: GraphError for a graph without images.
+ValueId mix_images(Graph& graph);
+
 // Where the backend has decode_pixels: the input "images" is u8 instead of f32, and a decode_pixels node gives its readers the
 // `values` f32 [channels,256] of the bytes, which are the initial values of the variable "pixel_values". If its only reader is
 // a cast, the node takes the cast's place; what readers get is the same to the bit. A graph without images stays as it is.

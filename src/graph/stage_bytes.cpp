@@ -10,16 +10,10 @@ namespace {
 
 constexpr std::int64_t kByteValues = 256;
 
-ValueId images_of(const Graph& graph) {  // kNoValue: there are none
-  for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id)
-    if (graph.value(id).kind == ValueKind::input && graph.value(id).name == "images") return id;
-  return kNoValue;
-}
-
 }  // namespace
 
 void stage_bytes(Graph& graph, const std::vector<float>& values, const std::function<bool(const Graph&, const Node&)>& has) {
-  const ValueId images = images_of(graph);
+  const ValueId images = graph.input("images");
   const auto reads = [&](const Node& node) { return std::ranges::find(node.inputs, images) != node.inputs.end(); };
   const auto first = std::ranges::find_if(graph.nodes, reads);
   if (images == kNoValue || first == graph.nodes.end()) return;

@@ -137,6 +137,13 @@ void check_parts(const WorkloadSpec& workload, Mode mode) {
                               (ranks > 1 && divided ? std::to_string(parts * ranks) : "it"));
 }
 
+void check_mixup(const WorkloadSpec& workload, Mode mode) {
+  if (workload.mixup == 0) return;
+  if (mode == Mode::forward) throw std::invalid_argument("--mixup: mode forward trains nothing; leave it out");
+  if (workload.model.family->sample(workload.config).text())
+    throw std::invalid_argument("--mixup: " + workload.model.name + " reads texts, and only images can be mixed; leave it out");
+}
+
 // The processes that the launcher started are those that the case asks for.
 void check_ranks(const CaseSpec& spec, const Communicator* communicator) {
   const int started = communicator ? communicator->size() : 1;
@@ -182,11 +189,13 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   workload.optimizer.ema = spec.ema;
   workload.schedule = {spec.lr_schedule, spec.lr_warmup};
   workload.label_smoothing = spec.label_smoothing;
+  workload.mixup = spec.mixup;
   workload.images = spec.images;
   workload.accumulate = spec.accumulate;
   workload.ranks = spec.ranks;
   workload.checkpoint = spec.checkpoint;
   check_parts(workload, spec.mode);
+  check_mixup(workload, spec.mode);
   return workload;
 }
 
@@ -310,11 +319,12 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
                               .parts = static_cast<int>(program.parts),
                               .rank = communicator ? communicator->rank() : 0,
                               .ranks = spec.ranks,
+                              .mixup = workload.mixup,
                               .seed = spec.seed,
                               .threads = spec.loader_threads,
                               .prefetch = !spec.without.prefetch};
-  const EntryGraph* labeled = program.entry(Entry::evaluate);  // the labels come last
-  const auto inputs = (labeled != nullptr ? labeled : program.entry(prepared.entry))->graph.inputs.size();
+  std::size_t inputs = program.entry(prepared.entry)->graph.inputs.size();
+  if (const EntryGraph* labeled = program.entry(Entry::evaluate)) inputs = std::max(inputs, labeled->graph.inputs.size());
   auto loader = std::make_unique<Loader>(
       *prepared.dataset, options, static_cast<int>(inputs),
       [&](InputSlot slot, int input, int part) { return prepared.executable->stage(slot, input, part); });

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "epochbench/philox.h"
+#include "src/base/numbers.h"
 #include "src/graph/passes.h"
 #include "src/workload/workload.h"
 
@@ -35,8 +36,12 @@ Graph forward_graph(const WorkloadSpec& workload, Entry entry, std::int64_t batc
   }
   const ValueId labels = graph.add_input("labels", {{graph.desc(logits).shape[0]}, DType::i32});
   CrossEntropyAttributes loss{.mean = false};
-  if (entry == Entry::train) loss = {.smoothing = workload.label_smoothing};
-  graph.add_output("loss", graph.add_node(Op::cross_entropy, loss, {logits, labels}, "loss")[0]);
+  std::vector<ValueId> compared{logits, labels};
+  if (entry == Entry::train) {
+    loss = {.smoothing = workload.label_smoothing, .mixed = workload.mixup > 0};
+    if (loss.mixed) compared.push_back(mix_images(graph));
+  }
+  graph.add_output("loss", graph.add_node(Op::cross_entropy, loss, compared, "loss")[0]);
   if (entry == Entry::evaluate)
     graph.add_output("correct", graph.add_node(Op::count_correct, {}, {logits, labels}, "correct")[0]);
   return graph;
@@ -147,6 +152,7 @@ Counts count(const WorkloadSpec& workload) {
   counts.forward_flops_per_sample = total_flops(graph) / batch;
   counts.fingerprint = fingerprint(graph, workload.optimizer_text() + "\nbatch " + std::to_string(workload.config.batch) +
                                               "\n" + identity_of_parts(graph, workload) +
+                                              (workload.mixup > 0 ? "mixup " + shortest(workload.mixup) + "\n" : "") +
                                               (workload.tokenizer ? "tokenizer " + workload.tokenizer->identity() + "\n" : "") +
                                               images_text(workload.images));
   append_training(graph, workload.optimizer, Precision::fp32);

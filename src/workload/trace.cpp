@@ -146,6 +146,7 @@ void TraceWriter::finish() {
                      {"learning_rate", learning_rates_},
                      {"optimizer", to_json(workload_.optimizer)},
                      {"label_smoothing", workload_.label_smoothing}};
+  if (workload_.mixup > 0) trace["mixup"] = workload_.mixup;
   if (workload_.accumulate > 1) trace["accumulate"] = workload_.accumulate;
   TemporaryFile file((folder_ / "trace.json").string());
   if (!file.write(trace.dump(1) + "\n") || !file.move_to_place())

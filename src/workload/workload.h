@@ -30,6 +30,7 @@ struct WorkloadSpec {
   std::int64_t accumulate = 1;                               // equal parts of a rank's batch
   std::int64_t ranks = 1;                                    // which share the batch equally
   Checkpoint checkpoint = Checkpoint::none;                  // of a training step
+  double mixup = 0;                                          // of images that are trained: parameter of the shares; 0: none
   double label_smoothing = 0;                                // of the loss that is trained; evaluation has none
   ImageOptions images = {};                                  // of image files
   std::shared_ptr<const Tokenizer> tokenizer = nullptr;      // of the text; null: its bytes

@@ -1,5 +1,5 @@
-// BERT's word pieces: the tokens of texts beside those of Hugging Face's tokenizers, texts that are no UTF-8, vocabularies that
-// are none, and windows that BERT is trained on.
+// BERT's word pieces: the tokens of texts beside those of Hugging Face's tokenizers, texts that are not UTF-8, files that are
+// not vocabularies, and windows that BERT is trained on.
 #include "src/data/word_pieces.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using test::TemporaryFolder;
 using testing::ElementsAre;
 using Ids = std::vector<std::int32_t>;
 
-const std::string kFolder = WORDPIECE_FOLDER;  // scripts/peers/tokens wrote it
+const std::string kWordPieceFolder = WORDPIECE_FOLDER;  // scripts/peers/tokens wrote it
 
 const std::string kSmall = "[UNK]\n[CLS]\n[SEP]\n[MASK]\nunder\n##stand\n##ing\nthe\n,\nund\n##er\n";
 
@@ -29,11 +29,12 @@ Ids encode(const std::string& vocabulary, std::string_view text) {
 }
 
 TEST(WordPieces, EncodesAsHuggingFaceDoes) {
-  const auto bytes = read_all(*open_file(kFolder + "/encodings.json"));
+  const auto bytes = read_all(*open_file(kWordPieceFolder + "/encodings.json"));
   const auto encodings = nlohmann::json::parse(bytes);
   ASSERT_GE(encodings.size(), 80u);
   for (const auto& encoding : encodings) {
-    const auto tokenizer = open_tokenizer("wordpiece:" + kFolder + "/" + encoding.at("vocabulary").get<std::string>() + ".txt");
+    const auto tokenizer =
+        open_tokenizer("wordpiece:" + kWordPieceFolder + "/" + encoding.at("vocabulary").get<std::string>() + ".txt");
     EXPECT_EQ(tokenizer->encode(encoding.at("text").get<std::string>()), encoding.at("ids").get<Ids>()) << encoding;
   }
 }
@@ -52,11 +53,11 @@ TEST(WordPieces, LowerTextsOnlyWithAVocabularyOfLowerCase) {
 }
 
 TEST(WordPieces, BytesThatAreNotUtf8AreDropped) {
-  EXPECT_EQ(words_of("a\xff\xfe"
-                     "b\xe2\x82 c",
-                     true),
+  EXPECT_EQ(divided("a\xff\xfe"
+                    "b\xe2\x82 c",
+                    true),
             "ab c ");
-  EXPECT_EQ(words_of("\xc0\x80\xed\xa0\x80", false), "");
+  EXPECT_EQ(divided("\xc0\x80\xed\xa0\x80", false), "");
 }
 
 TEST(WordPieces, AreKnownByTheirTokensAlone) {

@@ -70,6 +70,16 @@ TYPED_TEST(CrossEntropy, MatchesReference) {
     for (const Targets& targets : kTargets) check<TypeParam>(m, random_floats(m.elements(), 1, -6, 6), Ignored::none, targets);
 }
 
+// Rows of two samples: odd numbers of them, neighbors with the same label and with none.
+TYPED_TEST(CrossEntropy, OfTwoSamplesMatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for (const Targets& targets : kTargets)
+      for (Ignored ignored : {Ignored::none, Ignored::every_third}) {
+        const GuardedBuffer<float> share = random_floats(m.rows, 3, 0, 1);
+        check<TypeParam>(m, random_floats(m.elements(), 1, -6, 6), ignored, targets.with_share(share.data()));
+      }
+}
+
 TYPED_TEST(CrossEntropy, IgnoredLabelsMatchReference) {
   using Real = TypeParam;
   for (const Matrix& m : {Matrix{2, 10}, Matrix{64, 10}, Matrix{301, 17}})

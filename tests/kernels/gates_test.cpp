@@ -164,6 +164,25 @@ TYPED_TEST(Gates, GradientOfSqueezeExciteMatchesReference) {
   }
 }
 
+// Pairs of rows, the last of an odd number by itself; a share of 1 and of 0.
+TYPED_TEST(Gates, MixedRowsMatchReference) {
+  using Real = TypeParam;
+  for (const auto& [rows, n] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {2, 3}, {3, 17}, {5, 4099}, {8, 784}, {64, 33}}) {
+    const GuardedBuffer<Real> x = random_reals<Real>(rows * n, 9);
+    GuardedBuffer<float> share = random_floats(rows, 10, 0, 1), expected(rows * n);
+    share[0] = 1;
+    share[rows - 1] = 0;
+    reference::mix_rows(expected.data(), floats(x).data(), share.data(), rows, n);
+    for_each_kernels_of<Real>(std::to_string(n), [&, rows = rows, n = n](const cpu::Kernels<Real>& kernels, int threads) {
+      GuardedBuffer<Real> y(rows * n);
+      kernels.mix_rows(y.data(), x.data(), share.data(), rows, n, threads);
+      // The difference of two numbers below 1 and its product are rounded, and the sum.
+      expect_close(floats(y), expected, rounded<Real>({0, 5 * kEps}));
+      EXPECT_TRUE(y.guards_intact());
+    });
+  }
+}
+
 // Sample i as element i of dropout; what is dropped is 0, even a NaN.
 TYPED_TEST(Gates, StochasticDepthDropsSamplesAsDropoutDropsElements) {
   using Real = TypeParam;

@@ -77,6 +77,20 @@ TEST(CudaCrossEntropy, MatchesReference) {
           "", [&](Element element) { check(m, random_tensor(m.elements(), element, 1, -6, 6), Ignored::none, targets); });
 }
 
+// Rows of two samples: odd numbers of them, neighbors with the same label and with none.
+TEST(CudaCrossEntropy, OfTwoSamplesMatchesReference) {
+  for (const Matrix& m : kMatrices)
+    for (const Targets& targets : kTargets)
+      for (Ignored ignored : {Ignored::none, Ignored::every_third}) {
+        const GuardedBuffer<float> values = random_floats(m.rows, 3, 0, 1);
+        DeviceBuffer<float> share(m.rows);
+        for (std::int64_t r = 0; r < m.rows; ++r) share[r] = values[r];
+        for_each_element("", [&](Element element) {
+          check(m, random_tensor(m.elements(), element, 1, -6, 6), ignored, targets.with_share(share.data()));
+        });
+      }
+}
+
 TEST(CudaCrossEntropy, IgnoredLabelsMatchReference) {
   for (const Matrix& m : {Matrix{2, 10}, Matrix{64, 10}, Matrix{101, 17}, Matrix{7, 1001}})
     for (bool mean : {false, true})

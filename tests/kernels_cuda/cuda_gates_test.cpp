@@ -131,6 +131,27 @@ TEST(CudaGates, GradientOfSqueezeExciteMatchesReference) {
     });
 }
 
+// Pairs of rows, the last of an odd number by itself; a share of 1 and of 0.
+TEST(CudaGates, MixedRowsMatchReference) {
+  for (const auto& [rows, n] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {2, 3}, {3, 17}, {5, 4104}, {8, 784}, {64, 33}})
+    for_each_element(std::to_string(rows) + "x" + std::to_string(n), [&, rows = rows, n = n](Element element) {
+      const Tensor x = random_tensor(rows * n, element, 9);
+      const GuardedBuffer<float> values = random_floats(rows, 10, 0, 1);
+      DeviceBuffer<float> share(rows);
+      for (std::int64_t r = 0; r < rows; ++r) share[r] = values[r];
+      share[0] = 1;
+      share[rows - 1] = 0;
+      GuardedBuffer<float> expected(rows * n);
+      reference::mix_rows(expected.data(), x.floats().data(), share.data(), rows, n);
+      for_each_order("", [&] {
+        Tensor y(rows * n, element);
+        cuda::mix_rows(y.data(), x.data(), share.data(), rows, n, element, kNoStream);
+        expect_close(y.floats(), expected, stored(element, {0, 5 * kEps}));
+        EXPECT_TRUE(y.guards_intact());
+      });
+    });
+}
+
 // Samples of a length that packs of elements divide, and others.
 TEST(CudaGates, StochasticDepthMatchesReference) {
   const Dropout dropout{7, 3, 0x60000000u, 1.6f};

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/data/mixup.h"
 #include "src/data/prepared_dataset.h"
 #include "src/workload/workload.h"
 
@@ -22,6 +23,7 @@ struct Training {
   double dropout = -1;                      // negative: the model's own
   std::optional<double> weight_decay = {};  // empty: the model's own
   double label_smoothing = 0;
+  double mixup = 0;
   bool bytes = false;  // images are staged as bytes, if the data and the backend have them
   std::int64_t accumulate = 1;
   Checkpoint checkpoint = Checkpoint::none;
@@ -39,6 +41,7 @@ class Trainer {
     spec.batch = training.batch;
     spec.weight_decay = training.weight_decay;
     spec.label_smoothing = training.label_smoothing;
+    spec.mixup = training.mixup;
     WorkloadSpec workload = workload_spec(spec);
     workload.config.dropout = training.dropout;
     workload.accumulate = training.accumulate;
@@ -59,8 +62,14 @@ class Trainer {
       std::vector<std::span<std::byte>> inputs;
       for (std::size_t i = 0; i < program_.entry(Entry::train)->graph.inputs.size(); ++i)
         inputs.push_back(executable_->stage(slot, static_cast<int>(i), part));
-      for (std::int64_t row = 0; row < rows; ++row)
-        data_->fill(Split::train, first + (program_.first_part + part) * rows + row, 0, row, inputs);
+      const std::int64_t first_of_part = first + (program_.first_part + part) * rows;
+      const std::span<std::byte> shares = training_.mixup > 0 ? inputs.back() : std::span<std::byte>();
+      if (training_.mixup > 0) inputs.pop_back();
+      for (std::int64_t row = 0; row < rows; ++row) {
+        data_->fill(Split::train, first_of_part + row, 0, row, inputs);
+        if (!shares.empty())
+          reinterpret_cast<float*>(shares.data())[row] = mixup_share(training_.mixup, {0, 0, first_of_part + row - row % 2});
+      }
       for (std::int64_t row = 0; valid >= 0 && row < rows; ++row)
         if (part * rows + row >= valid) reinterpret_cast<std::int32_t*>(inputs[1].data())[row] = -1;
     }

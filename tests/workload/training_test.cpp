@@ -125,6 +125,91 @@ TEST(LabelSmoothing, BelongsToTheIdentityOfTheWorkload) {
   EXPECT_NE(count(workload_spec(spec)).fingerprint, own);
 }
 
+TEST(Mixup, IsTrainedButNotEvaluated) {
+  const auto backend = make_cpu_backend(2);
+  for (const char* model : {"mlp", "lenet5"}) {
+    Training mixed{model, 7};
+    mixed.mixup = 0.4;
+    mixed.label_smoothing = 0.1;
+    Trainer with(mixed, *backend), without({model, 7}, *backend);
+    EXPECT_EQ(with.step(Entry::evaluate, 0).loss, without.step(Entry::evaluate, 0).loss);
+    EXPECT_NE(with.step(Entry::train, 0).loss, without.step(Entry::train, 0).loss);
+    const std::vector<double> expected = Trainer(mixed, *make_reference_backend()).losses(5);
+    const std::vector<double> losses = Trainer(mixed, *backend).losses(5);
+    for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i] / expected[i], 1, 1e-5) << "step " << i;
+  }
+}
+
+// Pairs are neighbors, so that parts with an even number of samples have those of the whole batch.
+TEST(Mixup, OfPartsIsThatOfTheWholeBatch) {
+  const auto backend = make_reference_backend();
+  Training whole{"mlp", 8, "digits"};
+  whole.mixup = 1;
+  Training parts = whole;
+  parts.accumulate = 2;
+  const std::vector<double> expected = Trainer(whole, *backend).losses(3), losses = Trainer(parts, *backend).losses(3);
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i] / expected[i], 1, 1e-6) << "step " << i;
+}
+
+TEST(Mixup, GradientMatchesFiniteDifference) {
+  const auto backend = make_cpu_backend(2);
+  Training training{"resnet20", 5};  // whose step is the gradient
+  training.mixup = 1;
+  Trainer trainer(training, *backend);
+  const std::string name = "fc.bias";
+  const auto read = [&](const std::string& variable, std::int64_t size) {
+    std::vector<float> values(static_cast<std::size_t>(size));
+    trainer.executable().read(variable, values);
+    return values;
+  };
+  const std::vector<float> before = read(name, 10);
+  const auto loss_at = [&](std::size_t i, float delta) {
+    Trainer moved(training, *backend);
+    std::vector<float> values = before;
+    values[i] += delta;
+    moved.executable().write(name, values);
+    return moved.step(Entry::train, 0).loss;
+  };
+  trainer.write("learning_rate", 1);
+  trainer.step(Entry::train, 0);
+  const std::vector<float> after = read(name, 10);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const double expected = (loss_at(i, 0.05f) - loss_at(i, -0.05f)) / 0.1;
+    EXPECT_NEAR(before[i] - after[i], expected, 2e-3 * std::abs(expected) + 2e-4) << i;
+  }
+}
+
+TEST(Mixup, BelongsToTheIdentityOfTheWorkload) {
+  CaseSpec spec;
+  spec.model = "lenet5";
+  const std::string own = count(workload_spec(spec)).fingerprint;
+  spec.mixup = 0.2;
+  const std::string mixed = count(workload_spec(spec)).fingerprint;
+  EXPECT_NE(mixed, own);
+  spec.mixup = 0.4;
+  EXPECT_NE(count(workload_spec(spec)).fingerprint, mixed);
+}
+
+TEST(Mixup, IsOfImagesThatAreTrained) {
+  CaseSpec spec;
+  spec.mixup = 0.2;
+  const auto refusal = [&] {
+    try {
+      workload_spec(spec);
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  spec.model = "lenet5";
+  EXPECT_EQ(refusal(), "");
+  spec.mode = Mode::forward;
+  EXPECT_EQ(refusal(), "--mixup: mode forward trains nothing; leave it out");
+  spec.mode = Mode::train;
+  spec.model = "bert-tiny";
+  EXPECT_EQ(refusal(), "--mixup: bert-tiny reads texts, and only images can be mixed; leave it out");
+}
+
 TEST(Evaluation, IgnoresPaddedRowsAndLeavesTheWeightsAlone) {
   for (const char* model : {"lenet5", "resnet20"}) {
     Trainer trainer({model, 8}, *make_cpu_backend(2));

@@ -84,7 +84,7 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
     case Op::clip_factor:
       return loss_scaled(attributes<ClipFactorAttributes>(node).loss_scaled);
     case Op::cross_entropy_grad:
-      return loss_scaled(node.inputs.size() > 3);
+      return loss_scaled(loss_scale_of(node).has_value());
     default:
       return std::nullopt;
   }
@@ -153,10 +153,10 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
         run(o.y(0), o.x(0), o.x(1), s, Epilogue<Real>{o.x(2), relu});
       });
     case Op::cross_entropy_grad:
-      return make(k->cross_entropy_grad,
-                  [=, size = rows_channels(graph.desc(node.inputs[0])), targets = targets_of(node)](auto run) {
-                    run(o.y(0), o.x(0), o.integers(1), o.x32(2), size.rows, size.channels, targets);
-                  });
+      return make(k->cross_entropy_grad, [=, size = rows_channels(graph.desc(node.inputs[0])), targets = targets_of(node),
+                                          mixed = is_mixed(node)](auto run) {
+        run(o.y(0), o.x(0), o.integers(1), o.x32(2), size.rows, size.channels, targets.with_share(mixed ? o.x32(3) : nullptr));
+      });
     case Op::sgd:
       return make(k->sgd, [=, tensors = sgd_tensors(graph, node, memory), layout = optimizer_layout(node),
                            a = attributes<SgdAttributes>(node)](auto run) {

@@ -141,6 +141,7 @@ struct CommonKernels {  // those that common_step() runs
   static constexpr auto depthwise_conv2d = cuda::depthwise_conv2d;
   static constexpr auto depthwise_conv2d_grad_input = cuda::depthwise_conv2d_grad_input;
   static constexpr auto depthwise_conv2d_grad_weight = cuda::depthwise_conv2d_grad_weight;
+  static constexpr auto mix_rows = cuda::mix_rows;
   static constexpr auto scale_channels = cuda::scale_channels;
   static constexpr auto scale_channels_grad = cuda::scale_channels_grad;
   static constexpr auto squeeze_excite_grad = cuda::squeeze_excite_grad;
@@ -209,9 +210,11 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   };
   switch (node.op) {
     case Op::cross_entropy_grad:
-      return make(cuda::cross_entropy_grad, [=, targets = targets_of(node), scaled = o.in.size() > 3](auto run) {
-        run(o.y(0), o.x(0), o.integers(1), o.x32(2), scaled ? o.x32(3) : nullptr, size.rows, size.channels, targets);
-      });
+      return make(cuda::cross_entropy_grad,
+                  [=, targets = targets_of(node), mixed = is_mixed(node), scaled_by = loss_scale_of(node)](auto run) {
+                    run(o.y(0), o.x(0), o.integers(1), o.x32(2), scaled_by ? o.x32(*scaled_by) : nullptr, size.rows,
+                        size.channels, targets.with_share(mixed ? o.x32(3) : nullptr));
+                  });
     case Op::embedding_grad: {
       const bool base = o.in.size() > 2;
       const Element base_element = base ? source.element(o.in[2]) : Element::f32;
