@@ -68,7 +68,7 @@ void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const By
 }
 
 void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const WordPieces& pieces) {
-  const std::string all = divided(part, pieces.uncased());
+  const std::string all = with_blanks_between(part, pieces.uncased());
   WordList<const WordPieces&> list(ids, pieces);
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end + 1) {
     end = all.find(' ', begin);

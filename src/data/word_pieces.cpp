@@ -162,7 +162,7 @@ void WordPieces::append(std::vector<std::int32_t>& ids, std::string_view word) c
   }
 }
 
-std::string divided(std::string_view text, bool uncased) {
+std::string with_blanks_between(std::string_view text, bool uncased) {
   WordWriter writer(text.size());
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint point = code_point_at(text, at);

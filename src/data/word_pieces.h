@@ -57,6 +57,6 @@ class WordPieces {
 // The words of a text, with one blank after each, as BERT's basic tokenizer divides it: at white space, with each mark of
 // punctuation and each Chinese character as a word by itself; without control characters, U+FFFD and bytes that are not UTF-8.
 // Uncased, also without accents, and in lower case. Categories, decompositions and lower case are libutf8proc's.
-std::string divided(std::string_view text, bool uncased);
+std::string with_blanks_between(std::string_view text, bool uncased);
 
 }  // namespace epochbench

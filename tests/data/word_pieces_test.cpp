@@ -53,11 +53,11 @@ TEST(WordPieces, LowerTextsOnlyWithAVocabularyOfLowerCase) {
 }
 
 TEST(WordPieces, BytesThatAreNotUtf8AreDropped) {
-  EXPECT_EQ(divided("a\xff\xfe"
-                    "b\xe2\x82 c",
-                    true),
+  EXPECT_EQ(with_blanks_between("a\xff\xfe"
+                                "b\xe2\x82 c",
+                                true),
             "ab c ");
-  EXPECT_EQ(divided("\xc0\x80\xed\xa0\x80", false), "");
+  EXPECT_EQ(with_blanks_between("\xc0\x80\xed\xa0\x80", false), "");
 }
 
 TEST(WordPieces, AreKnownByTheirTokensAlone) {
