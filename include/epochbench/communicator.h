@@ -3,6 +3,7 @@
 // every run.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
@@ -16,6 +17,29 @@ class CommunicationError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+inline constexpr int kMostRanks = 1024;
+
+struct Share {
+  std::size_t first = 0, count = 0;
+};
+// Of `values` elements, those that `rank` of `ranks` sums or owns; whole cache lines, so that no two ranks write to one. Rank 0
+// has the most.
+inline Share share_of(std::size_t values, int rank, int ranks) {
+  constexpr std::size_t kLine = 64 / sizeof(float);
+  const auto count = static_cast<std::size_t>(ranks), index = static_cast<std::size_t>(rank);
+  const std::size_t lines = (values + kLine - 1) / kLine, each = (lines + count - 1) / count * kLine;
+  const std::size_t first = std::min(index * each, values);
+  return {first, std::min(each, values - first)};
+}
+
+struct Traffic {
+  double seconds = 0;    // waiting for other ranks included
+  double rounds = 0;     // of messages between all ranks: 2 of a sum that all get, 1 of a sum of shares or of gathering
+  double bus_bytes = 0;  // that a rank sends in them: of a sum of n bytes 2 n (size - 1) / size, as nccl-tests counts
+};
+
+using Pieces = std::span<const std::span<float>>;  // of memory: as many on each rank, each of the same size
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -26,17 +50,25 @@ class Communicator {
   // Errors of all: CommunicationError; std::invalid_argument for sizes that do not agree with the number of ranks.
   // values: on each rank as many; becomes values of rank 0 + those of rank 1 + …, added in this order.
   virtual void all_reduce(std::span<float> values) = 0;
-  // values [size, n]: `part` [n] becomes the sum of row rank() over all ranks.
-  virtual void reduce_scatter(std::span<float> part, std::span<const float> values) = 0;
+  // Of each piece, this rank's share becomes the sum of the same elements of all ranks; the rest stays what it is.
+  virtual void reduce_scatter(Pieces pieces) = 0;
+  // Of each piece, the share of every other rank becomes what that rank has there.
+  virtual void all_gather(Pieces pieces) = 0;
   // all [size, n]: row i becomes `own` [n] of rank i.
   virtual void all_gather(std::span<std::byte> all, std::span<const std::byte> own) = 0;
   virtual void broadcast(std::span<std::byte> values, int root) = 0;
   virtual void barrier() = 0;
 
-  double seconds() const { return seconds_; }  // spent in all_reduce so far, waiting for other ranks included
+  const Traffic& traffic() const { return traffic_; }  // of the four, so far
 
  protected:
-  double seconds_ = 0;
+  // `rounds` in which each rank sends a share of these elements to every other one.
+  void count(int rounds, std::size_t elements) {
+    traffic_.rounds += rounds;
+    traffic_.bus_bytes += static_cast<double>(rounds) * static_cast<double>(elements * sizeof(float)) * (size() - 1) / size();
+  }
+
+  Traffic traffic_;
 };
 
 }  // namespace epochbench

@@ -122,9 +122,12 @@ struct OptimizerLayout {
   int learning_rate = 0, step = -1, loss_scale = -1, finite = -1, skipped_steps = -1, clip = -1;  // -1: absent
   int first = 0, group = 0;  // first: position of the first group
   int parameters = 0;
+  std::int64_t ranks = 1;
   int copies = 0;  // position of the first; the end of the inputs if there are none
 };
 OptimizerLayout optimizer_layout(const Node& node);
+// Of what each of these ranks owns of a tensor (share_of in communicator.h), that of rank 0, which has the most.
+TensorDesc largest_share(const TensorDesc& tensor, std::int64_t ranks);
 
 // The positions of the operands of linear_int8 and conv2d_int8; 0: absent.
 struct Int8Operands {

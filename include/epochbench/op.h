@@ -17,6 +17,7 @@ enum class Op : std::uint8_t {
 
 const char* name(Op op);
 bool is_composite(Op op);
+bool is_collective(Op op);  // all ranks take part in it
 
 // tf32: a product with f32 operands rounded to 10 bits of mantissa; the sum is still in float.
 struct MatmulAttributes {
@@ -97,6 +98,7 @@ struct SgdAttributes {
   double momentum = 0.9, weight_decay = 0;  // PyTorch's form: v <- mu v + (g + decay w), w <- w - lr v
   bool loss_scaled = false;
   bool clipped = false;
+  std::int64_t ranks = 1;  // that divide the parameters among themselves
 };
 struct AdamwAttributes {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
@@ -104,10 +106,12 @@ struct AdamwAttributes {
   bool loss_scaled = false;
   bool clipped = false;
   std::vector<std::int64_t> copies = {};  // the parameters, by number, that have a 16-bit copy
+  std::int64_t ranks = 1;                 // as of sgd
 };
 struct ClipFactorAttributes {
   double largest_norm = 1;
   bool loss_scaled = false;
+  std::int64_t ranks = 1;  // as of sgd
 };
 struct AccumulateAttributes {
   double factor = 1;

@@ -83,7 +83,7 @@ float clip_of(const float* clip) { return clip != nullptr ? *clip : 1; }
 
 // In float for a few elements at a time, in double otherwise.
 template <typename Gradient>
-double sum_of_squares(const Gradient* gradient, Range part) {
+double squares_of(const Gradient* gradient, Range part) {
   constexpr std::int64_t kChunk = 1024;  // 64 per lane of the widest vectors
   double total = 0;
   for (std::int64_t begin = part.begin; begin < part.end; begin += kChunk) {
@@ -122,18 +122,18 @@ void adamw(const AdamwTensor* tensors, int count, const float* learning_rate, co
   update_all(tensors, count, factors, threads);
 }
 
-std::size_t clip_workspace_bytes(int threads) { return static_cast<std::size_t>(threads * kLineDoubles) * sizeof(double); }
+std::size_t squares_workspace_bytes(int threads) { return static_cast<std::size_t>(threads * kLineDoubles) * sizeof(double); }
 
 // The sums of the threads are added in their order, so equal threads give equal bits.
-void clip_factor(float* factor, const GradientTensor* tensors, int count, double largest_norm, void* workspace, int threads) {
+void sum_of_squares(double* sum, const GradientTensor* tensors, int count, void* workspace, int threads) {
   auto* const sums = static_cast<double*>(workspace);
   for (int thread = 0; thread < threads; ++thread) sums[thread * kLineDoubles] = 0;
   divide(tensors, count, threads, [&](int thread, const GradientTensor&, const auto* gradient, Range part) {
-    sums[thread * kLineDoubles] += sum_of_squares(gradient, part);
+    sums[thread * kLineDoubles] += squares_of(gradient, part);
   });
   double total = 0;
   for (int thread = 0; thread < threads; ++thread) total += sums[thread * kLineDoubles];
-  *factor = static_cast<float>(clip_factor_of(__builtin_sqrt(total), largest_norm));
+  *sum = total;
 }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

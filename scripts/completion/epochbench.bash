@@ -22,6 +22,8 @@ _epochbench() {
     'run --pin') choices="cores none auto" ;;
     'run --ranks') choices="" ;;
     'run --launcher') choices="" ;;
+    'run --shard') choices="none optimizer" ;;
+    'run --bucket') choices="" ;;
     'run --without') choices="" ;;
     'run --kernels') choices="best portable" ;;
     'run --meters') choices="on off" ;;
@@ -62,8 +64,9 @@ _epochbench() {
     'run --also') choices="" ;;
     'run --resume') choices="" ;;
     'run --feed') choices="" ;;
-    'sweep --over') choices="batch width samples threads" ;;
+    'sweep --over') choices="batch width samples threads ranks" ;;
     'sweep --values') choices="" ;;
+    'sweep --scaling') choices="strong weak" ;;
     'sweep --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
     'sweep --device') choices="cpu cuda:0 reference" ;;
     'sweep --precision') choices="fp32 tf32 bf16 fp16 int8" ;;
@@ -75,6 +78,8 @@ _epochbench() {
     'sweep --pin') choices="cores none auto" ;;
     'sweep --ranks') choices="" ;;
     'sweep --launcher') choices="" ;;
+    'sweep --shard') choices="none optimizer" ;;
+    'sweep --bucket') choices="" ;;
     'sweep --without') choices="" ;;
     'sweep --kernels') choices="best portable" ;;
     'sweep --meters') choices="on off" ;;
@@ -121,6 +126,8 @@ _epochbench() {
     'plan --batch') choices="" ;;
     'plan --accumulate') choices="" ;;
     'plan --checkpoint') choices="none blocks" ;;
+    'plan --ranks') choices="" ;;
+    'plan --shard') choices="none optimizer" ;;
     'plan --without') choices="" ;;
     'plan --epoch-samples') choices="" ;;
     'plan --memory') choices="" ;;
@@ -190,12 +197,12 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --recipe --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --feed --verbose -v --profile" ;;
-      sweep) options="-h --help --over --values --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
+      run) options="-h --help --suite --recipe --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --shard --bucket --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --feed --verbose -v --profile" ;;
+      sweep) options="-h --help --over --values --scaling --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --shard --bucket --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --catalog --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;
-      plan) options="-h --help --model --device --precision --mode --batch --accumulate --checkpoint --without --epoch-samples --memory --on --epochs --tokens --by-op --json" ;;
+      plan) options="-h --help --model --device --precision --mode --batch --accumulate --checkpoint --ranks --shard --without --epoch-samples --memory --on --epochs --tokens --by-op --json" ;;
       rent) options="-h --help --model --precision --batch --epochs --samples --tokens --max-cost --on --json" ;;
       cost) options="-h --help --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --utilization --price-scaling --json" ;;
       speedup) options="-h --help --best --to --with --json" ;;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "epochbench/communicator.h"
 #include "epochbench/dataset.h"
 #include "epochbench/model.h"
 #include "src/base/text.h"
@@ -18,6 +19,7 @@ constexpr std::int64_t kMaxSamples = 1'000'000'000'000;
 constexpr int kMaxThreads = 1024;
 constexpr double kMaxSeconds = 1e7;
 constexpr double kMaxDecodeSeconds = 60;
+constexpr double kMostBucketMib = 1 << 20;
 // Titles in the help.
 constexpr const char *kMain = "What to run", *kLength = "How long", *kData = "Data and training", *kExperiments = "Experiments",
                      *kOutput = "Output";
@@ -182,11 +184,16 @@ Rows execution_options() {
           Class::placement, &CaseSpec::pin, {.protocol_key = "-", .applies = on_cpu}),
       row("ranks", "N,...",
           "processes, started by mpirun, that share each batch and sum their gradients; --threads is per rank",
-          Class::placement, &CaseSpec::ranks, whole<int>(1, kMaxThreads)),
+          Class::placement, &CaseSpec::ranks, whole<int>(1, kMostRanks)),
       row("launcher", "COMMAND", "what starts ranks, as in 'srun -n {ranks}' (default: mpirun)", std::nullopt,
           &CaseSpec::launcher, parse_launcher, {.protocol_key = "-", .applies = has_ranks}),
       row("oversubscribe", "", "more ranks than cores, which then wait for each other", Class::placement,
           &CaseSpec::oversubscribe, parse_switch, {.protocol_key = "-", .applies = has_ranks}),
+      row("shard", "WHAT,...",
+          "none, or optimizer: each rank updates, and keeps the optimizer's state of, its share of the parameters alone",
+          Class::placement, &CaseSpec::shard, {.applies = has_ranks}),
+      row("bucket", "MIB,...", "MiB of gradients that ranks exchange at once", Class::placement, &CaseSpec::bucket_mib,
+          real({0, kMostBucketMib, false, true}), {.group = kExperiments, .applies = has_ranks}),
       row("without", "PARTS,...",
           "leave out fusion, graph-capture, prefetch, winograd, or several as in fusion+prefetch, to measure their effect; "
           "none leaves out nothing",

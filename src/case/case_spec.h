@@ -28,6 +28,8 @@ struct StopSpec {
 };
 
 inline constexpr int kUsualWarmUpSteps = 3;
+// Small enough to stay in the caches on its way, and large beside what a call takes.
+inline constexpr double kUsualBucketMib = 4;
 inline constexpr const char* kRanksPlaceholder = "{ranks}";  // in CaseSpec::launcher
 
 struct CaseSpec {
@@ -49,11 +51,13 @@ struct CaseSpec {
   Kernels kernels = Kernels::best;  // of the CPU
   bool meters = true;               // energy and the GPU's state are read meanwhile
   StopSpec stop;
-  std::optional<int> warmup;    // empty: usual_warm_up_steps
-  std::int64_t accumulate = 1;  // parts of a rank's batch, whose gradients are summed
-  int ranks = 1;                // processes that share each batch; `threads` are those of one
-  std::string launcher;         // of ranks: "srun -n {ranks}"; empty: mpirun
-  bool oversubscribe = false;   // more ranks than cores
+  std::optional<int> warmup;            // empty: usual_warm_up_steps
+  std::int64_t accumulate = 1;          // parts of a rank's batch, whose gradients are summed
+  int ranks = 1;                        // processes that share each batch; `threads` are those of one
+  std::string launcher;                 // of ranks: "srun -n {ranks}"; empty: mpirun
+  bool oversubscribe = false;           // more ranks than cores
+  Shard shard = Shard::none;            // of ranks: what they divide among themselves
+  double bucket_mib = kUsualBucketMib;  // of gradients that ranks exchange at once
   Checkpoint checkpoint = Checkpoint::none;
   std::optional<std::int64_t> epoch_samples;
   std::uint64_t seed = 0;

@@ -28,6 +28,7 @@ enum class Checkpoint : std::uint8_t {
   none,
   blocks
 };  // blocks: activations are dropped and recomputed (src/graph/checkpoint.cpp)
+enum class Shard : std::uint8_t { none, optimizer };  // what ranks divide among themselves (src/graph/data_parallel.cpp)
 enum class Framework : std::uint8_t { epochbench, pytorch };
 
 // The words of an enumeration, in the order of its values; every other enumeration of choices has such a function beside it.
@@ -37,6 +38,7 @@ constexpr auto texts_of(Pinning) { return std::array{"auto", "cores", "none"}; }
 constexpr auto texts_of(Schedule) { return std::array{"constant", "cosine", "step"}; }
 constexpr auto texts_of(Kernels) { return std::array{"best", "portable"}; }
 constexpr auto texts_of(Checkpoint) { return std::array{"none", "blocks"}; }
+constexpr auto texts_of(Shard) { return std::array{"none", "optimizer"}; }
 constexpr auto texts_of(Framework) { return std::array{"epochbench", "pytorch"}; }
 constexpr auto texts_of(Order) { return std::array{"shuffled", "sequential"}; }
 constexpr auto texts_of(Normalization) { return std::array{"imagenet", "measured"}; }

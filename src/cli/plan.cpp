@@ -16,6 +16,7 @@
 #include "src/machine/environment.h"
 #include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
+#include "src/session/planned_case.h"
 #include "src/session/predicting.h"
 #include "src/workload/traffic.h"
 #include "src/workload/workload.h"
@@ -31,6 +32,7 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan --model resnet50,bert-base --precision fp32,bf16 --batch 8,16    a table
   epochbench plan --model resnet50,bert-base --batch max --memory 24GiB            the largest batch that fits
   epochbench plan bert-base --batch 32 --accumulate 4 --checkpoint blocks          less memory per update
+  epochbench plan bert-base --ranks 4 --shard none,optimizer                       memory of a rank
   epochbench plan --model bert-base --precision bf16 --device cuda:0 --by-op       bytes and launches of a step
   epochbench plan --model bert-base --device cuda:0 --by-op --without none,fusion  the same with fusion and without
   epochbench plan gpt2 --on a100-80gb,h100-sxm --precision bf16 --tokens 10e9      of ten billion tokens
@@ -62,13 +64,18 @@ ProgramMemory memory_on(const Backend& backend, const Plan& plan) {
   return memory(program_of(backend, plan, entries_of_mode(plan.spec.mode)));
 }
 
-// The plan's memory, and what activations would take if none were recomputed.
+// The plan's memory, and what activations would take if none were recomputed, and the optimizer's state if it were not divided.
 void set_memory(Plan& plan, const Backend& backend) {
   plan.memory = memory_on(backend, plan);
-  if (plan.spec.checkpoint == Checkpoint::none) return;
   Plan keeping = plan;
-  keeping.workload.checkpoint = Checkpoint::none;
-  plan.kept_activations_bytes = memory_on(backend, keeping).activations;
+  if (plan.spec.checkpoint != Checkpoint::none) {
+    keeping.workload.checkpoint = Checkpoint::none;
+    plan.kept_activations_bytes = memory_on(backend, keeping).activations;
+  }
+  if (plan.spec.ranks > 1 && plan.spec.shard != Shard::none) {
+    keeping.workload.shard = Shard::none;
+    plan.whole_optimizer_bytes = memory_on(backend, keeping).optimizer;
+  }
 }
 
 // The CPU, unless the call names GPUs or the CPU lacks the precision. Errors: CallError where it is named and lacks it.
@@ -100,12 +107,15 @@ void check_without(const Plan& plan, bool on_cpu) {
 // On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
 void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
   const bool on_cpu = is_on_cpu(plan, device);
+  if (plan.spec.ranks > 1 && !on_cpu)
+    throw CallError("--ranks: GPUs do not exchange gradients between ranks; plan for the CPU (--device cpu), or leave it out");
   check_without(plan, on_cpu);
   if (on_cpu) {
     set_memory(plan, *planner(true, plan.spec));
-    plan.devices.push_back(
-        {name(DeviceKind::cpu), cpu_info().memory_bytes.value_or(0), plan.memory.total() <= available_memory_bytes()});
+    plan.devices.push_back({name(DeviceKind::cpu), cpu_info().memory_bytes.value_or(0),
+                            plan.spec.ranks * plan.memory.total() <= available_memory_bytes()});
   }
+  if (plan.spec.ranks > 1) return;
   const std::vector<GpuInfo> gpus = list_gpus();
   if (on_cpu && gpus.empty()) return;
   const auto gpu = planner(false, plan.spec);
@@ -139,12 +149,14 @@ std::int64_t memory_limit(const PlanOptions& options, bool on_cpu) {
 
 // The plan of the largest batch whose memory is within the limit; of the smallest where that is not. Batches have equal parts.
 Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optional<DeviceKind> device) {
-  const auto with_parts_of = [&](std::int64_t samples) { return with_batch(spec, samples * spec.accumulate); };
+  const auto with_parts_of = [&](std::int64_t samples) { return with_batch(spec, samples * spec.accumulate * spec.ranks); };
   Plan largest = with_parts_of(1);
   const bool on_cpu = is_on_cpu(largest, device);
   const std::int64_t limit = memory_limit(options, on_cpu);
   const auto backend = planner(on_cpu, spec);
-  const auto fits = [&](std::int64_t samples) { return memory_on(*backend, with_parts_of(samples)).total() <= limit; };
+  const auto fits = [&](std::int64_t samples) {
+    return spec.ranks * memory_on(*backend, with_parts_of(samples)).total() <= limit;
+  };
   const std::int64_t fitting = largest_batch(fits);
   largest = with_parts_of(std::max<std::int64_t>(fitting, 1));
   largest.limit_bytes = limit;
@@ -166,7 +178,9 @@ std::vector<Plan> plans_of(const PlanOptions& options) {
   const bool largest = takes_largest_batch(cases);
   if (options.memory_bytes && !largest) throw CallError("--memory: holds for --batch max; add it");
   std::vector<Plan> plans;
-  for (const CaseSpec& spec : expand(cases)) {
+  const std::vector<CaseSpec> specs = expand(cases);
+  check_rank_options(specs);
+  for (const CaseSpec& spec : specs) {
     const auto device = cases.contains("device") ? std::optional(spec.device.kind) : std::nullopt;
     Plan plan = largest ? largest_plan(options, spec, device) : Plan{spec, workload_spec(spec), {}, {}, {}};
     plan.counts = count(plan.workload);
@@ -191,6 +205,8 @@ void check_on(const PlanOptions& options) {
   if (options.cases.contains("device")) throw CallError("--device: --on names the devices; leave out one of the two");
   if (options.cases.contains("without")) throw CallError("--without: --on predicts the complete program; leave it out");
   if (options.memory_bytes) throw CallError("--memory: --on knows the memory of its devices; leave it out");
+  if (options.cases.contains("ranks") || options.cases.contains("shard"))
+    throw CallError("--ranks, --shard: --on predicts one device that has the batch to itself; leave them out");
   if (options.by_op) throw CallError("--by-op: shows the plan of a backend, and --on has none; leave out one of the two");
 }
 
@@ -239,9 +255,9 @@ std::int64_t parse_memory(const std::string& text) {
 void add_plan(Commands& commands) {
   auto [command, options] =
       commands.add("plan", "show parameters, FLOPs and memory of a model; runs nothing", kPlanExamples, plan);
-  commands.add_case_options(
-      command, options.cases, OfferedTo::calls,
-      {"model", "batch", "accumulate", "checkpoint", "precision", "mode", "device", "without", "epoch_samples"});
+  commands.add_case_options(command, options.cases, OfferedTo::calls,
+                            {"model", "batch", "accumulate", "checkpoint", "ranks", "shard", "precision", "mode", "device",
+                             "without", "epoch_samples"});
   commands.add_model_argument(command, options.cases);
   add_parsed(command, "--memory", options.memory_bytes, parse_memory,
              "memory that --batch max may take (default: the device's)")

@@ -30,6 +30,7 @@ struct Plan {
   bool fits = true;                                         // batch 1 into it
   std::vector<OpTraffic> ops = {};                          // of a step, if they are asked for
   std::optional<std::int64_t> kept_activations_bytes = {};  // with --checkpoint: what they would be without
+  std::optional<std::int64_t> whole_optimizer_bytes = {};   // with --shard: what its state would be without
 };
 
 std::string plan_text(const Plan& plan);

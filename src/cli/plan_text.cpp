@@ -28,6 +28,11 @@ std::string checkpoint_text(const Plan& plan) {
          format_bytes(kept) + ", " + format_percent(saved) + " less; what is recomputed does not count as FLOPs per sample";
 }
 
+std::string shard_text(const Plan& plan) {
+  return std::string(name(plan.spec.shard)) + ": its state " + bytes(plan.memory.optimizer) + " per rank instead of " +
+         bytes(*plan.whole_optimizer_bytes);
+}
+
 // One row per op, most bytes first, then the sums.
 std::string ops_text(const std::vector<OpTraffic>& ops) {
   Table table({"op", "->nodes", ">launches", ">bytes per step", "-->FLOPs per step"});
@@ -55,10 +60,12 @@ std::string plan_text(const Plan& plan) {
   row("parameters", format_count(plan.counts.parameters));
   row("FLOPs/sample", format_si(plan.counts.forward_flops_per_sample, "FLOP") + " forward, " +
                           format_si(plan.counts.train_flops_per_sample, "FLOP") + " training");
-  row("memory", bytes(plan.memory.total()) + ": parameters " + bytes(plan.memory.parameters) + ", gradients " +
-                    bytes(plan.memory.gradients) + " (activations reuse it), optimizer " + bytes(plan.memory.optimizer) +
-                    ", further activations " + bytes(plan.memory.activations) + ", workspace " + bytes(plan.memory.workspace));
+  row("memory", bytes(plan.memory.total()) + (plan.spec.ranks > 1 ? " per rank of " + std::to_string(plan.spec.ranks) : "") +
+                    ": parameters " + bytes(plan.memory.parameters) + ", gradients " + bytes(plan.memory.gradients) +
+                    " (activations reuse it), optimizer " + bytes(plan.memory.optimizer) + ", further activations " +
+                    bytes(plan.memory.activations) + ", workspace " + bytes(plan.memory.workspace));
   if (plan.kept_activations_bytes) row("checkpoint", checkpoint_text(plan));
+  if (plan.whole_optimizer_bytes) row("shard", shard_text(plan));
   row("fingerprint", plan.counts.fingerprint);
   if (plan.limit_bytes) row("limit", limit_text(plan));
   for (const DeviceMemory& device : plan.devices)
@@ -75,10 +82,14 @@ std::string plans_text(const std::vector<Plan>& plans) {
   if (ablated) titles.emplace_back("without");
   const bool checkpoints = std::ranges::any_of(plans, [](const Plan& plan) { return plan.kept_activations_bytes.has_value(); });
   if (checkpoints) titles.emplace_back("checkpoint");
+  const bool ranks = std::ranges::any_of(plans, [](const Plan& plan) { return plan.spec.ranks > 1; });
+  const bool shards = std::ranges::any_of(plans, [](const Plan& plan) { return plan.whole_optimizer_bytes.has_value(); });
+  if (ranks) titles.emplace_back(">ranks");
+  if (shards) titles.emplace_back("shard");
   const std::size_t first_device = titles.size();
   for (const DeviceMemory& device : plans.front().devices) titles.push_back("fits " + device.name);
   Table table(titles);
-  std::string notes;
+  std::string limits, notes = ranks ? "the memory of several ranks is that of one of them\n" : "";
   for (const Plan& plan : plans) {
     const double flops =
         plan.spec.mode == Mode::train ? plan.counts.train_flops_per_sample : plan.counts.forward_flops_per_sample;
@@ -91,16 +102,18 @@ std::string plans_text(const std::vector<Plan>& plans) {
                                    bytes(plan.memory.total())};
     if (ablated) cells.push_back(plan.spec.without == Without{} ? "none" : to_string(plan.spec.without));
     if (checkpoints) cells.emplace_back(name(plan.spec.checkpoint));
+    if (ranks) cells.push_back(std::to_string(plan.spec.ranks));
+    if (shards) cells.emplace_back(name(plan.whole_optimizer_bytes ? plan.spec.shard : Shard::none));
     for (std::size_t i = first_device; i < titles.size(); ++i) {
       const auto device = std::ranges::find(plan.devices, plans.front().devices[i - first_device].name, &DeviceMemory::name);
       cells.emplace_back(device == plan.devices.end() ? "no such kernels" : device->fits ? "yes" : "no");
     }
     table.add(cells);
-    if (plan.limit_bytes && plan.fits) notes = limit_text(plan) + "\n";
+    if (plan.limit_bytes && plan.fits) limits = limit_text(plan) + "\n";
     if (!plan.fits)
-      notes += plan.workload.model.name + ": " + limit_text(plan) + "; it needs " + bytes(plan.memory.total()) + "\n";
+      limits += plan.workload.model.name + ": " + limit_text(plan) + "; it needs " + bytes(plan.memory.total()) + "\n";
   }
-  return table.to_string() + notes;
+  return table.to_string() + notes + limits;
 }
 
 Json plan_json(const Plan& plan) {
@@ -130,6 +143,11 @@ Json plan_json(const Plan& plan) {
   if (plan.kept_activations_bytes) {
     document["checkpoint"] = name(plan.spec.checkpoint);
     document["activations_bytes_without_checkpoint"] = *plan.kept_activations_bytes;
+  }
+  if (plan.spec.ranks > 1) document["ranks"] = plan.spec.ranks;
+  if (plan.whole_optimizer_bytes) {
+    document["shard"] = name(plan.spec.shard);
+    document["optimizer_bytes_without_shard"] = *plan.whole_optimizer_bytes;
   }
   if (plan.spec.without != Without{}) document["without"] = to_string(plan.spec.without);
   if (plan.limit_bytes) {

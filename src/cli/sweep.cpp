@@ -14,30 +14,41 @@ constexpr const char* kSweepExamples = R"(Examples:
   epochbench sweep --model mlp --over width --device cpu,cuda:0 --price cpu=0.71,cuda=1.2
   epochbench sweep --model lenet5 --over samples --device cpu,cuda:0 --values 1024,8192,65536
   epochbench sweep --model bert-tiny --over threads --steps 20 --repetitions 5
+  epochbench sweep resnet50 --over ranks --values 1,2,4 --scaling weak
 
 Each point runs in its own process, and each repetition takes the points in a random order. A point that runs out of memory is
-recorded. Over batch and threads the rate is samples per second, over width FLOPs per second, over samples that of a whole
-process with its one epoch. Intervals need 5 repetitions; scaling laws need 4 numbers of threads.
+recorded. Over batch, threads and ranks the rate is samples per second, over width FLOPs per second, over samples that of a
+whole process with its one epoch. Intervals need 5 repetitions; scaling laws need 4 numbers of threads. 8 to 1,024 ranks are
+predicted.
 Exit codes: as of run; a point out of memory is an answer, and no failure.)";
 
 struct SweepOptions {
-  std::string over;    // batch, width, samples or threads
-  std::string values;  // "1,2,4"; empty: those of the axis
-  CaseBlock cases;     // options given on the command line
+  std::string over;     // batch, width, samples, threads or ranks
+  std::string scaling;  // of ranks: strong or weak; empty: strong
+  std::string values;   // "1,2,4"; empty: those of the axis
+  CaseBlock cases;      // options given on the command line
   int repetitions = 1;
   bool json = false;
   MeasuringRequest request;
 };
 
-Axis parse_axis(const std::string& text) {
-  constexpr const char* kChoice = "; choose from batch, width, samples, threads";
+Axis parse_axis(const std::string& text, const std::string& scaling) {
+  constexpr const char* kChoice = "; choose from batch, width, samples, threads, ranks";
   if (text.empty()) throw CallError(std::string("sweep: --over is missing") + kChoice);
-  if (const std::optional<Axis> axis = axis_from_name(text)) return *axis;
-  throw CallError("--over: '" + text + "' is unknown" + kChoice);
+  const std::optional<Axis> axis = axis_from_name(text);
+  if (!axis || axis == Axis::ranks_weak) throw CallError("--over: '" + text + "' is unknown" + kChoice);
+  if (scaling.empty()) return *axis;
+  if (axis != Axis::ranks) throw CallError("--scaling: belongs to --over ranks; leave it out");
+  return located("--scaling",
+                 [&] {
+                   return parse_word(scaling, {"strong", "weak"});
+                 }) == "weak"
+             ? Axis::ranks_weak
+             : Axis::ranks;
 }
 
 int sweep(const SweepOptions& options) {
-  const Axis axis = parse_axis(options.over);
+  const Axis axis = parse_axis(options.over, options.scaling);
   MeasuringRequest request = options.request;
   request.call = options.cases;
   DatasetSizes sizes;
@@ -65,11 +76,14 @@ void add_sweep(Commands& commands) {
       "sweep", "measure throughput against size: best, where it flattens, where devices cross", kSweepExamples, sweep);
   MeasuringRequest& request = options.request;
   request.command_line = commands.arguments();
-  command.add_option("--over", options.over, "size that varies: batch, width, samples or threads")
+  command.add_option("--over", options.over, "size: batch, width, samples, threads or ranks")
       ->type_name("AXIS")
       ->group("What to run");
   command.add_option("--values", options.values, "points (default: powers of two that fit into this machine)")
       ->type_name("N,...")
+      ->group("What to run");
+  command.add_option("--scaling", options.scaling, "strong or weak; weak: --batch is of each rank (default strong)")
+      ->type_name("KIND")
       ->group("What to run");
   commands.add_case_options(command, options.cases);
   commands.add_model_argument(command, options.cases);

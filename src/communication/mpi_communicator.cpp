@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include <sched.h>
@@ -16,6 +17,7 @@
 #include "src/base/clock.h"
 #include "src/base/numbers.h"
 #include "src/communication/ordered_sum.h"
+#include "src/communication/timed.h"
 
 namespace epochbench {
 namespace {
@@ -26,6 +28,22 @@ int checked_int(std::size_t count) {
   if (count > static_cast<std::size_t>(std::numeric_limits<int>::max()))
     throw std::invalid_argument(std::to_string(count) + " elements are more than MPI takes at once");
   return static_cast<int>(count);
+}
+
+// Calls one(piece) with each that is large, and several(pieces) with small ones that lie side by side in the list and are
+// together at most as large, so that each call of MPI moves enough, and no more than stays in the caches.
+template <class One, class Several>
+void in_calls(Pieces pieces, const One& one, const Several& several) {
+  for (std::size_t begin = 0; begin < pieces.size();) {
+    std::size_t end = begin, elements = 0;
+    while (end < pieces.size() && elements + pieces[end].size() <= kPieceElements) elements += pieces[end++].size();
+    if (end > begin + 1) {
+      several(pieces.subspan(begin, end - begin));
+      begin = end;
+    } else {
+      one(pieces[begin++]);
+    }
+  }
 }
 
 }  // namespace
@@ -83,17 +101,15 @@ MpiCommunicator::MpiCommunicator(double patience_seconds) : patience_seconds_(pa
 
 MpiCommunicator::~MpiCommunicator() { MPI_Finalize(); }
 
-void MpiCommunicator::set_shares(std::size_t values) {
-  const auto own = checked_int(share_of(values, rank_, size_).count);
+void MpiCommunicator::receive_own_of_all() {
+  const int own = counts_[static_cast<std::size_t>(rank_)];
   for (int rank = 0; rank < size_; ++rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    const auto [first, count] = share_of(values, rank, size_);
-    counts_[at] = checked_int(count);
-    places_[at] = checked_int(first);
-    own_counts_[at] = own;
-    own_places_[at] = rank * own;
+    own_counts_[static_cast<std::size_t>(rank)] = own;
+    own_places_[static_cast<std::size_t>(rank)] = rank * own;
   }
 }
+
+void MpiCommunicator::set_shares(std::size_t values) { set_columns(values, 0, values); }
 
 void MpiCommunicator::sum_own_share(float* sum, const float* values) {
   const auto own = static_cast<std::size_t>(own_counts_[0]);
@@ -102,41 +118,112 @@ void MpiCommunicator::sum_own_share(float* sum, const float* values) {
   MPI_Ialltoallv(values, counts_.data(), places_.data(), MPI_FLOAT, received_.data(), own_counts_.data(), own_places_.data(),
                  MPI_FLOAT, MPI_COMM_WORLD, &request);
   Waiting(patience_seconds_).wait(request);
+  count(1, elements_of_all());
   parts_.clear();
   for (std::size_t rank = 0; rank < counts_.size(); ++rank) parts_.push_back(received_.data() + rank * own);
   ordered_sum(sum, parts_, own);
 }
 
+void MpiCommunicator::gather_shares(float* values) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts_.data(), places_.data(), MPI_FLOAT, MPI_COMM_WORLD,
+                  &request);
+  Waiting(patience_seconds_).wait(request);
+  count(1, elements_of_all());
+}
+
+std::size_t MpiCommunicator::elements_of_all() const {
+  return static_cast<std::size_t>(std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}));
+}
+
 void MpiCommunicator::all_reduce(std::span<float> values) {
-  const double begin = steady_seconds();
+  const Timed timed(traffic_.seconds);
   for (; !values.empty(); values = values.subspan(std::min(values.size(), kPieceElements))) {
     set_shares(std::min(values.size(), kPieceElements));
     sum_own_share(values.data() + places_[static_cast<std::size_t>(rank_)], values.data());
-    MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values.data(), counts_.data(), places_.data(), MPI_FLOAT,
-                    MPI_COMM_WORLD, &request);
-    Waiting(patience_seconds_).wait(request);
+    gather_shares(values.data());
   }
-  seconds_ += steady_seconds() - begin;
 }
 
-void MpiCommunicator::reduce_scatter(std::span<float> part, std::span<const float> values) {
-  require_rows(values.size(), part.size(), size_);
-  const int count = checked_int(part.size());
+void MpiCommunicator::set_columns(std::size_t values, std::size_t begin, std::size_t end) {
   for (int rank = 0; rank < size_; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
-    counts_[at] = own_counts_[at] = count;
-    places_[at] = own_places_[at] = checked_int(at * part.size());
+    const auto [first, count] = share_of(values, rank, size_);
+    places_[at] = checked_int(first + std::min(begin, count));
+    counts_[at] = checked_int(std::min(end, count) - std::min(begin, count));
   }
-  sum_own_share(part.data(), values.data());
+  receive_own_of_all();
+}
+
+void MpiCommunicator::set_packed_shares(Pieces pieces) {
+  std::size_t place = 0;
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    places_[at] = checked_int(place);
+    for (const std::span<float> piece : pieces) place += share_of(piece.size(), rank, size_).count;
+    counts_[at] = checked_int(place) - places_[at];
+  }
+  receive_own_of_all();
+  if (packed_.size() < place) packed_.resize(place);
+}
+
+void MpiCommunicator::copy_shares(Pieces pieces, int rank, Way way) {
+  float* packed = packed_.data() + places_[static_cast<std::size_t>(rank)];
+  for (const std::span<float> piece : pieces) {
+    const auto [first, count] = share_of(piece.size(), rank, size_);
+    if (way == Way::into_packed)
+      std::copy_n(piece.data() + first, count, packed);
+    else
+      std::copy_n(packed, count, piece.data() + first);
+    packed += count;
+  }
+}
+
+void MpiCommunicator::reduce_scatter(Pieces pieces) {
+  const Timed timed(traffic_.seconds);
+  const std::size_t columns = kPieceElements / static_cast<std::size_t>(size_);
+  in_calls(
+      pieces,
+      [&](std::span<float> piece) {
+        const std::size_t most = share_of(piece.size(), 0, size_).count;
+        for (std::size_t begin = 0; begin < most; begin += columns) {
+          set_columns(piece.size(), begin, begin + columns);
+          sum_own_share(piece.data() + places_[static_cast<std::size_t>(rank_)], piece.data());
+        }
+      },
+      [&](Pieces small) {
+        set_packed_shares(small);
+        for (int rank = 0; rank < size_; ++rank) copy_shares(small, rank, Way::into_packed);
+        sum_own_share(packed_.data() + places_[static_cast<std::size_t>(rank_)], packed_.data());
+        copy_shares(small, rank_, Way::out_of_packed);
+      });
+}
+
+void MpiCommunicator::all_gather(Pieces pieces) {
+  const Timed timed(traffic_.seconds);
+  in_calls(
+      pieces,
+      [&](std::span<float> piece) {
+        set_shares(piece.size());
+        gather_shares(piece.data());
+      },
+      [&](Pieces small) {
+        set_packed_shares(small);
+        copy_shares(small, rank_, Way::into_packed);
+        gather_shares(packed_.data());
+        for (int rank = 0; rank < size_; ++rank)
+          if (rank != rank_) copy_shares(small, rank, Way::out_of_packed);
+      });
 }
 
 void MpiCommunicator::all_gather(std::span<std::byte> all, std::span<const std::byte> own) {
+  const Timed timed(traffic_.seconds);
   require_rows(all.size(), own.size(), size_);
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Iallgather(own.data(), checked_int(own.size()), MPI_BYTE, all.data(), checked_int(own.size()), MPI_BYTE, MPI_COMM_WORLD,
                  &request);
   Waiting(patience_seconds_).wait(request);
+  count(1, all.size() / sizeof(float));
 }
 
 void MpiCommunicator::broadcast(std::span<std::byte> values, int root, bool patient) {

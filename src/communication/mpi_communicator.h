@@ -1,6 +1,7 @@
 // Ranks as processes that MPI connects (Open MPI 4.1 or MPICH). No other file knows MPI.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,8 @@ class MpiCommunicator final : public Communicator {
   int size() const override { return size_; }
   int local_size() const override { return local_size_; }
   void all_reduce(std::span<float> values) override;
-  void reduce_scatter(std::span<float> part, std::span<const float> values) override;
+  void reduce_scatter(Pieces pieces) override;
+  void all_gather(Pieces pieces) override;
   void all_gather(std::span<std::byte> all, std::span<const std::byte> own) override;
   void broadcast(std::span<std::byte> values, int root) override;
   void barrier() override;
@@ -35,7 +37,16 @@ class MpiCommunicator final : public Communicator {
   class Waiting;
   // values: the whole; `sum` [share of this rank] becomes the sum over the ranks. counts_ and places_ are the shares.
   void sum_own_share(float* sum, const float* values);
+  void gather_shares(float* values);  // of all ranks, in place
   void set_shares(std::size_t values);
+  std::size_t elements_of_all() const;  // of counts_
+  void receive_own_of_all();            // as many elements of each rank as this one has of counts_
+  // Of one piece: columns `begin` to `end` of each rank's share, where the share is so long.
+  void set_columns(std::size_t values, std::size_t begin, std::size_t end);
+  // Of several pieces that lie in packed_ by rank: the shares of one, one after another.
+  void set_packed_shares(Pieces pieces);
+  enum class Way : std::uint8_t { into_packed, out_of_packed };
+  void copy_shares(Pieces pieces, int rank, Way way);
   void broadcast(std::span<std::byte> values, int root, bool patient);
 
   const double patience_seconds_;
@@ -43,6 +54,7 @@ class MpiCommunicator final : public Communicator {
   std::vector<int> counts_, places_, own_counts_, own_places_;  // by rank, in elements
   std::vector<float> received_;                                 // this rank's share of all ranks
   std::vector<const float*> parts_;
+  std::vector<float> packed_;
 };
 
 }  // namespace epochbench

@@ -6,14 +6,6 @@
 
 namespace epochbench {
 
-Share share_of(std::size_t values, int rank, int ranks) {
-  constexpr std::size_t kLine = 64 / sizeof(float);
-  const auto count = static_cast<std::size_t>(ranks), index = static_cast<std::size_t>(rank);
-  const std::size_t lines = (values + kLine - 1) / kLine, each = (lines + count - 1) / count * kLine;
-  const std::size_t first = std::min(index * each, values);
-  return {first, std::min(each, values - first)};
-}
-
 // In blocks that stay in the first cache, as each part is one pass over the sum.
 void ordered_sum(float* sum, std::span<const float* const> parts, std::size_t n) {
   constexpr std::size_t kBlock = 2048;

@@ -1,13 +1,14 @@
 #include "src/communication/thread_ranks.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 
-#include "src/base/clock.h"
 #include "src/base/numbers.h"
 #include "src/communication/ordered_sum.h"
+#include "src/communication/timed.h"
 
 namespace epochbench {
 
@@ -41,6 +42,16 @@ class ThreadRanks::Meeting {
   long round_ = 0;
 };
 
+namespace {
+
+std::size_t elements_of(Pieces pieces) {
+  std::size_t sum = 0;
+  for (const std::span<float> piece : pieces) sum += piece.size();
+  return sum;
+}
+
+}  // namespace
+
 class ThreadRanks::Rank final : public Communicator {
  public:
   Rank(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
@@ -51,32 +62,52 @@ class ThreadRanks::Rank final : public Communicator {
 
   // Each rank sums its share of all, and writes it to all; nobody else touches that share meanwhile.
   void all_reduce(std::span<float> values) override {
-    const double begin = steady_seconds();
+    const Timed timed(traffic_.seconds);
     const std::vector<float*> all = show(values);
-    const auto [first, count] = share_of(values.size(), rank_, size());
+    const auto [first, own] = share_of(values.size(), rank_, size());
     std::vector<const float*> parts;
     for (const float* each : all) parts.push_back(each + first);
-    ordered_sum(values.data() + first, parts, count);
+    ordered_sum(values.data() + first, parts, own);
     for (float* each : all)
-      if (each != values.data()) std::copy_n(values.data() + first, count, each + first);
+      if (each != values.data()) std::copy_n(values.data() + first, own, each + first);
+    count(2, values.size());
     meeting_.wait();
-    seconds_ += steady_seconds() - begin;
   }
 
-  void reduce_scatter(std::span<float> part, std::span<const float> values) override {
-    require_rows(values.size(), part.size(), size());
-    std::vector<const float*> parts;
-    for (const float* each : show({const_cast<float*>(values.data()), values.size()}))  // nobody writes to it
-      parts.push_back(each + static_cast<std::size_t>(rank_) * part.size());
-    ordered_sum(part.data(), parts, part.size());
+  // Each rank reads of the others what it writes of its own: its share.
+  void reduce_scatter(Pieces pieces) override {
+    const Timed timed(traffic_.seconds);
+    const std::vector<Pieces> all = show_pieces(pieces);
+    std::vector<const float*> parts(all.size());
+    for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+      const auto [first, own] = share_of(pieces[piece].size(), rank_, size());
+      for (std::size_t i = 0; i < all.size(); ++i) parts[i] = all[i][piece].data() + first;
+      ordered_sum(pieces[piece].data() + first, parts, own);
+    }
+    count(1, elements_of(pieces));
+    meeting_.wait();
+  }
+
+  void all_gather(Pieces pieces) override {
+    const Timed timed(traffic_.seconds);
+    const std::vector<Pieces> all = show_pieces(pieces);
+    for (std::size_t piece = 0; piece < pieces.size(); ++piece)
+      for (int rank = 0; rank < size(); ++rank) {
+        const auto [first, own] = share_of(pieces[piece].size(), rank, size());
+        if (rank != rank_)
+          std::copy_n(all[static_cast<std::size_t>(rank)][piece].data() + first, own, pieces[piece].data() + first);
+      }
+    count(1, elements_of(pieces));
     meeting_.wait();
   }
 
   void all_gather(std::span<std::byte> all, std::span<const std::byte> own) override {
+    const Timed timed(traffic_.seconds);
     require_rows(all.size(), own.size(), size());
     show_bytes({const_cast<std::byte*>(own.data()), own.size()});  // nobody writes to it
     for (std::size_t i = 0; i < meeting_.shown.size(); ++i)
       std::memmove(all.data() + i * own.size(), meeting_.shown[i].data(), own.size());
+    count(1, all.size() / sizeof(float));
     meeting_.wait();
   }
 
@@ -94,6 +125,16 @@ class ThreadRanks::Rank final : public Communicator {
     meeting_.wait();
     for (const auto& each : meeting_.shown)
       if (each.size() != values.size()) throw std::invalid_argument("ranks exchange different numbers of elements");
+  }
+  std::vector<Pieces> show_pieces(const Pieces& pieces) {
+    show_bytes({reinterpret_cast<std::byte*>(const_cast<std::span<float>*>(pieces.data())), pieces.size_bytes()});
+    std::vector<Pieces> all;
+    for (const auto& each : meeting_.shown) {
+      all.emplace_back(reinterpret_cast<const std::span<float>*>(each.data()), pieces.size());
+      if (!std::ranges::equal(all.back(), pieces, [](const auto& a, const auto& b) { return a.size() == b.size(); }))
+        throw std::invalid_argument("ranks exchange pieces of different sizes");
+    }
+    return all;
   }
   std::vector<float*> show(std::span<float> values) {
     show_bytes(std::as_writable_bytes(values));

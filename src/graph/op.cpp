@@ -28,6 +28,7 @@ std::string number(double value) {
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string flag(bool value) { return value ? "1" : "0"; }
 std::string if_set(const char* name, bool value) { return value ? std::string(" ") + name + "=1" : ""; }
+std::string if_ranks(std::int64_t ranks) { return ranks == 1 ? "" : " ranks=" + number(ranks); }
 std::string if_extra(std::int64_t extra) { return extra == 0 ? "" : " extra=" + number(extra); }
 template <typename Number>
 std::string joined(const std::vector<Number>& values, const char* separator) {
@@ -64,15 +65,15 @@ struct Writer {
   }
   std::string operator()(const SgdAttributes& a) const {
     return "momentum=" + number(a.momentum) + " weight_decay=" + number(a.weight_decay) + if_set("loss_scaled", a.loss_scaled) +
-           if_set("clipped", a.clipped);
+           if_set("clipped", a.clipped) + if_ranks(a.ranks);
   }
   std::string operator()(const AdamwAttributes& a) const {
     return "beta1=" + number(a.beta1) + " beta2=" + number(a.beta2) + " epsilon=" + number(a.epsilon) +
            " weight_decay=" + joined(a.weight_decay, ",") + if_set("loss_scaled", a.loss_scaled) +
-           if_set("clipped", a.clipped) + (a.copies.empty() ? "" : " copies=" + joined(a.copies, ","));
+           if_set("clipped", a.clipped) + (a.copies.empty() ? "" : " copies=" + joined(a.copies, ",")) + if_ranks(a.ranks);
   }
   std::string operator()(const ClipFactorAttributes& a) const {
-    return "largest_norm=" + number(a.largest_norm) + if_set("loss_scaled", a.loss_scaled);
+    return "largest_norm=" + number(a.largest_norm) + if_set("loss_scaled", a.loss_scaled) + if_ranks(a.ranks);
   }
   std::string operator()(const AddRowsAttributes& a) const {
     return "period=" + number(a.period) + " table_rows=" + number(a.table_rows);
@@ -129,6 +130,8 @@ auto tf32_flag(A& a) -> std::conditional_t<std::is_const_v<A>, const bool*, bool
 const char* name(Op op) { return row(op).name; }
 
 bool is_composite(Op op) { return row(op).composite; }
+
+bool is_collective(Op op) { return op == Op::all_reduce || op == Op::reduce_scatter || op == Op::all_gather; }
 
 std::string to_string(const Attributes& attributes) { return std::visit(Writer{}, attributes); }
 

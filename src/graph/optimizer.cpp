@@ -26,25 +26,31 @@ std::string OptimizerSpec::to_string() const {
 
 std::string averaged_name(const std::string& parameter) { return parameter + ".ema"; }
 
-// Values are added in their order, so they keep their numbers, and nodes stay as they are.
 Graph reading_averages(const Graph& graph) {
-  Graph reading;
+  return with_variables(graph, [](Variable& variable) {
+    if (variable.role == VariableRole::parameter) variable.name = averaged_name(variable.name);
+  });
+}
+
+// Values are added in their order, so they keep their numbers, and nodes stay as they are.
+Graph with_variables(const Graph& graph, const std::function<void(Variable&)>& change) {
+  Graph changed;
   for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id) {
     const Value& value = graph.value(id);
     if (value.kind == ValueKind::input) {
-      reading.add_input(value.name, value.desc);
+      changed.add_input(value.name, value.desc);
     } else if (value.kind == ValueKind::variable) {
       Variable variable = graph.variables[static_cast<std::size_t>(value.index)];
-      if (variable.role == VariableRole::parameter) variable.name = averaged_name(variable.name);
-      reading.add_variable(std::move(variable));
+      change(variable);
+      changed.add_variable(std::move(variable));
     } else {
-      reading.add_value(value.name, value.desc);
+      changed.add_value(value.name, value.desc);
     }
   }
-  reading.nodes = graph.nodes;
-  reading.outputs = graph.outputs;
-  reading.unread = graph.unread;
-  return reading;
+  changed.nodes = graph.nodes;
+  changed.outputs = graph.outputs;
+  changed.unread = graph.unread;
+  return changed;
 }
 
 namespace {

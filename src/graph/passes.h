@@ -62,9 +62,16 @@ UpdateGraph accumulate_gradients(Graph& graph, const std::vector<ValueId>& gradi
 // After fuse(): moves each `accumulate` right behind the node that computes what it adds, whose memory is then free again.
 void accumulate_early(Graph& graph);
 
+// The same graph with variables that `change` has changed. Precondition: it has no joint values.
+Graph with_variables(const Graph& graph, const std::function<void(Variable&)>& change);
+
 // For ranks that each run parts of one batch, after accumulate_early(): `update` begins with nodes that sum over the ranks what
 // `part` accumulates. Each takes sums of `bucket_bytes` or a little more, in the order in which a part finishes them.
 void all_reduce_sums(Graph& update, const Graph& part, std::int64_t bucket_bytes);
+// After it: each rank sums, updates and keeps the optimizer's state of its share of every parameter alone (Rajbhandari et al.
+// 2020, "ZeRO", stage 1), and gets the other shares of the parameters by nodes behind the optimizer, one per bucket. Averages
+// of parameters stay whole. Errors: GraphError with a loss scale.
+Graph shard_optimizer(const Graph& update, std::int64_t ranks);
 
 // The last pass of a training graph: divides its forward nodes into blocks, keeps only what later blocks read, and repeats the
 // other nodes of a block in the backward pass, right before their results are read. Blocks are chosen so that what is kept and

@@ -28,6 +28,7 @@ void for_each_curve(SweepAnswers& answers, const Change& change) {
       if (crossing.better_above) change(*crossing.better_above);
       if (crossing.reason) change(*crossing.reason);
     }
+  for (RankScaling& scaling : answers.rank_scaling) change(scaling.curve);
   for (ScalingAnswer& scaling : answers.scaling) {
     change(scaling.curve);
     for (CoresNeeded& cores : scaling.extrapolations) change(cores.contender);

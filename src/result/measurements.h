@@ -99,11 +99,15 @@ struct Ranks {  // of a run whose batches several processes share
   // By rank, means over the timed steps: a whole step, and what of it went into sums over ranks, waiting for slower ones
   // included.
   std::vector<double> step_seconds, communication_seconds;
+  // Of a step of rank 0: rounds of messages between all ranks, and bytes that it sends in them (Traffic in communicator.h).
+  std::optional<double> rounds = {}, bus_bytes = {};
 };
 
 void fields(auto& visit, Is<Ranks> auto& ranks) {
   visit("count", ranks.count, {.minimum = 2});
   VISIT(ranks, step_seconds, communication_seconds);
+  visit("rounds", ranks.rounds, {.omitted_if_empty = true});
+  visit("bus_bytes", ranks.bus_bytes, {.omitted_if_empty = true});
 }
 
 struct Interference {

@@ -93,19 +93,71 @@ void fields(auto& visit, Is<ScalingAnswer> auto& scaling) {
   VISIT(scaling, fits, extrapolations, reason);
 }
 
+// What a number of ranks reaches, as measured.
+struct RankPoint {
+  std::int64_t ranks = 0, batch = 0;  // of an update, of all ranks together
+  double samples_per_second = 0;
+  std::optional<double> efficiency;  // samples per second of one rank over those of the fewest ranks that were measured
+  std::optional<std::pair<double, double>> efficiency_ci95;
+  std::optional<double> step_seconds, exposed_seconds;  // exposed: of a step, what its slowest rank does not compute
+  std::optional<double> slowest_over_fastest;           // seconds that ranks compute
+  std::optional<double> bus_bytes_per_second;           // of what is exposed
+};
+
+void fields(auto& visit, Is<RankPoint> auto& point) {
+  visit("ranks", point.ranks, {.minimum = 1});
+  visit("batch", point.batch, {.minimum = 1});
+  VISIT(point, samples_per_second, efficiency, efficiency_ci95, step_seconds, exposed_seconds, slowest_over_fastest,
+        bus_bytes_per_second);
+}
+
+// What a rank needs to send to one other: latency_seconds + bytes / bytes_per_second (Hockney 1994).
+struct NetworkFit {
+  double latency_seconds = 0, bytes_per_second = 0;
+  double residual = 0;  // root mean square of measured over fitted, less 1
+};
+
+void fields(auto& visit, Is<NetworkFit> auto& fit) { VISIT(fit, latency_seconds, bytes_per_second, residual); }
+
+// Never a measurement: what the model of the network says of more ranks.
+struct RankPrediction {
+  std::string network;  // "as measured", or that of bench/networks.json
+  std::int64_t ranks = 0, batch = 0;
+  double samples_per_second = 0, efficiency = 0, step_seconds = 0, exposed_seconds = 0;
+};
+
+void fields(auto& visit, Is<RankPrediction> auto& prediction) {
+  visit("network", prediction.network);
+  visit("ranks", prediction.ranks, {.minimum = 1});
+  visit("batch", prediction.batch, {.minimum = 1});
+  VISIT(prediction, samples_per_second, efficiency, step_seconds, exposed_seconds);
+}
+
+struct RankScaling {
+  std::string curve;
+  std::vector<RankPoint> points;
+  std::optional<NetworkFit> network;      // as measured
+  std::vector<RankPrediction> predicted;  // for more ranks than were measured
+  std::optional<std::string> reason;      // why there is no network, or nothing is predicted
+};
+
+void fields(auto& visit, Is<RankScaling> auto& scaling) { VISIT(scaling, curve, points, network, predicted, reason); }
+
 struct SweepAnswers {
-  std::string over;     // batch | width | samples | threads
+  std::string over;     // batch | width | samples | threads | ranks (strong scaling) | ranks_weak
   std::string measure;  // of rates: samples_per_second | flops_per_second | samples_per_wall_second
   std::vector<CurveBest> best;
   std::vector<CurveFlattening> flattens_at;
   std::vector<Crossing> crossover, no_crossover;  // those with a value, and those without one
   std::vector<ScalingAnswer> scaling;             // over threads alone
+  std::vector<RankScaling> rank_scaling = {};     // over ranks alone
 };
 
 void fields(auto& visit, Is<SweepAnswers> auto& answers) {
   VISIT(answers, over, measure, best, flattens_at);
   visit("crossover", answers.crossover, {.null_if_empty = true});
   VISIT(answers, no_crossover, scaling);
+  visit("rank_scaling", answers.rank_scaling, {.omitted_if_empty = true});
 }
 
 }  // namespace epochbench

@@ -185,10 +185,19 @@ PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
   return planned;
 }
 
-std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes) {
+void check_rank_options(const std::vector<CaseSpec>& cases) {
+  if (std::ranges::any_of(cases, [](const CaseSpec& spec) { return spec.ranks > 1; })) return;
   const auto launches = [](const CaseSpec& spec) { return !spec.launcher.empty() || spec.oversubscribe; };
-  if (std::ranges::any_of(asked, launches) && std::ranges::all_of(asked, [](const CaseSpec& spec) { return spec.ranks == 1; }))
+  if (std::ranges::any_of(cases, launches))
     throw CallError("--launcher, --oversubscribe: they start several ranks, and no case has them; add --ranks 2");
+  if (std::ranges::any_of(cases, [](const CaseSpec& spec) { return spec.shard != Shard::none; }))
+    throw CallError("--shard: several ranks divide the optimizer among themselves, and no case has them; add --ranks 2");
+  if (std::ranges::any_of(cases, [](const CaseSpec& spec) { return spec.bucket_mib != kUsualBucketMib; }))
+    throw CallError("--bucket: several ranks exchange gradients, and no case has them; add --ranks 2");
+}
+
+std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes) {
+  check_rank_options(asked);
   std::vector<PlannedCase> once;
   std::vector<int> times;  // that each of them runs
   for (const CaseSpec& one : asked) {

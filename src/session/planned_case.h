@@ -43,6 +43,9 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
 // of several such values the call's code first. Cases of --only-with do not count.
 int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call);
 
+// Errors: CallError where options are about several ranks and no case has them.
+void check_rank_options(const std::vector<CaseSpec>& cases);
+
 // One line on stderr per cause why cases are skipped, however many cases and devices it stops, and per model whose vocabulary
 // is larger than what its text has.
 void print_obstacles(const std::vector<PlannedCase>& cases);

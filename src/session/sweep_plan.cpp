@@ -21,7 +21,11 @@ constexpr std::int64_t kFewestWidth = 64, kMostWidth = 4096;
 constexpr std::int64_t kMostBatches = 128;  // per epoch
 
 // The option of a case that the axis sets; width is one of the model's.
-const char* key_of(Axis axis) { return axis == Axis::width ? "model" : axis == Axis::samples ? "epoch_samples" : name(axis); }
+const char* key_of(Axis axis) {
+  return axis == Axis::width ? "model" : axis == Axis::samples ? "epoch_samples" : over_ranks(axis) ? "ranks" : name(axis);
+}
+
+std::string over(Axis axis) { return std::string("--over ") + (over_ranks(axis) ? "ranks" : name(axis)); }
 
 std::vector<std::int64_t> powers_of_two(std::int64_t from, std::int64_t to) {
   std::vector<std::int64_t> values;
@@ -71,7 +75,7 @@ void set_values(CaseBlock& block, Axis axis, std::vector<std::string> values, co
 std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, const CaseBlock& block, Axis axis) {
   const auto too_much = std::find_if(values.begin() + 1, values.end(), [&](std::int64_t value) {
     CaseBlock with = block;
-    set_values(with, axis, {std::to_string(value)}, std::string("--over ") + name(axis));
+    set_values(with, axis, {std::to_string(value)}, over(axis));
     return std::ranges::none_of(expand(with), fits);
   });
   values.erase(too_much, values.end());
@@ -98,6 +102,9 @@ std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, Data
     }
     case Axis::threads:
       return thread_values(std::max(1, default_threads() / base.ranks));
+    case Axis::ranks:
+    case Axis::ranks_weak:
+      return powers_of_two(1, std::max(1, default_threads() / base.threads.value_or(1)));
   }
   return {};
 }
@@ -133,6 +140,17 @@ void take_whole_epochs(CaseBlock& block) {
   if (!stops) block["epochs"] = {{"1"}, "--over samples"};
 }
 
+// Of a rank, the same for all numbers of them, so that only this differs.
+std::string threads_of_most(const std::vector<std::string>& ranks) {
+  int most = 1;
+  for (const std::string& number : ranks) most = std::max(most, whole<int>(1, 1 << 20)(number));
+  return std::to_string(std::max(1, default_threads() / most));
+}
+
+void give_each_rank_the_batch(std::vector<CaseSpec>& cases) {
+  for (CaseSpec& spec : cases) spec.batch = spec.batch.value_or(find_model(spec.model).family->default_batch) * spec.ranks;
+}
+
 std::vector<std::string> split_numbers(const std::string& text) {
   std::vector<std::string> values = split_list(text);
   std::set<std::int64_t> known;
@@ -148,16 +166,18 @@ std::vector<CaseSpec> sweep_cases(CaseBlock block, Axis axis, const std::string&
   check_model(block, axis);
   const std::string key = key_of(axis);
   if (axis != Axis::width && block.find(key) != block.end())
-    throw CallError(flag(*find_case_option(key)) + ": that is what --over " + name(axis) +
-                    " sweeps; give its values with --values");
+    throw CallError(flag(*find_case_option(key)) + ": that is what " + over(axis) + " sweeps; give its values with --values");
   if (axis == Axis::samples) take_whole_epochs(block);
   std::vector<std::string> chosen;
   if (values.empty())
     for (const std::int64_t value : default_values(block, axis, sizes)) chosen.push_back(std::to_string(value));
   else
     chosen = located("--values", [&] { return split_numbers(values); });
-  set_values(block, axis, std::move(chosen), values.empty() ? std::string("--over ") + name(axis) : "--values");
-  return expand(block);
+  if (over_ranks(axis) && !block.contains("threads")) block["threads"] = {{threads_of_most(chosen)}, over(axis)};
+  set_values(block, axis, std::move(chosen), values.empty() ? over(axis) : "--values");
+  std::vector<CaseSpec> cases = expand(block);
+  if (axis == Axis::ranks_weak) give_each_rank_the_batch(cases);
+  return cases;
 }
 
 void shuffle_repetitions(std::vector<PlannedCase>& cases) {

@@ -16,6 +16,8 @@ namespace epochbench {
 //   width    powers of two from 64 to 4,096, likewise
 //   samples  1, 2, 4 ... 128 batches per epoch
 //   threads  1, 2, 3, 4, 6, 8, 12, 16, 24 ... and all the physical cores that are allowed
+//   ranks    powers of two up to the cores, each with as many threads as the most have cores for; of ranks_weak a batch is that
+//            of a rank
 // Over samples one whole epoch of synthetic data is trained, or as many as `block` says.
 // `sizes` keeps the size of a data set that was asked for it, since opening one again takes its time.
 // Errors: CallError, std::invalid_argument, DataError.

@@ -145,12 +145,15 @@ class Server {
   Json take_steps(std::int64_t count, bool timed) {
     if (!services_.ranks) return answer_of("steps", timed ? runner_->steps(count) : runner_->warm_up(count));
     communicator()->barrier();  // all begin at once
-    const double before = communicator()->seconds();
+    const Traffic before = communicator()->traffic();
     StepBlock block = timed ? runner_->steps(count) : runner_->warm_up(count);
     if (timed) {
       timed_steps_ += count;
       step_seconds_ += std::accumulate(block.step_seconds.begin(), block.step_seconds.end(), 0.0);
-      communication_seconds_ += communicator()->seconds() - before;
+      const Traffic& now = communicator()->traffic();
+      traffic_.seconds += now.seconds - before.seconds;
+      traffic_.rounds += now.rounds - before.rounds;
+      traffic_.bus_bytes += now.bus_bytes - before.bus_bytes;
     }
     block.usage.own_cpu_seconds = sum(gathered(block.usage.own_cpu_seconds));
     return answer_of("steps", block);
@@ -178,7 +181,8 @@ class Server {
 
   Ranks ranks() const {
     const auto steps = static_cast<double>(std::max<std::int64_t>(timed_steps_, 1));
-    return {communicator()->size(), gathered(step_seconds_ / steps), gathered(communication_seconds_ / steps)};
+    return {communicator()->size(), gathered(step_seconds_ / steps), gathered(traffic_.seconds / steps),
+            traffic_.rounds / steps, traffic_.bus_bytes / steps};
   }
 
   static std::int64_t steps(const Json& message) { return from_message<std::int64_t>(message, "steps"); }
@@ -280,7 +284,8 @@ class Server {
   const CaseServices& services_;
   PreparedCase case_;
   std::int64_t device_bytes_compiled_ = 0, timed_steps_ = 0;
-  double step_seconds_ = 0, communication_seconds_ = 0;  // of the timed steps
+  double step_seconds_ = 0;  // of the timed steps
+  Traffic traffic_;          // likewise
   std::unique_ptr<Runner> runner_;
 };
 

@@ -193,6 +193,8 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
   workload.images = spec.images;
   workload.accumulate = spec.accumulate;
   workload.ranks = spec.ranks;
+  workload.shard = spec.shard;
+  workload.bucket_mib = spec.bucket_mib;
   workload.checkpoint = spec.checkpoint;
   check_parts(workload, spec.mode);
   check_mixup(workload, spec.mode);

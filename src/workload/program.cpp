@@ -52,9 +52,6 @@ void append_training(Graph& graph, const OptimizerSpec& optimizer, Precision pre
   append_optimizer(graph, optimizer, append_gradient(graph, graph.output("loss"), loss_scale), loss_scale);
 }
 
-// Of what ranks sum at once: small enough to stay in the caches on its way, and large beside what a call takes.
-constexpr std::int64_t kBucketBytes = std::int64_t{4} << 20;
-
 // The same for one of `parts` parts of a batch. Returns the graph of the update that follows them.
 Graph append_part(Graph& graph, const OptimizerSpec& optimizer, Precision precision, std::int64_t parts) {
   const double share = 1 / static_cast<double>(parts);
@@ -181,8 +178,11 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
       accumulate_early(graph);
       if (entry == Entry::train && workload.checkpoint == Checkpoint::blocks) checkpoint_blocks(graph);
     }
-    if (requested == Entry::train && workload.ranks > 1)
-      all_reduce_sums(graphs.front().second, graph_of(graphs, Entry::train), kBucketBytes);
+    if (requested == Entry::train && workload.ranks > 1) {
+      Graph& update = graph_of(graphs, Entry::update);
+      all_reduce_sums(update, graph_of(graphs, Entry::train), static_cast<std::int64_t>(workload.bucket_mib * (1 << 20)));
+      if (workload.shard == Shard::optimizer) update = shard_optimizer(update, workload.ranks);
+    }
     for (auto& [entry, graph] : graphs) {
       for (const Node& node : graph.nodes)
         if (const auto reason = backend.unsupported(graph, node))

@@ -29,6 +29,8 @@ struct WorkloadSpec {
   LearningRateSchedule schedule = {};
   std::int64_t accumulate = 1;                               // equal parts of a rank's batch
   std::int64_t ranks = 1;                                    // which share the batch equally
+  Shard shard = Shard::none;                                 // of several ranks
+  double bucket_mib = kUsualBucketMib;                       // likewise
   Checkpoint checkpoint = Checkpoint::none;                  // of a training step
   double mixup = 0;                                          // of images that are trained: parameter of the shares; 0: none
   double label_smoothing = 0;                                // of the loss that is trained; evaluation has none

@@ -79,6 +79,66 @@ class Ranks(RanksTest):
         for loss, expected in zip(ranks["quality"]["loss"], parts["quality"]["loss"], strict=True):
             self.assertAlmostEqual(loss / expected, 1, delta=1e-6)
 
+    def test_shards_train_to_the_bit_as_ranks_that_divide_nothing(self):
+        """A tensor of more than a million elements is exchanged by itself, small ones together."""
+        for model, batch, ranks in (("lenet5", "64", "2"), ("mlp:width=1200", "16", "2"), ("resnet20", "8", "4")):
+            weights = [self.folder / f"{name}.safetensors" for name in ("shards", "whole")]
+            runs = [self.run_model("--model", model, "--batch", batch, *FEW_STEPS, "--ranks", ranks, "--threads", "1", "--oversubscribe",
+                                   "--shard", what, "--save", file) for what, file in zip(("optimizer", "none"), weights)]
+            self.assertEqual(*(run["quality"]["loss"] for run in runs))
+            self.assertEqual(weights[0].read_bytes(), weights[1].read_bytes(), model)
+            self.assertEqual([run["settings"].get("shard") for run in runs], ["optimizer", None])
+            self.assertLess(*(run["memory"]["planned_bytes"] for run in runs))
+            self.assertTrue(all(seconds > 0 for seconds in runs[0]["ranks"]["communication_seconds"]))
+
+    def test_a_sweep_says_what_scaling_costs(self):
+        """On this machine as it is; how right it is where the truth is known is a test of the analysis."""
+        call = ["sweep", "--model", "lenet5", "--over", "ranks", "--values", "1,2", "--threads", "1", "--oversubscribe", *FEW_STEPS]
+        for scaling, batches in (("strong", [64, 64]), ("weak", [64, 128])):
+            done = self.call(*call, "--scaling", scaling, "--out", self.out, "--overwrite", env=self.environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            answers = self.result()["answers"]
+            self.assertEqual(answers["over"], {"strong": "ranks", "weak": "ranks_weak"}[scaling])
+            one, two = answers["rank_scaling"][0]["points"]
+            self.assertEqual([one["batch"], two["batch"]], batches)
+            self.assertAlmostEqual(two["efficiency"], two["samples_per_second"] / one["samples_per_second"] / 2)
+            self.assertLess(0, two["exposed_seconds"])
+            self.assertLess(two["exposed_seconds"], two["step_seconds"])
+            self.assertGreaterEqual(two["slowest_over_fastest"], 1)
+            run = next(run for run in self.result()["runs"] if "ranks" in run)
+            gradients = 4 * run["workload"]["parameters"]
+            self.assertAlmostEqual(run["ranks"]["bus_bytes"] / gradients, 1, delta=0.01)
+            self.assertEqual(run["ranks"]["rounds"], 2)
+            self.assertRegex(done.stdout, r"ranks +cpu/fp32.*: 2 ranks .* samples/s, efficiency .* %; exposed .* of a step, bus ")
+            self.assertIn("predicted, not measured, ", done.stdout)
+            page = self.call("answers", self.out).stdout
+            self.assertIn("What does it cost that several processes share a batch?", page)
+        self.assert_refused(self.call("sweep", "--model", "lenet5", "--over", "batch", "--scaling", "weak"), 2, "--scaling", "--over ranks")
+        self.assert_refused(self.call(*call, "--scaling", "some"), 2, "--scaling")
+
+    def test_buckets_change_nothing_but_how_often_ranks_exchange(self):
+        weights = [self.folder / f"{bucket}.safetensors" for bucket in ("0.1", "4")]
+        small, usual = (self.run_model("--model", "lenet5", "--batch", "64", *FEW_STEPS, *TWO, "--bucket", file.stem, "--save", file)
+                        for file in weights)
+        self.assertEqual(weights[0].read_bytes(), weights[1].read_bytes())
+        self.assertGreater(small["ranks"]["rounds"], usual["ranks"]["rounds"])
+        self.assertEqual((small["settings"]["bucket"], usual["settings"].get("bucket")), (0.1, None))
+
+    def test_plan_shows_what_shards_save(self):
+        plans = json.loads(self.call("plan", "bert-tiny", "--batch", "8", "--ranks", "1,4", "--shard", "optimizer", "--json").stdout)
+        self.assertEqual([plan.get("ranks") for plan in plans], [None, 4])
+        self.assertNotIn("shard", plans[0])
+        whole, shard = plans[1]["optimizer_bytes_without_shard"], plans[1]["memory_bytes"]["optimizer"]
+        self.assertAlmostEqual(whole / plans[0]["memory_bytes"]["optimizer"], 1, delta=1e-5)  # as with --accumulate, 64 bytes more
+        self.assertAlmostEqual(shard / whole, 0.25, delta=0.001)
+        text = self.call("plan", "bert-tiny", "--batch", "8", "--ranks", "4", "--shard", "optimizer").stdout
+        self.assertRegex(text, r"(?m)^memory .* per rank of 4: parameters")
+        self.assertRegex(text, r"(?m)^shard +optimizer: its state .* per rank instead of ")
+        for arguments, parts in {("--shard", "optimizer"): ("--shard", "--ranks 2"),
+                                 ("--ranks", "2", "--device", "cuda:0"): ("--ranks", "GPUs", "--device cpu"),
+                                 ("--ranks", "2", "--on", "T4"): ("--ranks, --shard", "--on")}.items():
+            self.assert_refused(self.call("plan", "bert-tiny", "--batch", "8", *arguments), 2, *parts)
+
     def test_rank_0_evaluates_the_whole_test_split(self):
         model = ["--model", "lenet5", "--batch", "64", "--epochs", "1"]
         ranks = self.run_model(*model, *TWO)
@@ -108,6 +168,8 @@ class Ranks(RanksTest):
             ("--ranks", "1024", "--batch", "1024"): ("--ranks 1024: more than the", "--oversubscribe"),
             ("--threads", "999"): ("--ranks 2 of --threads 999: more than the", "--oversubscribe"),
             ("--ranks", "1", "--oversubscribe"): ("--launcher, --oversubscribe", "--ranks 2"),
+            ("--ranks", "1", "--shard", "optimizer"): ("--shard", "--ranks 2"),
+            ("--ranks", "1", "--bucket", "8"): ("--bucket", "--ranks 2"),
         }.items():
             kept = [each for each in zip(lenet[1::2], lenet[2::2]) if each[0] not in arguments]
             call = self.call("run", *[word for pair in kept for word in pair], *arguments, env=self.environment)

@@ -45,14 +45,35 @@ TEST(Communicator, SumsInTheOrderOfTheRanks) {
 }
 
 TEST(Communicator, ScattersSumsAndGathersThemAgain) {
-  constexpr std::size_t kRows = 37;
+  for (int ranks : {1, 2, 3, 4})
+    on_all_ranks(ranks, [&](Communicator& communicator) {
+      std::vector<std::vector<float>> reduced, values;
+      for (std::size_t n : {1, 37, 1000, 16, 5000}) values.push_back(values_of(communicator.rank(), n));
+      reduced = values;
+      for (std::vector<float>& each : reduced) communicator.all_reduce(each);
+      const std::vector<std::vector<float>> before = values;
+      const std::vector<std::span<float>> pieces(values.begin(), values.end());
+      communicator.reduce_scatter(pieces);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto [first, count] = share_of(values[i].size(), communicator.rank(), ranks);
+        for (std::size_t at = 0; at < values[i].size(); ++at)
+          EXPECT_EQ(values[i][at], (at >= first && at < first + count ? reduced : before)[i][at]) << i << " " << at;
+      }
+      communicator.all_gather(pieces);
+      EXPECT_EQ(values, reduced);
+      EXPECT_GT(communicator.traffic().seconds, 0);
+      EXPECT_EQ(communicator.traffic().rounds, 2 * values.size() + 2);
+      const double bytes = 4 * (1 + 37 + 1000 + 16 + 5000);
+      EXPECT_NEAR(communicator.traffic().bus_bytes, 4 * bytes * (ranks - 1) / ranks, 1e-6);
+    });
+}
+
+TEST(Communicator, GathersBytesOfAll) {
   on_all_ranks(3, [&](Communicator& communicator) {
-    const std::vector<float> values = values_of(communicator.rank(), 3 * kRows);
-    std::vector<float> reduced = values, part(kRows), all(3 * kRows);
-    communicator.all_reduce(reduced);
-    communicator.reduce_scatter(part, values);
-    communicator.all_gather(std::as_writable_bytes(std::span(all)), std::as_bytes(std::span(part)));
-    EXPECT_EQ(all, reduced);
+    const double own = communicator.rank() + 0.5;
+    std::vector<double> all(3);
+    communicator.all_gather(std::as_writable_bytes(std::span(all)), std::as_bytes(std::span(&own, 1)));
+    EXPECT_THAT(all, ElementsAre(0.5, 1.5, 2.5));
   });
 }
 
@@ -67,8 +88,17 @@ TEST(Communicator, BroadcastsFromAnyRank) {
 
 TEST(Communicator, RefusesRowsThatAreNotThoseOfTheRanks) {
   on_all_ranks(2, [&](Communicator& communicator) {
-    std::vector<float> part(4), values(9);
-    EXPECT_THROW(communicator.reduce_scatter(part, values), std::invalid_argument);
+    const std::vector<std::byte> own(4);
+    std::vector<std::byte> all(9);
+    EXPECT_THROW(communicator.all_gather(all, own), std::invalid_argument);
+  });
+}
+
+TEST(Communicator, RefusesPiecesThatDifferBetweenRanks) {
+  on_all_ranks(2, [&](Communicator& communicator) {
+    std::vector<float> values(communicator.rank() == 0 ? 4 : 5);
+    const std::vector<std::span<float>> pieces{values};
+    EXPECT_THROW(communicator.reduce_scatter(pieces), std::invalid_argument);
   });
 }
 
@@ -77,13 +107,14 @@ TEST(Communicator, DoesNotWaitForeverForARank) {
   EXPECT_THAT([&] { group[0].barrier(); }, ThrowsMessage<CommunicationError>("another rank did not take part for 0.05 s"));
 }
 
-TEST(Share, IsWholeCacheLinesOfAllValues) {
+TEST(Share, IsWholeCacheLinesOfAllValuesAndRank0HasTheMost) {
   for (std::size_t n : {0, 1, 16, 17, 100, 1024})
     for (int ranks : {1, 2, 3, 8}) {
       std::size_t end = 0;
       for (int rank = 0; rank < ranks; ++rank) {
         const Share share = share_of(n, rank, ranks);
         EXPECT_EQ(share.first, end);
+        EXPECT_LE(share.count, share_of(n, 0, ranks).count);
         end += share.count;
         EXPECT_TRUE(end == n || end % 16 == 0);
       }

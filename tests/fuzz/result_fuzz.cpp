@@ -55,7 +55,7 @@ void answer(const std::vector<NamedResult>& results) {
     print_json(speedup_json(speedup));
   }
   Result swept = result;
-  for (const Axis axis : {Axis::batch, Axis::width, Axis::samples, Axis::threads}) {
+  for (const Axis axis : kAxes) {
     swept.answers = answers_of(result, axis);
     sweep_text(swept);
   }

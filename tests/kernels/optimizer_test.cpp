@@ -165,17 +165,22 @@ TEST(Adamw, ZeroGradientOnlyDecays) {
   });
 }
 
+// What gradients are multiplied by.
+template <typename Kernels>
+float clip_factor(const Kernels& kernels, const std::vector<GradientTensor>& tensors, double largest_norm, int threads) {
+  GuardedBuffer<float> workspace(static_cast<std::int64_t>(kernels.squares_workspace_bytes(threads) / sizeof(float)));
+  double squares = -1;
+  kernels.sum_of_squares(&squares, tensors.data(), static_cast<int>(tensors.size()), workspace.data(), threads);
+  EXPECT_TRUE(workspace.guards_intact());
+  return static_cast<float>(clip_factor_of(std::sqrt(squares), largest_norm));
+}
+
 // 1 + 4 + 4 = 3 * 3; a gradient shorter than the largest norm stays as it is. 1e-6 is what the definition adds to the norm.
 TEST(ClipFactor, WorkedOutByHand) {
   const float gradient[] = {1, -2}, other[] = {2};
-  const GradientTensor tensors[] = {{gradient, 2}, {other, 1}};
   for_each_kernels("", [&](const auto& kernels, int threads) {
-    GuardedBuffer<float> factor(1), workspace(static_cast<std::int64_t>(kernels.clip_workspace_bytes(threads) / sizeof(float)));
-    for (const auto& [largest, expected] : {std::pair{1.5, 1.5 / (3 + 1e-6)}, {3.0, 3 / (3 + 1e-6)}, {4.0, 1.0}}) {
-      kernels.clip_factor(factor.data(), tensors, 2, largest, workspace.data(), threads);
-      EXPECT_NEAR(factor[0], expected, kEps);
-    }
-    EXPECT_TRUE(factor.guards_intact() && workspace.guards_intact());
+    for (const auto& [largest, expected] : {std::pair{1.5, 1.5 / (3 + 1e-6)}, {3.0, 3 / (3 + 1e-6)}, {4.0, 1.0}})
+      EXPECT_NEAR(clip_factor(kernels, {{gradient, 2}, {other, 1}}, largest, threads), expected, kEps);
   });
 }
 
@@ -189,13 +194,7 @@ TEST(ClipFactor, MatchesTheReferenceAndIsBitEqualForEqualThreads) {
   const std::vector<GradientTensor> tensors = model.only_gradients();
   for_each_kernels("", [&](const auto& kernels, int threads) {
     std::vector<float> factors;
-    for (int repetition = 0; repetition < 3; ++repetition) {
-      GuardedBuffer<float> factor(1);
-      GuardedBuffer<float> workspace(static_cast<std::int64_t>(kernels.clip_workspace_bytes(threads) / sizeof(float)));
-      kernels.clip_factor(factor.data(), tensors.data(), static_cast<int>(tensors.size()), 1, workspace.data(), threads);
-      EXPECT_TRUE(factor.guards_intact() && workspace.guards_intact());
-      factors.push_back(factor[0]);
-    }
+    for (int repetition = 0; repetition < 3; ++repetition) factors.push_back(clip_factor(kernels, tensors, 1, threads));
     EXPECT_NEAR(factors[0] * std::sqrt(squares), 1, 32 * kEps);
     EXPECT_TRUE(factors[0] == factors[1] && factors[0] == factors[2]);
   });
@@ -205,11 +204,8 @@ TEST(ClipFactor, LeavesNoFiniteGradientWhereOneIsNot) {
   for_each_kernels("", [&](const auto& kernels, int threads) {
     for (float bad : {INFINITY, NAN}) {
       const float gradient[] = {1, bad};
-      const GradientTensor tensor{gradient, 2};
-      GuardedBuffer<float> factor(1),
-          workspace(static_cast<std::int64_t>(kernels.clip_workspace_bytes(threads) / sizeof(float)));
-      kernels.clip_factor(factor.data(), &tensor, 1, 1, workspace.data(), threads);
-      EXPECT_TRUE(std::isnan(factor[0] * bad)) << factor[0];
+      const float factor = clip_factor(kernels, {{gradient, 2}}, 1, threads);
+      EXPECT_TRUE(std::isnan(factor * bad)) << factor;
     }
   });
 }

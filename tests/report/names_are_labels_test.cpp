@@ -25,8 +25,6 @@
 namespace epochbench {
 namespace {
 
-constexpr Axis kAxes[] = {Axis::batch, Axis::width, Axis::samples, Axis::threads};
-
 std::vector<NamedResult> recorded_results() {
   std::vector<NamedResult> results;
   for (const auto& entry : std::filesystem::directory_iterator(PUBLISHED_RESULTS)) {

@@ -39,7 +39,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(completed("run", "lene"), ["lenet5"])
         self.assertEqual(completed("run", "--suite", "sta"), ["standard"])
         self.assertEqual(completed("export", "--format", "m"), ["markdown", "mllog", "mlflow"])
-        self.assertEqual(completed("sweep", "--over", ""), ["batch", "width", "samples", "threads"])
+        self.assertEqual(completed("sweep", "--over", ""), ["batch", "width", "samples", "threads", "ranks"])
+        self.assertEqual(completed("sweep", "--scaling", ""), ["strong", "weak"])
         self.assertEqual(completed("report", "Epochbench.c"), [])
         self.assertEqual(completed("report", "EpochbenchIns"), ["EpochbenchInstall.cmake"])
 

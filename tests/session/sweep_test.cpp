@@ -62,6 +62,30 @@ TEST(SweepDrafts, HaveACaseAValue) {
               ElementsAre("lenet5/cpu/fp32/b64/data=synthetic/epoch-samples=128"));
 }
 
+// Each rank has as many threads, whatever their number; of weak scaling as many samples.
+TEST(SweepDrafts, OverRanksDivideABatchOrGiveEachOne) {
+  const CaseBlock lenet = block_of({{"model", "lenet5"}}),
+                  asked = block_of({{"model", "lenet5"}, {"batch", "8"}, {"threads", "3"}});
+  const auto shown = [](const CaseSpec& spec) {
+    return std::to_string(spec.ranks) + " ranks, batch " + std::to_string(spec.batch.value_or(0)) + ", threads " +
+           std::to_string(*spec.threads);
+  };
+  const auto all = [&](const CaseBlock& block, Axis axis) {
+    std::vector<std::string> texts;
+    for (const CaseSpec& spec : sweep_cases(block, axis, "1,4")) texts.push_back(shown(spec));
+    return texts;
+  };
+  const std::string threads = std::to_string(std::max(1, default_threads() / 4));
+  EXPECT_THAT(all(lenet, Axis::ranks),
+              ElementsAre("1 ranks, batch 0, threads " + threads, "4 ranks, batch 0, threads " + threads));
+  EXPECT_THAT(all(lenet, Axis::ranks_weak),
+              ElementsAre("1 ranks, batch 64, threads " + threads, "4 ranks, batch 256, threads " + threads));
+  EXPECT_THAT(all(asked, Axis::ranks_weak), ElementsAre("1 ranks, batch 8, threads 3", "4 ranks, batch 32, threads 3"));
+  EXPECT_EQ(sweep_cases(lenet, Axis::ranks, "").front().ranks, 1);
+  EXPECT_THAT(failure(block_of({{"model", "lenet5"}, {"ranks", "2"}}), Axis::ranks_weak),
+              HasSubstr("--ranks: that is what --over ranks sweeps"));
+}
+
 TEST(SweepDrafts, OverSamplesTrainWholeEpochs) {
   EXPECT_EQ(sweep_cases(block_of({{"model", "lenet5"}}), Axis::samples, "128")[0].stop.epochs, 1);
   EXPECT_EQ(sweep_cases(block_of({{"model", "lenet5"}, {"epochs", "3"}}), Axis::samples, "128")[0].stop.epochs, 3);
@@ -215,6 +239,28 @@ TEST(SweepText, TellsPointsPlotAndAnswers) {
                                            "2.[34][0-9] to 2.[56][0-9] .95 %.; above, cuda/fp32 is faster"));
   EXPECT_THAT(text, HasSubstr("crossover   in cost, cpu/fp32 and cuda/fp32: no price is known for m/cpu/fp32"));
   EXPECT_THAT(text, HasSubstr("o cpu/fp32   x cuda/fp32   ! failed"));
+}
+
+TEST(SweepText, OfRanksSaysWhatTheyCostAndWhatIsPredicted) {
+  Result result;
+  for (int repetition = 0; repetition < 5; ++repetition)
+    for (const int ranks : {1, 2}) {
+      epochbench::Run run =
+          made_point("cpu", "fp32", 64, ranks == 1 ? 10 : 16, ranks == 1 ? "/threads=1" : "/ranks=2/threads=1");
+      run.repetition = repetition;
+      run.device.threads = 1;
+      const double step = 64 / run.throughput->samples_per_second;
+      run.timing->steps_total_seconds = step * static_cast<double>(run.timing->steps());
+      if (ranks == 2) run.ranks = Ranks{2, {step, step}, {0.5, 0.75}, 8, 1e9};
+      result.runs.push_back(run);
+    }
+  result.answers = answers_of(result, Axis::ranks);
+  const std::string text = sweep_text(result);
+  EXPECT_THAT(text, HasSubstr("2 ranks 16.0 samples/s, efficiency 80.0 % (95 % 80.0 % to 80.0 %)"));
+  EXPECT_THAT(text, HasSubstr("; exposed 500 ms, 12.5 % of a step, bus 2.00 GB/s; slowest rank 1.08 times the fastest"));
+  EXPECT_THAT(text, HasSubstr("predicted, not measured, "));
+  EXPECT_THAT(text, HasSubstr(", network 25 GbE: efficiency "));
+  EXPECT_THAT(text, HasSubstr(" with 64 ranks\n")) << "as far as the batch can be divided";
 }
 
 TEST(SweepText, OfNothingSaysSo) {

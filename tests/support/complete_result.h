@@ -24,7 +24,12 @@ inline SweepAnswers complete_answers() {
             8,
             {{"usl", 1.0, 0.1, 0.01, 0.02, 3.0, 9.0}},
             {{"usl", "b", 9.0, 20.0, {15, std::nullopt}, "the upper end is open"}},
-            std::nullopt}}};
+            std::nullopt}},
+          {{"a",
+            {{2, 16, 100.0, 0.95, {{0.9, 0.97}}, 0.16, 0.01, 1.05, 2e9}},
+            NetworkFit{1e-5, 2e9, 0.01},
+            {{"25 GbE", 8, 64, 390.0, 0.93, 0.17, 0.02}},
+            "b"}}};
 }
 
 inline Context complete_context() {

@@ -28,6 +28,8 @@ struct Training {
   std::int64_t accumulate = 1;
   Checkpoint checkpoint = Checkpoint::none;
   int rank = 0, ranks = 1;  // which share the batch; the backend has their communicator
+  Shard shard = Shard::none;
+  double ema = 0;
 };
 inline void PrintTo(const Training& training, std::ostream* out) {
   *out << training.model << " batch " << training.batch << " " << name(training.precision);
@@ -47,6 +49,8 @@ class Trainer {
     workload.accumulate = training.accumulate;
     workload.checkpoint = training.checkpoint;
     workload.ranks = training.ranks;
+    workload.shard = training.shard;
+    workload.optimizer.ema = training.ema;
     compile(workload, backend);
   }
   // A workload that no case describes.
@@ -104,13 +108,17 @@ class Trainer {
   // All variables of this role, one after the other.
   std::vector<float> state(VariableRole role) const {
     std::vector<float> all;
-    for (const Variable& variable : program_.variables) {
-      if (variable.role != role) continue;
-      std::vector<float> values(static_cast<std::size_t>(variable.desc.elements()));
-      executable_->read(variable.name, values);
-      all.insert(all.end(), values.begin(), values.end());
-    }
+    for (const Variable& variable : program_.variables)
+      if (variable.role == role) {
+        const std::vector<float> values = whole(variable);
+        all.insert(all.end(), values.begin(), values.end());
+      }
     return all;
+  }
+  std::vector<float> whole(const Variable& variable) const {
+    std::vector<float> values(static_cast<std::size_t>(variable.desc.elements()));
+    executable_->read(variable.name, values);
+    return values;
   }
 
  private:

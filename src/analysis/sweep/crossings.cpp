@@ -6,6 +6,7 @@
 #include "epochbench/precision.h"
 #include "src/analysis/estimate.h"
 #include "src/analysis/sweep/curves.h"
+#include "src/analysis/sweep/rank_scaling.h"
 #include "src/analysis/sweep/scaling.h"
 
 namespace epochbench {
@@ -136,6 +137,7 @@ SweepAnswers answers_of(std::span<const Curve> curves, const Result& result, Axi
     answers.best.push_back(best_of(curve));
     answers.flattens_at.push_back(flattening_of(curve));
     if (axis == Axis::threads) answers.scaling.push_back(scaling_of(curve, result));
+    if (over_ranks(axis)) answers.rank_scaling.push_back(rank_scaling_of(curve, axis));
   }
   for (const Curve& baseline : curves)
     for (const Curve& contender : curves)

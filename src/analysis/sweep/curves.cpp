@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "src/analysis/case_settings.h"
@@ -16,18 +18,34 @@ struct AxisRow {
   const char *name, *measure;
   const char* setting;  // that the axis varies; "": an option of the model
 };
-constexpr AxisRow kAxes[] = {{"batch", "samples_per_second", "batch"},
+constexpr AxisRow kRows[] = {{"batch", "samples_per_second", "batch"},
                              {"width", "flops_per_second", ""},
                              {"samples", "samples_per_wall_second", "epoch_samples"},
-                             {"threads", "samples_per_second", "threads"}};
-const AxisRow& row_of(Axis axis) { return kAxes[static_cast<std::size_t>(axis)]; }
+                             {"threads", "samples_per_second", "threads"},
+                             {"ranks", "samples_per_second", "ranks"},
+                             {"ranks_weak", "samples_per_second", "ranks"}};
+const AxisRow& row_of(Axis axis) { return kRows[static_cast<std::size_t>(axis)]; }
 
 bool positive(double value) { return std::isfinite(value) && value > 0; }
+
+// Settings that only a run of several ranks has and that make another curve. How they are started makes none.
+constexpr const char* kOfSeveralRanks[] = {"shard", "bucket"};
+
+std::int64_t ranks_of(const Run& run) {
+  const auto setting = run.settings.find("ranks");
+  const auto* ranks = setting == run.settings.end() ? nullptr : std::get_if<std::int64_t>(&setting->second);
+  return ranks ? *ranks : 1;
+}
 
 // All settings but the seed and the one that the axis varies: what a curve's runs share.
 Settings settings_of_curve(const Run& run, Axis axis) {
   Settings settings = speed_settings(run);
   settings.erase(row_of(axis).setting);
+  if (over_ranks(axis)) {
+    settings.erase("oversubscribe");
+    if (run.device.threads) settings["threads"] = std::int64_t{*run.device.threads};  // of a rank, also where it is the default
+    if (axis == Axis::ranks_weak) settings["batch"] = run.workload.batch / ranks_of(run);
+  }
   const auto options = axis == Axis::width ? settings.find("model_options") : settings.end();
   auto* values = options == settings.end() ? nullptr : std::get_if<ModelOptions>(&options->second);
   if (values) values->erase("width");
@@ -59,6 +77,9 @@ std::optional<std::int64_t> value_of(const Run& run, Axis axis) {
       return workload.samples_per_epoch;
     case Axis::threads:
       return run.device.backend == "cuda" ? std::nullopt : std::optional<std::int64_t>(run.device.threads);
+    case Axis::ranks:
+    case Axis::ranks_weak:
+      return ranks_of(run);
   }
   return std::nullopt;
 }
@@ -100,9 +121,8 @@ const char* name(Axis axis) { return row_of(axis).name; }
 const char* measure_of(Axis axis) { return row_of(axis).measure; }
 
 std::optional<Axis> axis_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kAxes); ++i)
-    if (name == kAxes[i].name) return static_cast<Axis>(i);
-  return std::nullopt;
+  const auto axis = std::ranges::find_if(kAxes, [&](Axis each) { return name == row_of(each).name; });
+  return axis == std::end(kAxes) ? std::nullopt : std::optional(*axis);
 }
 
 std::vector<Curve> curves_of(const Result& result, Axis axis, const std::function<bool(const Run&)>& wanted) {
@@ -112,16 +132,29 @@ std::vector<Curve> curves_of(const Result& result, Axis axis, const std::functio
       runs.push_back(&run);
   std::ranges::stable_sort(runs, {}, &Run::repetition);
   ListByKey<&Curve::name> curves;
+  std::map<std::string, std::string> undivided;  // by the name of a curve that ranks divide something in: of the one without
   for (const Run* run : runs) {
     Settings settings = settings_of_curve(*run, axis);
-    Curve& curve = curves[label_of(settings)];
+    const std::string name = label_of(settings);
+    if (over_ranks(axis)) {
+      Settings without = settings;
+      for (const char* key : kOfSeveralRanks) without.erase(key);
+      if (without.size() < settings.size()) undivided[name] = label_of(without);
+    }
+    Curve& curve = curves[name];
     if (curve.points.empty()) curve = empty_curve(*run, std::move(settings));
     const std::int64_t value = *value_of(*run, axis);
     auto point = std::ranges::lower_bound(curve.points, value, {}, &CurvePoint::value);
     if (point == curve.points.end() || point->value != value) point = curve.points.insert(point, {value, {}, {}, {}});
     add_run(*point, *run, axis);
   }
-  return curves.take();
+  std::vector<Curve> all = curves.take();
+  for (const auto& [name, without] : undivided) {
+    const auto divided = std::ranges::find(all, name, &Curve::name), base = std::ranges::find(all, without, &Curve::name);
+    const CurvePoint* one = base == all.end() ? nullptr : base->at(1);
+    if (one && !divided->at(1)) divided->points.insert(divided->points.begin(), CurvePoint(*one));
+  }
+  return all;
 }
 
 const CurvePoint* Curve::at(std::int64_t value) const {

@@ -17,16 +17,19 @@
 
 namespace epochbench {
 
-enum class Axis : std::uint8_t { batch, width, samples, threads };
+// ranks: processes that share a batch of one size (strong scaling); ranks_weak: each with a batch of one size.
+enum class Axis : std::uint8_t { batch, width, samples, threads, ranks, ranks_weak };
+inline constexpr Axis kAxes[] = {Axis::batch, Axis::width, Axis::samples, Axis::threads, Axis::ranks, Axis::ranks_weak};
 const char* name(Axis axis);
 std::optional<Axis> axis_from_name(std::string_view name);
+inline bool over_ranks(Axis axis) { return axis == Axis::ranks || axis == Axis::ranks_weak; }
 
-// What a rate is on this axis. batch, threads: samples_per_second. width: flops_per_second, since another width is other work.
-// samples: samples_per_wall_second, all of a process's time included, so that fixed costs weigh on small data sets.
+// What a rate is on this axis. batch, threads, ranks: samples_per_second. width: flops_per_second, since another width is other
+// work. samples: samples_per_wall_second, all of a process's time included, so that fixed costs weigh on small data sets.
 const char* measure_of(Axis axis);
 
 struct CurvePoint {
-  std::int64_t value = 0;        // samples per step, neurons per layer, samples per epoch, or threads
+  std::int64_t value = 0;        // samples per step, neurons per layer, samples per epoch, threads, or ranks
   std::vector<double> rates;     // above 0, one per repetition that is ok, in order of repetitions
   std::vector<double> usd;       // likewise: for an epoch, on the axis samples for the whole run; empty without a price
   std::vector<const Run*> runs;  // all of them, in the result that the curve was made of
@@ -45,7 +48,8 @@ struct Curve {
 };
 
 // In the order of their first runs. Runs that were skipped, and those that have no value on the axis (a GPU has no threads),
-// are in no curve, nor are those that `wanted` leaves out. Points to runs of `result`, which must outlive the curves.
+// are in no curve, nor are those that `wanted` leaves out. A run of one rank is in every curve of what several divide. Points
+// to runs of `result`, which must outlive the curves.
 std::vector<Curve> curves_of(const Result& result, Axis axis, const std::function<bool(const Run&)>& wanted = {});
 
 // The value with the highest rate, and those that cannot be distinguished from it.
@@ -64,8 +68,8 @@ enum class CrossingIn : std::uint8_t { time, cost };
 // interval is where the ratio's own interval, interpolated likewise, holds 1.
 std::vector<Crossing> crossings(const Curve& baseline, const Curve& contender, CrossingIn in);
 
-// The answers of a sweep, over all curves of the result: best, where curves flatten, where they cross, and over threads how
-// cores scale. Each is compared with the CPU's of its precision and in fp32, and with fp32 of its own
+// The answers of a sweep, over all curves of the result: best, where curves flatten, where they cross, and over threads and
+// ranks how these scale. Each is compared with the CPU's of its precision and in fp32, and with fp32 of its own
 // device; on the axis threads, which a GPU does not have, devices are compared by scaling alone.
 SweepAnswers answers_of(const Result& result, Axis axis);
 

@@ -57,9 +57,9 @@ class CpuBackend final : public Backend {
       : threads_(threads),
         communicator_(communicator),
         portable_(options.portable_kernels),
-        fp32_(fp32_kernels(options), threads, options.winograd) {
+        fp32_(fp32_kernels(options), threads, options.winograd, communicator) {
     if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && !portable_)
-      bf16_.emplace(*kernels, threads, options.winograd);
+      bf16_.emplace(*kernels, threads, options.winograd, communicator);
     if (const auto* kernels = cpu::best_int8_kernels(); kernels && !portable_) int8_.emplace(*kernels, threads);
   }
 
@@ -89,30 +89,42 @@ class CpuBackend final : public Backend {
     return std::make_unique<HostExecutable>(
         program, threads_,
         [this, seed = program.seed](const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) {
-          if (node.op == Op::all_reduce) return all_reduce(graph, node, memory);
+          if (is_collective(node.op)) return collective(graph, node, memory);
           if (is_int8(graph, node)) return int8_.value().compile(graph, node, memory, workspace);
           return visit(graph, node, [&](const auto& nodes) { return nodes.compile(graph, node, memory, workspace, seed); });
         });
   }
 
  private:
-  // Sums that lie side by side are one piece of memory; what pads them is 0 on every rank.
-  CompiledNode all_reduce(const Graph& graph, const Node& node, const ValueMemory& memory) const {
+  // What ranks exchange. Sums of all_reduce that lie side by side are one piece of memory; what pads them is 0 on every rank.
+  // The other two divide each tensor by itself, as the optimizer does.
+  CompiledNode collective(const Graph& graph, const Node& node, const ValueMemory& memory) const {
     if (communicator_ == nullptr) throw std::logic_error("a graph for ranks is compiled without a communicator");
     std::vector<std::span<float>> pieces;
     for (ValueId id : node.inputs) {
-      const std::span<float> sum(memory.get(id), static_cast<std::size_t>(graph.desc(id).elements()));
+      const std::span<float> tensor(memory.get(id), static_cast<std::size_t>(graph.desc(id).elements()));
       float* const end = pieces.empty() ? nullptr : pieces.back().data() + pieces.back().size();
-      if (end != nullptr && sum.data() >= end &&
-          sum.data() - end < static_cast<std::ptrdiff_t>(kTensorAlignment / sizeof(float)))
-        pieces.back() = {pieces.back().data(), sum.data() + sum.size()};
+      if (node.op == Op::all_reduce && end != nullptr && tensor.data() >= end &&
+          tensor.data() - end < static_cast<std::ptrdiff_t>(kTensorAlignment / sizeof(float)))
+        pieces.back() = {pieces.back().data(), tensor.data() + tensor.size()};
       else
-        pieces.push_back(sum);
+        pieces.push_back(tensor);
     }
-    return {[pieces, communicator = communicator_] {
-              for (std::span<float> piece : pieces) communicator->all_reduce(piece);
-            },
-            name(node.op)};
+    return {step_of(node.op, std::move(pieces)), name(node.op)};
+  }
+
+  HostStep step_of(Op op, std::vector<std::span<float>> pieces) const {
+    Communicator* const ranks = communicator_;
+    switch (op) {
+      case Op::reduce_scatter:
+        return [ranks, pieces = std::move(pieces)] { ranks->reduce_scatter(pieces); };
+      case Op::all_gather:
+        return [ranks, pieces = std::move(pieces)] { ranks->all_gather(pieces); };
+      default:
+        return [ranks, pieces = std::move(pieces)] {
+          for (std::span<float> piece : pieces) ranks->all_reduce(piece);
+        };
+    }
   }
 
   static const cpu::Kernels<float>& fp32_kernels(const BackendOptions& options) {

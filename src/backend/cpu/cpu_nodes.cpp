@@ -2,9 +2,14 @@
 #include "src/backend/cpu/cpu_nodes.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <span>
 #include <stdexcept>
 #include <type_traits>
 
+#include "epochbench/communicator.h"
 #include "epochbench/precision.h"
 #include "src/backend/host/node_steps.h"
 
@@ -27,6 +32,14 @@ std::vector<cpu::CastTensor<Real>> cast_tensors(const Graph& graph, const Node& 
 template <typename Real>
 const float* clip_of(const NodeOperands<Real>& o, const OptimizerLayout& layout) {
   return layout.clip < 0 ? nullptr : o.x32(static_cast<std::size_t>(layout.clip));
+}
+
+// In the order of the ranks, so the same on each.
+double sum_over_ranks(Communicator& communicator, double own) {
+  std::array<double, kMostRanks> all;
+  const std::span<double> of_ranks(all.data(), static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather(std::as_writable_bytes(of_ranks), std::as_bytes(std::span(&own, 1)));
+  return std::accumulate(of_ranks.begin(), of_ranks.end(), 0.0);
 }
 
 }  // namespace
@@ -91,6 +104,11 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
 }
 
 template <typename Real>
+int CpuNodes<Real>::rank() const {
+  return communicator_ == nullptr ? 0 : communicator_->rank();
+}
+
+template <typename Real>
 std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node) const {
   switch (node.op) {
     case Op::matmul:
@@ -125,7 +143,7 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
     case Op::lstm_grad:
       return k_->lstm_workspace_bytes(lstm_shape(graph, node), threads_);
     case Op::clip_factor:
-      return k_->clip_workspace_bytes(threads_);
+      return k_->squares_workspace_bytes(threads_);
     default:
       return 0;  // most kernels need no scratch memory
   }
@@ -158,21 +176,24 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
         run(o.y(0), o.x(0), o.integers(1), o.x32(2), size.rows, size.channels, targets.with_share(mixed ? o.x32(3) : nullptr));
       });
     case Op::sgd:
-      return make(k->sgd, [=, tensors = sgd_tensors(graph, node, memory), layout = optimizer_layout(node),
+      return make(k->sgd, [=, tensors = sgd_tensors(graph, node, memory, rank()), layout = optimizer_layout(node),
                            a = attributes<SgdAttributes>(node)](auto run) {
         run(tensors.data(), static_cast<int>(tensors.size()), o.x32(0),
             SgdNumbers{a.momentum, a.weight_decay, clip_of(o, layout)});
       });
     case Op::adamw:
-      return make(k->adamw, [=, tensors = adamw_tensors(graph, node, memory), layout = optimizer_layout(node),
+      return make(k->adamw, [=, tensors = adamw_tensors(graph, node, memory, rank()), layout = optimizer_layout(node),
                              a = attributes<AdamwAttributes>(node)](auto run) {
         run(tensors.data(), static_cast<int>(tensors.size()), o.x32(0), o.integers(1),
             AdamwNumbers{a.beta1, a.beta2, a.epsilon, clip_of(o, layout)});
       });
     case Op::clip_factor:
-      return make(k->clip_factor, [=, tensors = gradient_tensors(graph, node, memory),
-                                   norm = attributes<ClipFactorAttributes>(node).largest_norm](auto run) {
-        run(o.y32(0), tensors.data(), static_cast<int>(tensors.size()), norm);
+      return make(k->sum_of_squares, [=, tensors = gradient_tensors(graph, node, memory, rank()),
+                                      a = attributes<ClipFactorAttributes>(node), communicator = communicator_](auto run) {
+        double squares = 0;
+        run(&squares, tensors.data(), static_cast<int>(tensors.size()));
+        if (a.ranks > 1) squares = sum_over_ranks(*communicator, squares);
+        *o.y32(0) = static_cast<float>(clip_factor_of(std::sqrt(squares), a.largest_norm));
       });
     case Op::increment:
       return [=] { ++*o.integers(0); };

@@ -29,9 +29,9 @@ inline auto cpu_step_maker(void* workspace, int threads) {
 template <typename Real>
 class CpuNodes {
  public:
-  // `winograd`: whether convolutions may use Winograd transforms.
-  CpuNodes(const cpu::Kernels<Real>& kernels, int threads, bool winograd)
-      : k_(&kernels), threads_(threads), winograd_(winograd) {}
+  // `winograd`: whether convolutions may use Winograd transforms. `communicator`: of nodes for several ranks; may be null.
+  CpuNodes(const cpu::Kernels<Real>& kernels, int threads, bool winograd, Communicator* communicator)
+      : k_(&kernels), threads_(threads), winograd_(winograd), communicator_(communicator) {}
 
   const char* isa() const { return k_->isa; }
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const;  // the reason
@@ -46,11 +46,13 @@ class CpuNodes {
 
  private:
   Conv2dShape convolution(const Graph& graph, const Node& node) const;
+  int rank() const;
   HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const;
 
   const cpu::Kernels<Real>* k_;
   int threads_;
   bool winograd_;
+  Communicator* communicator_;
 };
 
 }  // namespace epochbench

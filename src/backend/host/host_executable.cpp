@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "epochbench/communicator.h"
 #include "src/backend/host/stored_values.h"
 #include "src/base/clock.h"
 
@@ -11,42 +12,62 @@ namespace {
 
 constexpr std::size_t kRecordsWithoutDrain = 65536;  // written once, so that a step does not allocate or fault
 
-const Bf16* bf16_gradient(const Graph& graph, ValueId id, const ValueMemory& memory) {
-  return graph.desc(id).dtype == DType::bf16 ? memory.get<Bf16>(id) : nullptr;
+// The elements of a tensor that this rank reads and writes.
+struct Part {
+  std::int64_t first = 0, count = 0;
+};
+Part part_of(const Graph& graph, ValueId id, std::int64_t ranks, int rank) {
+  const std::int64_t elements = graph.desc(id).elements();
+  if (ranks == 1) return {0, elements};
+  const Share share = share_of(static_cast<std::size_t>(elements), rank, static_cast<int>(ranks));
+  return {static_cast<std::int64_t>(share.first), static_cast<std::int64_t>(share.count)};
+}
+
+const float* gradient_of(ValueId id, const ValueMemory& memory, Part part) { return memory.get(id) + part.first; }
+const Bf16* bf16_gradient(const Graph& graph, ValueId id, const ValueMemory& memory, Part part) {
+  return graph.desc(id).dtype == DType::bf16 ? memory.get<Bf16>(id) + part.first : nullptr;
+}
+
+// Calls add(group, part) with the operands of each parameter of an optimizer node.
+void for_each_parameter(const Graph& graph, const Node& node, int rank, const std::function<void(const ValueId*, Part)>& add) {
+  const OptimizerLayout layout = optimizer_layout(node);
+  for (int i = 0; i < layout.parameters; ++i) {
+    const ValueId* group = &node.inputs[static_cast<std::size_t>(layout.first + i * layout.group)];
+    add(group, part_of(graph, group[OptimizerLayout::kWeight], layout.ranks, rank));
+  }
 }
 
 }  // namespace
 
-std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
-  const OptimizerLayout layout = optimizer_layout(node);
+std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank) {
   std::vector<SgdTensor> tensors;
-  for (int i = 0; i < layout.parameters; ++i) {
-    const ValueId* id = &node.inputs[static_cast<std::size_t>(layout.first + i * layout.group)];
-    const ValueId weight = id[OptimizerLayout::kWeight], velocity = id[OptimizerLayout::kState];
-    tensors.push_back({memory.get(weight), memory.get(velocity), memory.get(id[OptimizerLayout::kGradient]),
-                       graph.desc(weight).elements(), bf16_gradient(graph, id[OptimizerLayout::kGradient], memory)});
-  }
+  for_each_parameter(graph, node, rank, [&](const ValueId* group, Part part) {
+    const ValueId gradient = group[OptimizerLayout::kGradient];
+    tensors.push_back({memory.get(group[OptimizerLayout::kWeight]) + part.first, memory.get(group[OptimizerLayout::kState]),
+                       gradient_of(gradient, memory, part), part.count, bf16_gradient(graph, gradient, memory, part)});
+  });
   return tensors;
 }
 
-std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
-  const OptimizerLayout layout = optimizer_layout(node);
+std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank) {
   const auto& decay = std::get<AdamwAttributes>(node.attributes).weight_decay;
   std::vector<AdamwTensor> tensors;
-  for (int i = 0; i < layout.parameters; ++i) {
-    const ValueId* id = &node.inputs[static_cast<std::size_t>(layout.first + i * layout.group)];
-    const ValueId weight = id[OptimizerLayout::kWeight], moments = OptimizerLayout::kState;
-    tensors.push_back({memory.get(weight), memory.get(id[moments]), memory.get(id[moments + 1]),
-                       memory.get(id[OptimizerLayout::kGradient]), graph.desc(weight).elements(),
-                       decay[static_cast<std::size_t>(i)], bf16_gradient(graph, id[OptimizerLayout::kGradient], memory)});
-  }
+  for_each_parameter(graph, node, rank, [&](const ValueId* group, Part part) {
+    const ValueId gradient = group[OptimizerLayout::kGradient], moments = OptimizerLayout::kState;
+    tensors.push_back({memory.get(group[OptimizerLayout::kWeight]) + part.first, memory.get(group[moments]),
+                       memory.get(group[moments + 1]), gradient_of(gradient, memory, part), part.count, decay[tensors.size()],
+                       bf16_gradient(graph, gradient, memory, part)});
+  });
   return tensors;
 }
 
-std::vector<GradientTensor> gradient_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
+std::vector<GradientTensor> gradient_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank) {
+  const std::int64_t ranks = std::get<ClipFactorAttributes>(node.attributes).ranks;
   std::vector<GradientTensor> tensors;
-  for (ValueId id : node.inputs)
-    tensors.push_back({memory.get(id), graph.desc(id).elements(), bf16_gradient(graph, id, memory)});
+  for (ValueId id : node.inputs) {
+    const Part part = part_of(graph, id, ranks, rank);
+    tensors.push_back({gradient_of(id, memory, part), part.count, bf16_gradient(graph, id, memory, part)});
+  }
   return tensors;
 }
 

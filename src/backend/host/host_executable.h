@@ -14,10 +14,12 @@
 
 namespace epochbench {
 
-// The tensors of an optimizer node, whose addresses do not change. A pointer to a 16-bit gradient has the type of a float's.
-std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
-std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);
-std::vector<GradientTensor> gradient_tensors(const Graph& graph, const Node& node, const ValueMemory& memory);  // all inputs
+// The tensors of an optimizer node, whose addresses do not change; of a node for several ranks, the shares of this one. A
+// pointer to a 16-bit gradient has the type of a float's.
+std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank = 0);
+std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank = 0);
+// Of clip_factor without a loss scale.
+std::vector<GradientTensor> gradient_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank = 0);
 
 using HostStep = std::function<void()>;
 

@@ -254,6 +254,8 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::update_loss_scale:
     case Op::increment:
     case Op::all_reduce:
+    case Op::reduce_scatter:
+    case Op::all_gather:
     case Op::sgd:
     case Op::adamw:
       break;

@@ -247,7 +247,7 @@ class ReferenceBackend final : public Backend {
   DeviceInfo device() const override { return {"reference", "naive loops in double precision", 1, "portable", 0}; }
 
   std::optional<std::string> unsupported(const Graph&, const Node& node) const override {
-    if (node.op == Op::all_reduce) return "the reference backend is one rank; use --device cpu with --ranks";
+    if (is_collective(node.op)) return "the reference backend is one rank; use --device cpu with --ranks";
     const auto* adamw = std::get_if<AdamwAttributes>(&node.attributes);
     const bool copies = adamw != nullptr && !adamw->copies.empty();
     return is_composite(node.op) || copies ? std::optional<std::string>(kNoComposites) : std::nullopt;

@@ -3,6 +3,7 @@
 // dynamic loss scaling (Micikevicius et al. 2018).
 #include <numeric>
 
+#include "epochbench/communicator.h"
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -30,8 +31,9 @@ void check(const Graph& graph, const Node& node) {
     require_float(input(graph, node, group + OptimizerLayout::kGradient));
     require(input(graph, node, group + OptimizerLayout::kGradient).shape == weight.shape,
             "a parameter and its gradient differ in shape");
+    const TensorDesc state = layout.ranks == 1 ? weight : largest_share(weight, layout.ranks);
     for (int i = OptimizerLayout::kState; i < layout.group; ++i)
-      require(input(graph, node, group + i) == weight, "a parameter and its state differ in shape or type");
+      require(input(graph, node, group + i) == state, "a parameter and its state differ in shape or type");
   }
   require(input(graph, node, layout.learning_rate) == kNumber, "the learning rate must be f32 [1]");
   if (layout.step >= 0) require(input(graph, node, layout.step) == kCounter, "the step must be i32 [1]");
@@ -76,12 +78,12 @@ std::vector<TensorDesc> infer_accumulate(const Graph& graph, const Node& node) {
 }
 std::vector<int> updated_sum(const Node&) { return {1}; }
 
-std::vector<TensorDesc> infer_all_reduce(const Graph& graph, const Node& node) {
-  require(!node.inputs.empty(), "needs at least one sum");
-  for (ValueId id : node.inputs) require(graph.desc(id).dtype == DType::f32, "a sum over ranks must be f32");
+std::vector<TensorDesc> infer_collective(const Graph& graph, const Node& node) {
+  require(!node.inputs.empty(), "needs at least one tensor");
+  for (ValueId id : node.inputs) require(graph.desc(id).dtype == DType::f32, "what ranks exchange must be f32");
   return {};
 }
-std::vector<int> updated_sums(const Node& node) {
+std::vector<int> updated_by_all(const Node& node) {
   std::vector<int> all(node.inputs.size());
   std::iota(all.begin(), all.end(), 0);
   return all;
@@ -115,6 +117,11 @@ std::vector<int> updated_scale(const Node&) { return {1, 2, 3}; }
 
 }  // namespace
 
+TensorDesc largest_share(const TensorDesc& tensor, std::int64_t ranks) {
+  const Share share = share_of(static_cast<std::size_t>(tensor.elements()), 0, static_cast<int>(ranks));
+  return {{static_cast<std::int64_t>(share.count)}, tensor.dtype};
+}
+
 OptimizerLayout optimizer_layout(const Node& node) {
   OptimizerLayout layout;
   layout.copies = static_cast<int>(node.inputs.size());
@@ -126,6 +133,7 @@ OptimizerLayout optimizer_layout(const Node& node) {
       layout.finite = layout.first++;
     }
     if (sgd->clipped) layout.clip = layout.first++;
+    layout.ranks = sgd->ranks;
   } else {
     const auto& adamw = std::get<AdamwAttributes>(node.attributes);
     layout.group = 4;
@@ -138,6 +146,7 @@ OptimizerLayout optimizer_layout(const Node& node) {
       layout.skipped_steps = layout.first++;
     }
     if (adamw.clipped) layout.clip = layout.first++;
+    layout.ranks = adamw.ranks;
   }
   layout.parameters = (layout.copies - layout.first) / layout.group;
   return layout;
@@ -147,7 +156,9 @@ const OpRule kSgdRule{.infer = infer_sgd, .updated_inputs = updated};
 const OpRule kAdamwRule{.infer = infer_adamw, .updated_inputs = updated};
 const OpRule kClipFactorRule{.infer = infer_clip};
 const OpRule kAccumulateRule{.infer = infer_accumulate, .updated_inputs = updated_sum};
-const OpRule kAllReduceRule{.infer = infer_all_reduce, .updated_inputs = updated_sums};
+const OpRule kAllReduceRule{.infer = infer_collective, .updated_inputs = updated_by_all};
+const OpRule kReduceScatterRule{.infer = infer_collective, .updated_inputs = updated_by_all};
+const OpRule kAllGatherRule{.infer = infer_collective, .updated_inputs = updated_by_all};
 const OpRule kIncrementRule{.infer = infer_increment, .updated_inputs = updated_counter};
 const OpRule kAllFiniteRule{.infer = infer_finite};
 const OpRule kUpdateLossScaleRule{.infer = infer_update, .updated_inputs = updated_scale};

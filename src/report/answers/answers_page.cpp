@@ -6,6 +6,7 @@
 
 #include "src/analysis/input/input_pipeline.h"
 #include "src/analysis/sweep/curves.h"
+#include "src/analysis/sweep/rank_scaling.h"
 #include "src/base/text.h"
 #include "src/report/text/text_parts.h"
 
@@ -116,6 +117,23 @@ AnswerSection batch_section(const Result& result) {
   return section;
 }
 
+// Of results in which ranks shared batches; otherwise without answers.
+AnswerSection ranks_section(const Result& result) {
+  AnswerSection section{"What does it cost that several processes share a batch?", {}, ""};
+  section.read = "exposed: what a step takes beyond computing; efficiency: samples/s of one rank over those of a rank alone";
+  for (const Axis axis : {Axis::ranks, Axis::ranks_weak})
+    for (const Curve& curve : curves_of(result, axis)) {
+      if (curve.points.size() < 2) continue;
+      const std::string kind = axis == Axis::ranks ? "batch of one size, " : "batch of one size per rank, ";
+      for (std::string& line : rank_sentences(rank_scaling_of(curve, axis), kind + curve.name))
+        section.answers.push_back(std::move(line));
+    }
+  if (!section.answers.empty()) return section;
+  for (const Run& run : result.runs)
+    if (const std::string line = rank_remark(run); !line.empty()) section.answers.push_back(line.substr(0, line.size() - 1));
+  return section;
+}
+
 AnswerSection input_section(const Result& result) {
   AnswerSection section{"Is the input fast enough?", {}, ""};
   section.read = "busy under " + format_percent(kStarvedBelow) + " of the time: fix the input before anything else; above " +
@@ -139,12 +157,14 @@ AnswerSection input_section(const Result& result) {
 std::vector<AnswerSection> answer_sections(const NamedResult& named) {
   const std::vector<Run>& runs = named.result.runs;
   const Speedup speedup = speedup_of({named}, SpeedupOf::same_batch), to_quality = speedup_of({named}, SpeedupOf::to_quality);
-  return {speed_section(runs, speedup, to_quality),
-          utilization_section(runs),
-          precision_section(runs, speedup, to_quality),
-          cost_section(runs, speedup),
-          batch_section(named.result),
-          input_section(named.result)};
+  std::vector<AnswerSection> sections{speed_section(runs, speedup, to_quality),
+                                      utilization_section(runs),
+                                      precision_section(runs, speedup, to_quality),
+                                      cost_section(runs, speedup),
+                                      batch_section(named.result),
+                                      input_section(named.result)};
+  if (AnswerSection ranks = ranks_section(named.result); !ranks.answers.empty()) sections.push_back(std::move(ranks));
+  return sections;
 }
 
 std::string answers_page(const NamedResult& named) {

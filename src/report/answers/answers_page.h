@@ -19,7 +19,8 @@ struct AnswerSection {
   std::string read;                  // how to read them
 };
 
-// Speed at the same batch, power and utilization, mixed precision, cost, batch, input: always all six, in this order.
+// Speed at the same batch, power and utilization, mixed precision, cost, batch, input: always all six, in this order; then what
+// ranks cost, where a run has several.
 std::vector<AnswerSection> answer_sections(const NamedResult& result);
 
 // Those of them that need no curves and no inputs (answer_sections.cpp). `to_quality`: pairs of trainings to a target.

@@ -46,7 +46,8 @@ Json curve_json(const Curve& curve) {
 
 void add_axis(Json& sweeps, const NamedResult& named, Axis axis) {
   std::vector<Curve> curves = curves_of(named.result, axis);
-  std::erase_if(curves, [](const Curve& curve) { return curve.points.size() < kFewestPoints; });
+  const std::size_t fewest = over_ranks(axis) ? 2 : kFewestPoints;  // two numbers of ranks say what sharing costs
+  std::erase_if(curves, [&](const Curve& curve) { return curve.points.size() < fewest; });
   const std::size_t all = curves.size();
   curves.resize(std::min(all, kMostCurves));
   std::map<std::string, std::vector<Curve>> works;  // curves of other work are not compared
@@ -138,7 +139,7 @@ bool shows_losses(const Run& run) {
 void add_sweeps(Json& data, const std::vector<NamedResult>& results) {
   data["sweeps"] = Json::array();
   for (const NamedResult& named : results)
-    for (const Axis axis : {Axis::batch, Axis::width, Axis::samples, Axis::threads}) add_axis(data["sweeps"], named, axis);
+    for (const Axis axis : kAxes) add_axis(data["sweeps"], named, axis);
 }
 
 void add_steps(Json& data, const AllSeries& all) {

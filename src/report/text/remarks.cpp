@@ -120,6 +120,12 @@ std::string remarks(const Result& result) {
   if (!others.empty())
     text +=
         "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + cases_text(others) + "\n";
+  std::vector<std::string> ranks;
+  for (const Run& run : result.runs)
+    if (std::string line = rank_remark(run); !line.empty()) ranks.push_back(std::move(line));
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMostLines); ++i) text += ranks[i];
+  if (ranks.size() > kMostLines)
+    text += "ranks: " + std::to_string(ranks.size() - kMostLines) + " more such lines (sweep --over ranks)\n";
   for (const TimeToQuality& time : times_to_quality(result.runs)) text += "to quality: " + time_to_quality(time) + "\n";
   return text + energy_remarks(result) + memory_remark(result);
 }

@@ -17,6 +17,8 @@ std::size_t common_prefix(const std::vector<Curve>& curves) {
   return common && !curves.empty() ? curves[0].model.size() + 1 : 0;
 }
 
+const char* title_of(Axis axis) { return over_ranks(axis) ? "ranks" : name(axis); }
+
 const char* rate_title(Axis axis) {
   if (axis == Axis::width) return "computed";
   return axis == Axis::samples ? "samples/s of all" : "samples/s";
@@ -56,7 +58,7 @@ std::string table(const std::vector<Curve>& curves, std::size_t prefix, Axis axi
   for (const Curve& curve : curves)
     for (const CurvePoint& point : curve.points) spread.add(rate_of(point));
   const auto number = [axis](double rate) { return rate_text(axis, rate); };
-  Table table({"curve", std::string(">") + name(axis), std::string(">") + rate_title(axis), ">" + spread.title(), "->step",
+  Table table({"curve", std::string(">") + title_of(axis), std::string(">") + rate_title(axis), ">" + spread.title(), "->step",
                "--->in all", "--->memory", "-->of peak", "--->GPU busy", axis == Axis::samples ? "-->cost" : "-->cost/epoch",
                "-"});
   for (const Curve& curve : curves)
@@ -84,13 +86,14 @@ std::string plot(const std::vector<Curve>& curves, std::size_t prefix, Axis axis
         line.points.emplace_back(static_cast<double>(point.value), geometric_mean(point.rates));
     shown.push_back(std::move(line));
   }
-  return text_plot(shown, name(axis), rate_title(axis), [axis](double rate) { return rate_text(axis, rate); });
+  return text_plot(shown, title_of(axis), rate_title(axis), [axis](double rate) { return rate_text(axis, rate); });
 }
 
 // "batch 64", "64 samples".
 std::string value_text(Axis axis, const std::string& number) {
   if (axis == Axis::samples) return number + " samples";
   if (axis == Axis::threads) return number + (number == "1" ? " thread" : " threads");
+  if (over_ranks(axis)) return number + (number == "1" ? " rank" : " ranks");
   return std::string(name(axis)) + " " + number;
 }
 
@@ -109,6 +112,8 @@ class Answers {
     for (const auto* crossings : {&answers_.crossover, &answers_.no_crossover})
       for (const Crossing& crossing : *crossings) lines.push_back("crossover   " + sentence(crossing));
     for (const ScalingAnswer& scaling : answers_.scaling) add(lines, scaling);
+    for (const RankScaling& scaling : answers_.rank_scaling)
+      for (std::string& line : rank_sentences(scaling, shortened(scaling.curve))) lines.push_back(std::move(line));
     for (const std::string& reason : no_intervals_) lines.push_back("no interval: " + reason);
     return lines;
   }

@@ -131,6 +131,11 @@ Json warnings_json(const std::vector<Warning>& warnings);
 // is said once, at the end.
 std::vector<std::string> sweep_sentences(const SweepAnswers& answers, Axis axis, const std::string& prefix);
 
+// What ranks reach and cost, and what is predicted of more. `name`: of the curve.
+std::vector<std::string> rank_sentences(const RankScaling& scaling, const std::string& name);
+// A line on a run of several ranks; empty of any other.
+std::string rank_remark(const Run& run);
+
 struct PlotCurve {
   std::string label;
   std::vector<std::pair<double, double>> points;  // x rising; all above 0 and finite

@@ -1,7 +1,8 @@
 // The section of sweeps: rate against size, with what the analysis says of the curves.
 "use strict";
 
-const AXIS_LABELS = {batch: "batch", width: "neurons per layer", samples: "samples of the data set", threads: "threads"};
+const AXIS_LABELS = {batch: "batch", width: "neurons per layer", samples: "samples of the data set", threads: "threads",
+                     ranks: "ranks", ranks_weak: "ranks, each with as many samples"};
 const MEASURES = {samples_per_second: "samples/s", flops_per_second: "FLOP/s",
                   samples_per_wall_second: "samples/s, all of a process's time"};
 

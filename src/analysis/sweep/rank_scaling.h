@@ -1,0 +1,65 @@
+// What it costs that several ranks share a batch, and what a model of the network says of more ranks than were measured.
+//
+// Efficiency is how many samples per second a rank trains, over what the fewest ranks that were measured train each: of one
+// size of batch T1 / (n Tn) (strong scaling), of one size per rank T1 / Tn (weak). Exposed is what a step takes beyond what its
+// slowest rank computes; ranks of today compute nothing while they exchange.
+//
+// The model: a rank computes for a constant plus a time per sample, the slowest longer than the fastest by a factor; in each
+// round of messages it sends a share to every other rank, and a message of m bytes takes latency + m / rate (Hockney, "The
+// communication challenge for MPP", Parallel Computing 20, 1994). So K rounds with P bytes in all take
+//
+//   (n - 1) (K latency + P / (n rate)),
+//
+// as a ring does (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 69, 2009). What it says of more ranks is
+// an extrapolation, and called predicted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/analysis/sweep/curves.h"
+#include "src/analysis/sweep/networks.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+// One number of ranks, means over all steps and repetitions.
+struct RankMeasurement {
+  std::int64_t ranks = 1, batch = 1;  // of all ranks together
+  double step_seconds = 0;
+  std::vector<double> compute_seconds;  // by rank: of a step, without what it exchanges and waits
+  double rounds = 0, bus_bytes = 0;     // of a step; 0: not known, or one rank
+
+  double slowest() const;
+  double fastest() const;
+  double exposed() const { return step_seconds > slowest() ? step_seconds - slowest() : 0; }
+};
+
+// Of an ok run with times; empty of another one.
+std::optional<RankMeasurement> measurement_of(const Run& run);
+
+struct RankModel {
+  double constant_seconds = 0, seconds_per_sample = 0;  // of the fastest rank, with the samples of its own
+  double slowest_over_fastest = 1;
+  double rounds = 0, bytes = 0;        // of a step: K and P above
+  std::optional<NetworkFit> measured;  // empty: nothing was exchanged, or how often is not known
+
+  double compute_seconds(std::int64_t ranks, std::int64_t batch) const;  // of the slowest rank
+  double exchange_seconds(std::int64_t ranks, double latency_seconds, double bytes_per_second) const;
+};
+
+// Least squares of relative deviations; no part is below 0. From two ranks alone latency is taken for 0. Precondition: at least
+// one measurement.
+RankModel fit_ranks(std::span<const RankMeasurement> measured);
+
+inline constexpr const char* kMeasuredNetwork = "as measured";  // RankPrediction::network
+inline constexpr std::int64_t kFewestPredicted = 8, kMostPredicted = 1024;
+
+// Of a curve over ranks. Predicted are powers of two beyond what was measured, of a fixed batch those that divide it: with the
+// network as measured, and with these.
+RankScaling rank_scaling_of(const Curve& curve, Axis axis, std::span<const Network> networks);
+RankScaling rank_scaling_of(const Curve& curve, Axis axis);  // with those of bench/networks.json
+
+}  // namespace epochbench
