@@ -23,6 +23,7 @@ add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_
 add_test(NAME Scripts.CountPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/count_pytorch_test.py)
 add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/compare_quality_test.py)
 add_test(NAME Scripts.CalibrateTarget COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/calibrate_target_test.py)
+add_test(NAME Scripts.TrainRecipe COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_recipe_test.py)
 add_test(NAME Scripts.UpdatePrices COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/update_prices_test.py)
 add_test(NAME Scripts.Packages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/packages_test.py)
 add_test(NAME Scripts.GateTrials COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/gate_trials_test.py)
