@@ -193,6 +193,7 @@ TEST(Models, TheVocabularyFollowsTheData) {
 TEST(Models, TheTokenizerIsPartOfTheWorkload) {
   CaseSpec spec;
   spec.model = "gpt2:heads=1,layers=1,sequence=32,units=32";
+  spec.batch = 2;
   spec.data = "founding-documents";
   spec.tokenizer = std::string("gpt2:") + TOKENIZER_FOLDER;
   const WorkloadSpec tokens = workload_spec(spec);
