@@ -35,11 +35,11 @@ class TrainRecipe(unittest.TestCase):
         for file in (ROOT / "bench" / "recipes").glob("*.json"):
             self.assertEqual(load().options_of(file.stem), json.loads(file.read_text())["options"])
 
-    def test_refuses_what_pytorch_would_not_be_told(self):
+    def test_refuses_what_is_not_passed_on(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump({"options": {"model": "lenet5", "ema": 0.99, "mixup": 0.2}}, file)
             file.flush()
-            with self.assertRaisesRegex(ValueError, "has ema, mixup, which PyTorch is not told here"):
+            with self.assertRaisesRegex(ValueError, "has ema, mixup, which is not passed on to PyTorch"):
                 load().options_of(file.name)
         with self.assertRaisesRegex(ValueError, "missing.json does not exist; name a recipe"):
             load().options_of("missing.json")
