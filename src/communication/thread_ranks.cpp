@@ -129,11 +129,14 @@ class ThreadRanks::Rank final : public Communicator {
   std::vector<Pieces> show_pieces(const Pieces& pieces) {
     show_bytes({reinterpret_cast<std::byte*>(const_cast<std::span<float>*>(pieces.data())), pieces.size_bytes()});
     std::vector<Pieces> all;
+    bool alike = true;
     for (const auto& each : meeting_.shown) {
       all.emplace_back(reinterpret_cast<const std::span<float>*>(each.data()), pieces.size());
-      if (!std::ranges::equal(all.back(), pieces, [](const auto& a, const auto& b) { return a.size() == b.size(); }))
-        throw std::invalid_argument("ranks exchange pieces of different sizes");
+      alike =
+          alike && std::ranges::equal(all.back(), pieces, [](const auto& a, const auto& b) { return a.size() == b.size(); });
     }
+    meeting_.wait();  // who throws takes its pieces along, which the others have read by then
+    if (!alike) throw std::invalid_argument("ranks exchange pieces of different sizes");
     return all;
   }
   std::vector<float*> show(std::span<float> values) {
