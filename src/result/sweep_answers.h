@@ -138,7 +138,7 @@ struct RankScaling {
   std::vector<RankPoint> points;
   std::optional<NetworkFit> network;      // as measured
   std::vector<RankPrediction> predicted;  // for more ranks than were measured
-  std::optional<std::string> reason;      // why there is no network, or nothing is predicted
+  std::optional<std::string> reason;      // why no network was fitted, or why nothing is predicted
 };
 
 void fields(auto& visit, Is<RankScaling> auto& scaling) { VISIT(scaling, curve, points, network, predicted, reason); }

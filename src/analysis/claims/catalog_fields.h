@@ -45,8 +45,9 @@ class CatalogFields {
     std::vector<decltype(read(std::declval<CatalogFields&>()))> values;
     read_.insert(key);
     if (!fields_.find(key)) return values;
-    const Json& array = require_array(fields_.at(key), path(key));
-    for (std::size_t i = 0; i < array.size(); ++i) values.push_back(whole(array[i], path_of_element(path(key), i), read));
+    const std::string where = path(key);
+    const Json& array = require_array(fields_.at(key), where);
+    for (std::size_t i = 0; i < array.size(); ++i) values.push_back(whole(array[i], path_of_element(where, i), read));
     return values;
   }
   // The same of one object; empty where it is missing.
