@@ -3,7 +3,7 @@
 #
 # The toolkit's folders come first, then EPOCHBENCH_PACKAGES (unpacked wheels, or include/ and lib/), the system's, and the
 # packages of EPOCHBENCH_PYTHON in both of their layouts: nvidia/cudnn, nvidia/cublas and so on, and nvidia/cu13 for what is of
-# CUDA 13. NCCL is looked for in the same way; nothing needs it yet.
+# CUDA 13. NCCL is looked for in the same way; without it (NCCL_INCLUDE_DIR) only ranks on GPUs are left out.
 
 # Folders of CUDA's libraries in the packages of a Python; empty without any.
 function(epochbench_python_cuda_folders result)
@@ -25,7 +25,8 @@ for place in found.submodule_search_locations if found else []:
 endfunction()
 
 epochbench_python_cuda_folders(python_cuda_folders)
-set(cuda_package_folders ${EPOCHBENCH_PACKAGES} ${EPOCHBENCH_PACKAGES}/nvidia/cudnn ${python_cuda_folders})
+set(cuda_package_folders ${EPOCHBENCH_PACKAGES} ${EPOCHBENCH_PACKAGES}/nvidia/cudnn ${EPOCHBENCH_PACKAGES}/nvidia/nccl
+                         ${python_cuda_folders})
 
 macro(epochbench_find_cuda missing)
   set(${missing} "")
@@ -62,7 +63,8 @@ macro(epochbench_find_cuda missing)
     find_path(NVRTC_INCLUDE_DIR nvrtc.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATHS ${cuda_package_folders} PATH_SUFFIXES include)
     find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2
                  HINTS ${CUDAToolkit_LIBRARY_DIR} PATHS ${cuda_package_folders} PATH_SUFFIXES lib lib64)
-    mark_as_advanced(NVRTC_LIBRARY NVRTC_INCLUDE_DIR NCCL_LIBRARY)
+    find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATHS ${cuda_package_folders} PATH_SUFFIXES include)
+    mark_as_advanced(NVRTC_LIBRARY NVRTC_INCLUDE_DIR NCCL_LIBRARY NCCL_INCLUDE_DIR)
     mark_as_advanced(CUBLASLT_INCLUDE_DIR CUDNN_INCLUDE_DIR CUDNN_FRONTEND_INCLUDE_DIR CUBLASLT_LIBRARY CUDNN_LIBRARY)
     if(NOT CUBLASLT_INCLUDE_DIR OR NOT CUBLASLT_LIBRARY)
       set(${missing} "cuBLASLt of CUDA ${CUDAToolkit_VERSION_MAJOR} is missing (cublasLt.h and libcublasLt.so)")
@@ -81,7 +83,7 @@ macro(epochbench_find_cuda missing)
   endif()
   if(NOT ${missing})
     set(EPOCHBENCH_CUDA_LIBRARY_FOLDERS "")
-    foreach(library ${CUBLASLT_LIBRARY} ${CUDNN_LIBRARY} ${NVRTC_LIBRARY})
+    foreach(library ${CUBLASLT_LIBRARY} ${CUDNN_LIBRARY} ${NVRTC_LIBRARY} ${NCCL_LIBRARY})
       if(library)
         get_filename_component(library_folder ${library} DIRECTORY)
         list(APPEND EPOCHBENCH_CUDA_LIBRARY_FOLDERS ${library_folder})

@@ -125,8 +125,9 @@ std::unique_ptr<Backend> make_reference_backend();
 std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options = {},
                                           Communicator* communicator = nullptr);
 // The CUDA device with this index among the visible ones; allocates nothing on it before compile(). Errors: DeviceError with
-// the reason: a build without CUDA, no driver, a driver that is too old, no such device, or too low a compute capability.
-std::unique_ptr<Backend> make_cuda_backend(int index, const BackendOptions& options = {});
+// the reason: a build without CUDA, no driver, a driver that is too old, no such device, too low a compute capability, or with
+// a communicator no NCCL. `communicator`: as above; all ranks wait for each other in their first compile().
+std::unique_ptr<Backend> make_cuda_backend(int index, const BackendOptions& options = {}, Communicator* communicator = nullptr);
 // Plans like the CUDA backend, for a GPU with every precision, but cannot compile. Errors: DeviceError in a build without CUDA.
 std::unique_ptr<Backend> make_cuda_planner();
 

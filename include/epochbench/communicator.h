@@ -36,7 +36,19 @@ struct Traffic {
   double seconds = 0;    // waiting for other ranks included
   double rounds = 0;     // of messages between all ranks: 2 of a sum that all get, 1 of a sum of shares or of gathering
   double bus_bytes = 0;  // that a rank sends in them: of a sum of n bytes 2 n (size - 1) / size, as nccl-tests counts
+
+  Traffic& operator+=(const Traffic& other) {
+    seconds += other.seconds;
+    rounds += other.rounds;
+    bus_bytes += other.bus_bytes;
+    return *this;
+  }
 };
+// Of `rounds` in which each of `size` ranks sends a share of these elements to every other one; without the seconds.
+inline Traffic traffic_of(int rounds, std::size_t elements, int size) {
+  const double bytes = static_cast<double>(rounds) * static_cast<double>(elements * sizeof(float));
+  return {0, static_cast<double>(rounds), bytes * (size - 1) / size};
+}
 
 using Pieces = std::span<const std::span<float>>;  // of memory: as many on each rank, each of the same size
 
@@ -46,6 +58,7 @@ class Communicator {
   virtual int rank() const = 0;        // from 0
   virtual int size() const = 0;        // number of ranks
   virtual int local_size() const = 0;  // of those on this machine
+  virtual int local_rank() const = 0;  // among those, from 0
 
   // Errors of all: CommunicationError; std::invalid_argument for sizes that do not agree with the number of ranks.
   // values: on each rank as many; becomes values of rank 0 + those of rank 1 + …, added in this order.
@@ -59,14 +72,11 @@ class Communicator {
   virtual void broadcast(std::span<std::byte> values, int root) = 0;
   virtual void barrier() = 0;
 
-  const Traffic& traffic() const { return traffic_; }  // of the four, so far
+  const Traffic& traffic() const { return traffic_; }          // of the four, so far, and of what was counted besides
+  void count(const Traffic& traffic) { traffic_ += traffic; }  // of devices that exchange by themselves
 
  protected:
-  // `rounds` in which each rank sends a share of these elements to every other one.
-  void count(int rounds, std::size_t elements) {
-    traffic_.rounds += rounds;
-    traffic_.bus_bytes += static_cast<double>(rounds) * static_cast<double>(elements * sizeof(float)) * (size() - 1) / size();
-  }
+  void count(int rounds, std::size_t elements) { count(traffic_of(rounds, elements, size())); }
 
   Traffic traffic_;
 };

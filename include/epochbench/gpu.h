@@ -21,6 +21,10 @@ struct GpuInfo {
 // none; make_cuda_backend() gives the reason.
 std::vector<GpuInfo> list_gpus();
 
+// Why GPUs cannot exchange what several ranks sum (NCCL), in one line that says how to change that; empty where they can. Loads
+// the library.
+std::optional<std::string> gpu_ranks_obstacle();
+
 // Measures this GPU, in this process, and fills in the values: products in each precision and copies of large random operands,
 // the best of several. Errors: DeviceError, OutOfMemory.
 void measure_gpu(GpuInfo& gpu, int index);

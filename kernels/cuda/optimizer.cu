@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "kernels/cuda/exchange.h"
 #include "kernels/cuda/pack.cuh"
 
 namespace epochbench::cuda {
@@ -215,11 +216,19 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // In one block, so that the sums are added in one order.
-__global__ void __launch_bounds__(kThreads)
-    clip_factor_kernel(float* factor, const float* sums, int count, float largest_norm) {
+__device__ float sum_of_blocks(const float* sums, int count) {
   float sum = 0;
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += sums[i];
-  sum = block_sum<kThreads>(sum);
+  return block_sum<kThreads>(sum);
+}
+
+__global__ void __launch_bounds__(kThreads) sum_kernel(float* total, const float* sums, int count) {
+  if (const float sum = sum_of_blocks(sums, count); threadIdx.x == 0) *total = sum;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    clip_factor_kernel(float* factor, const float* sums, int count, float largest_norm) {
+  const float sum = sum_of_blocks(sums, count);
   if (threadIdx.x != 0) return;
   const float clip = largest_norm / (sqrtf(sum) + 1e-6f);
   *factor = clip > 1 ? 1 : clip;
@@ -304,6 +313,17 @@ void clip_factor(float* factor, const OptimizerTensor* tensors, const Chunk* chu
   launch_parts(sum_squares_kernel, chunk_count, stream, sums, tensors, chunks, loss_scale);
   launch(clip_factor_kernel, dim3(1), dim3(kThreads), 0, stream, factor, sums, static_cast<int>(chunk_count * kParts),
          largest_norm);
+}
+
+void sum_of_squares(float* sum, const OptimizerTensor* tensors, const Chunk* chunks, std::int64_t chunk_count, void* workspace,
+                    Stream stream) {
+  auto* const sums = static_cast<float*>(workspace);
+  launch_parts(sum_squares_kernel, chunk_count, stream, sums, tensors, chunks, static_cast<const float*>(nullptr));
+  launch(sum_kernel, dim3(1), dim3(kThreads), 0, stream, sum, sums, static_cast<int>(chunk_count * kParts));
+}
+
+void clip_factor(float* factor, const float* sum_of_squares, float largest_norm, Stream stream) {
+  launch(clip_factor_kernel, dim3(1), dim3(kThreads), 0, stream, factor, sum_of_squares, 1, largest_norm);
 }
 
 void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* skipped, const std::int32_t* finite,

@@ -1,8 +1,9 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 #
 # The CUDA part of scripts/lib/setup.sh, which sources it. If there is a CUDA toolkit, it fetches cudnn_frontend and cuDNN from
-# the Python index unless their headers are present; cuDNN may also be a package of this Python, as it is beside PyTorch. It warns if the build cannot use this machine's GPU, but never fails:
-# without CUDA the build supports only the CPU.
+# the Python index unless their headers are present, and beside MPI (mpicc) NCCL, by which ranks on GPUs exchange; each may also
+# be a package of this Python, as it is beside PyTorch. It warns if the build cannot use this machine's GPU, but never fails:
+# without CUDA the build supports only the CPU, without NCCL no ranks on GPUs.
 #
 # Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF disables
 # CUDA. EPOCHBENCH_PACKAGES, a folder with include/ and lib/ that is used in place of build/packages.
@@ -30,6 +31,7 @@ for place in found.submodule_search_locations if found else []:
 
 have_cuda_header() { # NAME TOOLKIT
   for folder in "$2/include" "$packages/include" "$packages/nvidia/cudnn/include" \
+    "$packages/nvidia/nccl/include" \
     /usr/include /usr/local/include "/usr/include/$(uname -m)-linux-gnu"; do
     if [ -e "$folder/$1" ]; then return 0; fi
   done
@@ -47,6 +49,7 @@ fetch_package() { # NAME [PROCESSOR]
   grep "^$1==" "$root/scripts/lib/cuda-packages.txt" >"$packages/download/requirements.txt"
   python3 -m pip download --quiet --disable-pip-version-check --retries 1 --no-deps --require-hashes --only-binary=:all: \
     --python-version 3.11 --implementation cp --platform "manylinux_2_28_${2:-x86_64}" --platform "manylinux_2_27_${2:-x86_64}" \
+    --platform "manylinux_2_18_${2:-x86_64}" \
     --dest "$packages/download" --requirement "$packages/download/requirements.txt" >>"$log" 2>&1 </dev/null || return 1
   for wheel in "$packages"/download/*.whl; do
     python3 -m zipfile -e "$wheel" "$packages" >>"$log" 2>&1 </dev/null || return 1
@@ -62,9 +65,9 @@ prepare_cuda() {
   toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
   wanted=
   if ! have_cuda_header cudnn_frontend.h "$toolkit"; then wanted=nvidia-cudnn-frontend; fi
-  if ! have_cuda_header cudnn.h "$toolkit"; then
-    wanted="$wanted nvidia-cudnn-cu$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')"
-  fi
+  major=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  if ! have_cuda_header cudnn.h "$toolkit"; then wanted="$wanted nvidia-cudnn-cu$major"; fi
+  if command -v mpicc >/dev/null 2>&1 && ! have_cuda_header nccl.h "$toolkit"; then wanted="$wanted nvidia-nccl-cu$major"; fi
   if [ -z "$wanted" ]; then return 0; fi
 
   if ! python3 -m pip --version >/dev/null 2>&1 && ! (install_packages python3 python3-pip); then
@@ -74,6 +77,8 @@ prepare_cuda() {
   for package in $wanted; do
     case $package in
       nvidia-cudnn-frontend) fetch_package "$package" ;;
+      nvidia-nccl-*) fetch_package "$package" "$(uname -m)" ||
+        say "WARNING: no ranks on GPUs: could not fetch $package from the Python index; log: $log" ;;
       *) fetch_package "$package" "$(uname -m)" ;;
     esac || {
       grep -i '^error' "$log" | tail -n 1 >&2

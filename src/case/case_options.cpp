@@ -183,7 +183,8 @@ Rows execution_options() {
       row("pin", "P,...", "CPU threads to one core each: cores, none, or auto: where no quota shares the cores",
           Class::placement, &CaseSpec::pin, {.protocol_key = "-", .applies = on_cpu}),
       row("ranks", "N,...",
-          "processes, started by mpirun, that share each batch and sum their gradients; --threads is per rank",
+          "processes, started by mpirun, that share each batch and sum their gradients; each has --threads, or a GPU of its "
+          "own",
           Class::placement, &CaseSpec::ranks, whole<int>(1, kMostRanks)),
       row("launcher", "COMMAND", "what starts ranks, as in 'srun -n {ranks}' (default: mpirun)", std::nullopt,
           &CaseSpec::launcher, parse_launcher, {.protocol_key = "-", .applies = has_ranks}),

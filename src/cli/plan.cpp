@@ -107,15 +107,12 @@ void check_without(const Plan& plan, bool on_cpu) {
 // On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
 void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
   const bool on_cpu = is_on_cpu(plan, device);
-  if (plan.spec.ranks > 1 && !on_cpu)
-    throw CallError("--ranks: GPUs do not exchange gradients between ranks; plan for the CPU (--device cpu), or leave it out");
   check_without(plan, on_cpu);
   if (on_cpu) {
     set_memory(plan, *planner(true, plan.spec));
     plan.devices.push_back({name(DeviceKind::cpu), cpu_info().memory_bytes.value_or(0),
                             plan.spec.ranks * plan.memory.total() <= available_memory_bytes()});
   }
-  if (plan.spec.ranks > 1) return;
   const std::vector<GpuInfo> gpus = list_gpus();
   if (on_cpu && gpus.empty()) return;
   const auto gpu = planner(false, plan.spec);
@@ -155,7 +152,7 @@ Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optiona
   const std::int64_t limit = memory_limit(options, on_cpu);
   const auto backend = planner(on_cpu, spec);
   const auto fits = [&](std::int64_t samples) {
-    return spec.ranks * memory_on(*backend, with_parts_of(samples)).total() <= limit;
+    return (on_cpu ? spec.ranks : 1) * memory_on(*backend, with_parts_of(samples)).total() <= limit;
   };
   const std::int64_t fitting = largest_batch(fits);
   largest = with_parts_of(std::max<std::int64_t>(fitting, 1));

@@ -94,6 +94,7 @@ MpiCommunicator::MpiCommunicator(double patience_seconds) : patience_seconds_(pa
   MPI_Comm local = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local);
   MPI_Comm_size(local, &local_size_);
+  MPI_Comm_rank(local, &local_rank_);
   MPI_Comm_free(&local);
   for (auto* numbers : {&counts_, &places_, &own_counts_, &own_places_}) numbers->resize(static_cast<std::size_t>(size_));
   received_.resize(kPieceElements + static_cast<std::size_t>(size_) * 16);

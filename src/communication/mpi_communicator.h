@@ -22,6 +22,7 @@ class MpiCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   int local_size() const override { return local_size_; }
+  int local_rank() const override { return local_rank_; }
   void all_reduce(std::span<float> values) override;
   void reduce_scatter(Pieces pieces) override;
   void all_gather(Pieces pieces) override;
@@ -50,7 +51,7 @@ class MpiCommunicator final : public Communicator {
   void broadcast(std::span<std::byte> values, int root, bool patient);
 
   const double patience_seconds_;
-  int rank_ = 0, size_ = 1, local_size_ = 1;
+  int rank_ = 0, size_ = 1, local_size_ = 1, local_rank_ = 0;
   std::vector<int> counts_, places_, own_counts_, own_places_;  // by rank, in elements
   std::vector<float> received_;                                 // this rank's share of all ranks
   std::vector<const float*> parts_;

@@ -59,6 +59,7 @@ class ThreadRanks::Rank final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return meeting_.size(); }
   int local_size() const override { return size(); }
+  int local_rank() const override { return rank(); }
 
   // Each rank sums its share of all, and writes it to all; nobody else touches that share meanwhile.
   void all_reduce(std::span<float> values) override {

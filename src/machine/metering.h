@@ -24,8 +24,9 @@ inline constexpr double kMeterPeriodSeconds = 0.1;
 
 class Metering {
  public:
-  // Of a run on `device`. The meters are referred to, and must live as long.
-  Metering(const MachineMeters& meters, DeviceId device, double period_seconds = kMeterPeriodSeconds);
+  // Of a run on `device`, with ranks on so many GPUs from there on; the state is that of the first. The meters are referred to,
+  // and must live as long.
+  Metering(const MachineMeters& meters, DeviceId device, int gpus = 1, double period_seconds = kMeterPeriodSeconds);
   ~Metering();
   Metering(const Metering&) = delete;
   Metering& operator=(const Metering&) = delete;
@@ -37,7 +38,9 @@ class Metering {
   void fill(Run& run);
 
  private:
-  bool reads_anything() const { return cpu_.energy || gpu_.energy || card_; }
+  bool reads_anything() const;
+  std::vector<EnergyMeter*> energies() const;  // that there are
+  MeteredPart gpus_part() const;               // all together
   void tick(double now);
   void watch();
   void stop();
@@ -45,7 +48,8 @@ class Metering {
   const MachineMeters& meters_;
   double period_seconds_;
   int gpu_index_;  // -1 on the CPU
-  MachineMeters::Meter cpu_, gpu_;
+  MachineMeters::Meter cpu_;
+  std::vector<MachineMeters::Meter> gpus_;  // from gpu_index_ on
   std::shared_ptr<const NvmlCard> card_;
 
   std::mutex mutex_;  // of all below

@@ -49,7 +49,8 @@ ResultFile result_file(const MeasuringRequest& request) {
 std::set<int> gpus_of(const std::vector<PlannedCase>& cases) {
   std::set<int> gpus;
   for (const PlannedCase& planned : cases)
-    if (!planned.obstacle && planned.spec.device.kind == DeviceKind::cuda) gpus.insert(planned.spec.device.index);
+    for (int rank = 0; rank < planned.spec.ranks; ++rank)  // on a GPU each
+      if (!planned.obstacle && planned.spec.device.kind == DeviceKind::cuda) gpus.insert(planned.spec.device.index + rank);
   return gpus;
 }
 
@@ -80,7 +81,7 @@ void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<PlannedCase>& case
   }
 }
 
-// What the device of a run can do at most in its precision.
+// What the device of a run can do at most in its precision; the GPUs of ranks together, as far as they are of this machine.
 DeviceLimits limits_of(const Context& context, const PlannedCase& planned) {
   const auto limits = [&](const auto& device) {
     const auto peak = device.peak_flops_per_second.find(name(planned.spec.precision));
@@ -88,8 +89,17 @@ DeviceLimits limits_of(const Context& context, const PlannedCase& planned) {
                         device.memory_bandwidth_bytes_per_second};
   };
   if (planned.spec.device.kind != DeviceKind::cuda) return limits(context.cpu);
-  const auto index = static_cast<std::size_t>(planned.spec.device.index);
-  return index < context.gpus.size() ? limits(context.gpus[index]) : DeviceLimits{};
+  DeviceLimits all{0, 0};
+  for (int rank = 0; rank < planned.spec.ranks; ++rank) {
+    const auto index = static_cast<std::size_t>(planned.spec.device.index + rank);
+    const DeviceLimits one = index < context.gpus.size() ? limits(context.gpus[index]) : DeviceLimits{};
+    const auto add = [](std::optional<double>& sum, std::optional<double> more) {
+      sum = sum && more ? std::optional(*sum + *more) : std::nullopt;
+    };
+    add(all.flops_per_second, one.flops_per_second);
+    add(all.bytes_per_second, one.bytes_per_second);
+  }
+  return all;
 }
 
 Run skipped(const PlannedCase& planned, const std::string& reason) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "epochbench/backend.h"
+#include "epochbench/gpu.h"
 #include "src/base/errors.h"
 #include "src/base/numbers.h"
 #include "src/case/option_row.h"
@@ -60,17 +61,33 @@ std::optional<Obstacle> unmet_condition(const CaseSpec& spec) {
   }
 }
 
+// What keeps ranks from having a GPU each. Without any, the device's own obstacle says more; another launcher has its machines.
+std::optional<Obstacle> gpu_ranks_obstacle_of(const CaseSpec& spec) {
+  const int gpus = static_cast<int>(list_gpus().size());
+  if (gpus == 0) return std::nullopt;
+  const std::string ranks = "--ranks " + std::to_string(spec.ranks) + " on " + to_string(spec.device);
+  if (spec.launcher.empty() && spec.device.index + spec.ranks > gpus)
+    return Obstacle{ranks + ": each rank has a GPU of its own, from that one on, and there " +
+                        (gpus == 1 ? "is one" : "are " + std::to_string(gpus)) + "; ask for fewer ranks",
+                    kExitDeviceMissing};
+  if (auto reason = gpu_ranks_obstacle()) return Obstacle{ranks + ": " + *reason, kExitCallIsWrong};
+  return std::nullopt;
+}
+
 // What keeps processes from sharing the batch.
 std::optional<Obstacle> ranks_obstacle(const CaseSpec& spec) {
   if (spec.ranks == 1) return std::nullopt;
   const std::string ranks = "--ranks " + std::to_string(spec.ranks);
   const auto wrong = [](const std::string& reason) { return Obstacle{reason, kExitCallIsWrong}; };
   if (spec.framework != Framework::epochbench) return wrong(ranks + ": peers run as one process; leave it out");
-  if (spec.device.kind != DeviceKind::cpu)
+  if (spec.device.kind == DeviceKind::reference)
     return wrong(ranks + ": " + to_string(spec.device) + " does not exchange gradients between ranks; use --device cpu");
+  if (spec.shard == Shard::optimizer && spec.precision == Precision::fp16)
+    return wrong(ranks + ": --shard optimizer knows no loss scale, which " + name(spec.precision) + " needs; use --precision " +
+                 name(Precision::bf16));
   if (!spec.trace.empty()) return wrong(ranks + ": --trace writes the batches of one process; leave out one of them");
   if (auto reason = launch_obstacle(spec, default_threads())) return wrong(*reason);
-  return std::nullopt;
+  return spec.device.kind == DeviceKind::cuda ? gpu_ranks_obstacle_of(spec) : std::nullopt;
 }
 
 std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settings) {

@@ -47,7 +47,7 @@ class Driver {
         run_(run) {
     workload_ = options.workload;
     gpu_ = options.gpu;
-    if (options.meters && spec.meters) metering_.emplace(*options.meters, spec.device);
+    if (options.meters && spec.meters) metering_.emplace(*options.meters, spec.device, spec.ranks);
   }
 
   void drive() {

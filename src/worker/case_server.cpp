@@ -151,9 +151,7 @@ class Server {
       timed_steps_ += count;
       step_seconds_ += std::accumulate(block.step_seconds.begin(), block.step_seconds.end(), 0.0);
       const Traffic& now = communicator()->traffic();
-      traffic_.seconds += now.seconds - before.seconds;
-      traffic_.rounds += now.rounds - before.rounds;
-      traffic_.bus_bytes += now.bus_bytes - before.bus_bytes;
+      traffic_ += {now.seconds - before.seconds, now.rounds - before.rounds, now.bus_bytes - before.bus_bytes};
     }
     block.usage.own_cpu_seconds = sum(gathered(block.usage.own_cpu_seconds));
     return answer_of("steps", block);

@@ -248,8 +248,9 @@ std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const Backen
     case DeviceKind::cuda:
       break;
   }
+  if (communicator != nullptr) device.index += communicator->local_rank();
   try {
-    return make_cuda_backend(device.index, options);
+    return make_cuda_backend(device.index, options, communicator);
   } catch (const DeviceError& error) {
     throw DeviceError("device " + to_string(device) + kNotUsable + error.what());
   }
@@ -301,9 +302,10 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   if (times) prepared.decoding = [times] { return seconds_per_sample(*times); };
   const double input_seconds = steady_seconds() - input_begin;
   *prepared.data_seconds += input_seconds;
-  const std::int64_t planned = memory(program).total(), together = communicator ? communicator->local_size() : 1;
+  const bool on_gpu = device.backend == "cuda";  // of its own
+  const std::int64_t planned = memory(program).total(), together = communicator && !on_gpu ? communicator->local_size() : 1;
   prepared.planned_bytes = planned * spec.ranks;
-  check_memory(spec, planned * together, device.backend == "cuda" ? device.memory_bytes : available_memory_bytes());
+  check_memory(spec, planned * together, on_gpu ? device.memory_bytes : available_memory_bytes());
   if (communicator != nullptr) communicator->barrier();  // so that none takes memory before all have looked
   prepared.resident_before_bytes = resident_bytes();
   prepared.executable = compile(spec, *backend, program);

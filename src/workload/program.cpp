@@ -166,12 +166,15 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
                      Precision precision, bool fusion, const std::vector<float>& pixel_values) {
   Program program;
   program.parts = workload.accumulate;
+  const bool sharded = workload.ranks > 1 && workload.shard == Shard::optimizer;
   const auto has = [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); };
   for (Entry requested : entries) {
     auto graphs = graphs_of(workload, requested, precision, weights_for(entries));
     Graph& own = graphs.back().second;
     Graph& updating = graphs.front().first == Entry::update ? graphs.front().second : own;
-    if (auto copying = keep_copies(own, updating, has)) graphs.emplace_back(Entry::prepare, std::move(*copying));
+    // A rank updates its share of the weights alone, and would keep old copies of the others'.
+    if (!sharded)
+      if (auto copying = keep_copies(own, updating, has)) graphs.emplace_back(Entry::prepare, std::move(*copying));
     for (auto& [entry, graph] : graphs) {
       if (!pixel_values.empty()) stage_bytes(graph, pixel_values, has);
       if (fusion) fuse(graph, has);
@@ -181,7 +184,7 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
     if (requested == Entry::train && workload.ranks > 1) {
       Graph& update = graph_of(graphs, Entry::update);
       all_reduce_sums(update, graph_of(graphs, Entry::train), static_cast<std::int64_t>(workload.bucket_mib * (1 << 20)));
-      if (workload.shard == Shard::optimizer) update = shard_optimizer(update, workload.ranks);
+      if (sharded) update = shard_optimizer(update, workload.ranks);
     }
     for (auto& [entry, graph] : graphs) {
       for (const Node& node : graph.nodes)

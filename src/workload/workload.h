@@ -99,8 +99,8 @@ void begin_averages(Executable& executable, const Program& program);
 // it makes of them.
 void prepare(Executable& executable, const Program& program);
 
-// `threads`: of the CPU; the reference backend has one, and no options.
-// Errors: DeviceError with the reason why a device is not usable here.
+// `threads`: of the CPU; the reference backend has one, and no options. Of ranks on GPUs, the i-th of a machine has the i-th
+// from `device` on. Errors: DeviceError with the reason why a device is not usable here.
 inline constexpr const char* kNotUsable = " is not usable: ";  // between the device and the cause
 std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options = {},
                                       Communicator* communicator = nullptr);

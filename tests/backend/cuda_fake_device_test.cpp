@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -78,7 +79,7 @@ TEST(FakeDevice, ACaptureTakesWhatIsEnqueuedAndRefusesTheRest) {
   device.enqueue(stream, [&] { ++runs; });
   EXPECT_THROW(device.allocate(16), cuda::Error);
   EXPECT_THROW(device.synchronize(stream), cuda::Error);
-  EXPECT_THROW(device.record(event, stream), cuda::Error);
+  EXPECT_THROW(device.wait(stream, event), cuda::Error);  // for nothing that is part of it
   const cuda::GraphExec graph = device.end_capture(stream);
   device.synchronize(stream);
   EXPECT_EQ(runs, 0);
@@ -88,6 +89,66 @@ TEST(FakeDevice, ACaptureTakesWhatIsEnqueuedAndRefusesTheRest) {
   device.destroy(graph);
   device.destroy(event);
   device.destroy(stream);
+}
+
+// a, then c beside b, then d.
+struct Forked {
+  explicit Forked(std::uint64_t seed) : device(seed) {
+    first = device.make_stream();
+    second = device.make_stream();
+    event = device.make_event();
+  }
+  void add(char letter, cuda::Stream stream) {
+    device.enqueue(stream, [this, letter] { order += letter; });
+  }
+  void begin() {
+    device.begin_capture(first);
+    add('a', first);
+    device.record(event, first);
+    device.wait(second, event);
+    add('b', first);
+    add('c', second);
+  }
+  cuda::GraphExec end(bool joins) {
+    device.record(event, second);
+    if (joins) device.wait(first, event);
+    add('d', first);
+    return device.end_capture(first);
+  }
+  ~Forked() {
+    device.destroy(event);
+    device.destroy(first);
+    device.destroy(second);
+  }
+
+  FakeDevice device;
+  cuda::Stream first, second;
+  cuda::Event event;
+  std::string order;
+};
+
+TEST(FakeDevice, ACaptureTakesStreamsAlongThatWaitForItAndEachLaunchKeepsTheirWaits) {
+  std::set<std::string> orders;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    Forked forked(seed);
+    forked.begin();
+    const cuda::GraphExec graph = forked.end(true);
+    forked.device.synchronize(forked.second);
+    EXPECT_EQ(forked.order, "");
+    for (int i = 0; i < 2; ++i) forked.device.launch(graph, forked.first);
+    forked.device.synchronize(forked.first);
+    ASSERT_EQ(forked.order.size(), 8);
+    orders.insert(forked.order.substr(0, 4));
+    orders.insert(forked.order.substr(4));
+    forked.device.destroy(graph);
+  }
+  EXPECT_EQ(orders, (std::set<std::string>{"abcd", "acbd"}));
+}
+
+TEST(FakeDevice, ACaptureThatEndsBeforeAJoinIsRefused) {
+  Forked forked(0);
+  forked.begin();
+  EXPECT_THROW(forked.end(false), cuda::Error);
 }
 
 }  // namespace

@@ -252,6 +252,54 @@ class Disappears(GpuTest):
         self.assert_lines(self.resume(*suite), 2, ('cuda:0 is "emulated A100"', "CUDA_VISIBLE_DEVICES"))
 
 
+# Registered where its epochbench-mpi was built.
+class Ranks(GpuTest):
+    LENET = ["--model", "lenet5", "--batch", "16", "--steps", "4", "--warmup", "1", "--meters", "off", "--device", "cuda"]
+    TWO = ["--ranks", "2", "--oversubscribe"]  # on a machine with one core two are too many otherwise
+
+    def setUp(self):
+        super().setUp()
+        self.environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+
+    def train(self, *arguments):
+        self.assert_lines(self.run_it(*self.LENET, "--overwrite", *arguments), 0)
+        return self.result()["runs"][0]
+
+    def assert_alike(self, run, expected):
+        for a, b in zip(run["quality"]["loss"], expected["quality"]["loss"], strict=True):
+            self.assertAlmostEqual(a / b, 1, delta=1e-6)
+
+    def test_have_a_gpu_each_and_train_as_parts_of_a_batch(self):
+        self.machine(A100, A100)
+        parts = self.train("--accumulate", "2")
+        ranks = self.train(*self.TWO)
+        self.assert_alike(ranks, parts)
+        self.assertEqual(ranks["workload"]["fingerprint"], parts["workload"]["fingerprint"])
+        self.assertEqual((ranks["ranks"]["count"], ranks["ranks"]["rounds"]), (2, 2))
+        parameters = 61706 + 1  # and the loss; what pads tensors travels as well
+        self.assertGreaterEqual(ranks["ranks"]["bus_bytes"], 4 * parameters)
+        self.assertLess(ranks["ranks"]["bus_bytes"], 4 * parameters + 1000)
+        for step, communication in zip(ranks["ranks"]["step_seconds"], ranks["ranks"]["communication_seconds"], strict=True):
+            self.assertLess(0, communication)
+            self.assertLess(communication, step)
+        shards = self.train(*self.TWO, "--shard", "optimizer")
+        self.assert_alike(shards, parts)
+        self.assertEqual(shards["ranks"]["rounds"], 4)  # the loss, shares, parameters
+        # A rank on the wrong card would find no room.
+        self.machine(A100, {**FULL, "held_bytes": 3 << 30})
+        call = self.run_it(*self.LENET, *self.TWO, "--overwrite")
+        self.assertEqual(self.result()["runs"][0]["status"], "out_of_memory", call.stderr)
+        self.assertIn("rank 1: cuda:1", self.result()["runs"][0]["message"])
+
+    def test_are_at_most_as_many_as_gpus(self):
+        self.machine(A100)
+        self.assert_lines(self.run_it(*self.LENET, *self.TWO), 3, ("--ranks 2 on cuda:0", "there is one", "fewer ranks"))
+        self.machine(A100, A100)
+        self.assert_lines(self.run_it(*self.LENET, *self.TWO, "--device", "cuda:1"), 3, ("--ranks 2 on cuda:1", "there are 2"))
+        self.assert_lines(self.run_it(*self.LENET, *self.TWO, "--shard", "optimizer", "--precision", "fp16"), 2,
+                          ("--shard optimizer knows no loss scale", "bf16"))
+
+
 class SeveralCards(GpuTest):
     def test_of_different_kinds(self):
         self.machine(A100, T4, V100)

@@ -156,7 +156,6 @@ class Ranks(RanksTest):
             ("--batch", "63"): ("--ranks 2 does not divide batch 63",),
             ("--accumulate", "64"): ("--ranks 2 times --accumulate 64 does not divide batch 64", "multiple of 128"),
             ("--mode", "forward"): ("--ranks needs training",),
-            ("--device", "cuda:0"): ("cuda:0", "does not exchange gradients"),
             ("--device", "reference"): ("reference does not exchange gradients",),
             ("--trace", "trace"): ("--trace",),
             ("--profile",): ("--profile",),

@@ -1,6 +1,7 @@
 // The optimizers in CUDA: steps computed by hand and against the reference, loss scaling, and the scalars that a step writes.
 #include <cfloat>
 
+#include "kernels/cuda/exchange.h"
 #include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
@@ -307,6 +308,22 @@ TEST(CudaClipFactor, MatchesReferenceAndIsBitEqualInEveryOrder) {
   }
 }
 
+// As ranks take it, with what the others have of the gradient in between.
+TEST(CudaClipFactor, OfSharesIsThatOfTheWhole) {
+  Model model(parameters());
+  DeviceBuffer<float> whole(1), factor(1), sum(1), workspace = scratch(cuda::clip_workspace_bytes(model.chunk_count()));
+  cuda::sum_of_squares(sum.data(), model.tensors(), model.chunks(), model.chunk_count(), workspace.data(), kNoStream);
+  const float largest = std::sqrt(sum[0]) / 3;
+  cuda::clip_factor(whole.data(), model.tensors(), model.chunks(), model.chunk_count(), nullptr, largest, workspace.data(),
+                    kNoStream);
+  cuda::clip_factor(factor.data(), sum.data(), largest, kNoStream);
+  EXPECT_EQ(factor[0], whole[0]);
+  EXPECT_NEAR(factor[0], 1.0 / 3, 96 * kEps);
+  cuda::sum_of_squares(sum.data(), model.tensors(), model.chunks(), 0, workspace.data(), kNoStream);  // a rank without a share
+  EXPECT_EQ(sum[0], 0);
+  EXPECT_TRUE(sum.guards_intact() && factor.guards_intact() && workspace.guards_intact());
+}
+
 TEST(CudaClipFactor, LeavesNoFiniteGradientWhereOneIsNot) {
   Model model(parameters());
   for (const float bad : {INFINITY, NAN}) {
@@ -427,6 +444,25 @@ TEST(CudaRecordStep, WritesTheRingInOrderAndCountsSteps) {
     EXPECT_EQ(ring[i].correct, expected[i].correct) << i;
   }
   EXPECT_TRUE(ring.guards_intact() && cursor.guards_intact());
+}
+
+TEST(CudaWaiting, AddsUpUntilItIsRecorded) {
+  constexpr std::uint32_t kCapacity = 3;
+  DeviceBuffer<float> ring(kCapacity);
+  const DeviceBuffer<std::uint32_t> cursor = scalar(4u);
+  DeviceBuffer<cuda::Waiting> waiting = scalar(cuda::Waiting{0, 3'000'000'000});
+  cuda::begin_waiting(waiting.data(), kNoStream);
+  cuda::end_waiting(waiting.data(), kNoStream);
+  EXPECT_GT(waiting[0].since, 0);
+  EXPECT_GE(waiting[0].nanoseconds, 3'000'000'000);
+  EXPECT_LT(waiting[0].nanoseconds, 4'000'000'000);
+  ring.poison();
+  cuda::record_waiting(ring.data(), cursor.data(), kCapacity, waiting.data(), kNoStream);
+  EXPECT_GE(ring[1], 3);
+  EXPECT_LT(ring[1], 4);
+  EXPECT_EQ(waiting[0].nanoseconds, 0);
+  EXPECT_TRUE(std::isnan(ring[0]) && std::isnan(ring[2]));
+  EXPECT_TRUE(ring.guards_intact() && waiting.guards_intact());
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ set(cuda_on_cpu_options
 set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${cuda_on_cpu_options}")
 # The threads of a block are announced to ThreadSanitizer explicitly; it must not see the stack switches themselves.
 set(cuda_on_cpu_sources
+  support/cuda_clock.cpp
   support/cuda_on_cpu.cpp
   support/cuda_on_cpu_block.cpp
   support/cuda_on_cpu_check.cpp

@@ -1,7 +1,8 @@
 # Tests of the layer between our code and CUDA's libraries. None needs a device.
 
 if(TARGET epochbench_kernels_cuda_on_cpu)
-  add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp)
+  add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp
+              support/cuda_fake_ranks.cpp)
   target_link_libraries(epochbench_cuda_fakes PUBLIC epochbench_cuda_kernel_sweep epochbench_kernels_reference)
 endif()
 

@@ -181,6 +181,33 @@ TEST_F(MetersTest, AGpuRunHasItsStateAndBothParts) {
   EXPECT_EQ(run.gpu->reason, "memory: Not Supported");
 }
 
+TEST_F(MetersTest, RanksHaveTheEnergyOfTheirGpusTogether) {
+  nvml->cards[1] = nvml->cards[0];
+  nvml->cards[1].bus_id = "0000:66:00.0";
+  nvml->card_count = 2;
+  for (const int gpus : {1, 2}) {
+    const MachineMeters all = meters({kBusId, "0000:66:00.0"});
+    Metering metering(all, cuda_device(0), gpus);
+    metering.begin();
+    nvml.locked([](test::FakeNvml& all) {
+      all.cards[0].energy_millijoules += 60'000;
+      all.cards[1].energy_millijoules += 30'000;
+    });
+    metering.end(1);
+    epochbench::Run run = timed_run("cuda", {0.3});
+    metering.fill(run);
+    ASSERT_TRUE(run.energy->gpu_average_watts) << run.energy->reason.value_or("");
+    EXPECT_NEAR(*run.energy->gpu_average_watts * *run.energy->window_seconds, gpus == 1 ? 60 : 90, 1e-6);
+  }
+  const MachineMeters one = meters({kBusId, "0000:01:00.0"});
+  Metering metering(one, cuda_device(0), 2);
+  metering.begin();
+  metering.end(1);
+  epochbench::Run run = timed_run("cuda", {0.1});
+  metering.fill(run);
+  EXPECT_FALSE(run.energy->gpu_average_watts);
+}
+
 TEST_F(MetersTest, AGpuWithoutACardSaysWhy) {
   const MachineMeters all = meters({"0000:01:00.0"});
   Metering metering(all, cuda_device(0));

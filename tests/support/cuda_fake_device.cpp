@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "epochbench/backend.h"
+#include "tests/support/cuda_clock.h"
 #include "tests/support/cuda_launch.h"
 
 namespace epochbench::test {
@@ -92,16 +93,26 @@ void FakeDevice::check_device_memory(const void* memory, std::size_t bytes, cons
   if (!within(device_blocks_, memory, bytes)) die(std::string(what) + ": not within a block of device memory");
 }
 
+std::size_t FakeDevice::offset_in_block(const void* memory) const {
+  check_device_memory(memory, 1, "offset_in_block");
+  const auto* first = static_cast<const std::byte*>(memory);
+  return static_cast<std::size_t>(first - std::prev(device_blocks_.upper_bound(const_cast<std::byte*>(first)))->first);
+}
+
 void FakeDevice::open_memory(bool open) const {
   for (const auto& [memory, bytes] : device_blocks_)
     mprotect(memory - (whole_pages(bytes) - bytes) / 256 * 256, whole_pages(bytes), open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
+double FakeDevice::random_weight() {
+  static constexpr double kWeights[] = {1, 8, 64};  // from fair scheduling to nearly always first
+  return kWeights[random_() % 3];
+}
+
 cuda::Stream FakeDevice::make_stream() {
   count_allocation();
   ++held_;
-  static constexpr double kWeights[] = {1, 8, 64};  // from fair scheduling to nearly always first
-  streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{this, kWeights[random_() % 3], {}}));
+  streams_.push_back(std::make_unique<CUstream_st>(CUstream_st{{random_weight()}, this}));
   return streams_.back().get();
 }
 void FakeDevice::destroy(cuda::Stream stream) noexcept {
@@ -121,16 +132,19 @@ void FakeDevice::destroy(cuda::Event event) noexcept {
 }
 
 void FakeDevice::no_capture(const char* what) const {
-  if (capturing_) throw cuda::Error(std::string("fake device: ") + what + " within a capture");
+  if (!captured_.empty()) throw cuda::Error(std::string("fake device: ") + what + " within a capture");
 }
 
 void FakeDevice::enqueue(cuda::Stream stream, std::function<void()> work, double seconds) {
   if (stream->device != this) die("a stream of another device");
   FakeOperation operation{.work = std::move(work), .seconds = seconds};
-  if (stream == capturing_)
-    captured_.push_back(std::move(operation));
-  else
-    stream->queue.push_back(std::move(operation));
+  CapturedStream* const captured = lane_of(stream);
+  (captured ? captured->lane : *stream).queue.push_back(std::move(operation));
+}
+
+FakeDevice::CapturedStream* FakeDevice::lane_of(cuda::Stream stream) const {
+  const auto found = std::ranges::find(captured_, stream, &CapturedStream::stream);
+  return found == captured_.end() ? nullptr : const_cast<CapturedStream*>(&*found);
 }
 
 void FakeDevice::copy_to_device(void* to, const void* from, std::size_t bytes, cuda::Stream stream) {
@@ -167,12 +181,25 @@ void FakeDevice::clear(void* memory, std::size_t bytes, cuda::Stream stream) {
 }
 
 void FakeDevice::record(cuda::Event event, cuda::Stream stream) {
-  no_capture("an event");
+  if (CapturedStream* const captured = lane_of(stream)) {
+    CapturedEvent& known = captured_events_[event->state.get()];
+    captured->lane.queue.push_back({FakeOperation::Kind::record, {}, event->state, known.version + 1});
+    known = {stream, captured->lane.queue.size(), known.version + 1};
+    return;
+  }
+  no_capture("an event of another stream");
   stream->queue.push_back({FakeOperation::Kind::record, {}, event->state, ++event->state->recorded});
 }
 
 void FakeDevice::wait(cuda::Stream stream, cuda::Event event) {
-  no_capture("a wait");
+  if (const auto found = captured_events_.find(event->state.get()); found != captured_events_.end()) {
+    if (!lane_of(stream)) captured_.push_back({stream, {random_weight()}});
+    if (lane_of(stream) == &captured_.front()) lane_of(found->second.stream)->joined = found->second.after;
+    if (++counts_.binding_waits == dropped_wait_) return;
+    lane_of(stream)->lane.queue.push_back({FakeOperation::Kind::wait, {}, event->state, found->second.version});
+    return;
+  }
+  no_capture("a wait for what is not part of it");
   if (event->state->done < event->state->recorded && ++counts_.binding_waits == dropped_wait_) return;
   stream->queue.push_back({FakeOperation::Kind::wait, {}, event->state, event->state->recorded});
 }
@@ -208,25 +235,48 @@ double FakeDevice::seconds_between(cuda::Event begin, cuda::Event end) const {
 
 void FakeDevice::begin_capture(cuda::Stream stream) {
   no_capture("another capture");
-  capturing_ = stream;
+  captured_.push_back({stream, {random_weight()}});
 }
 
 cuda::GraphExec FakeDevice::end_capture(cuda::Stream stream) {
-  if (capturing_ != stream) throw cuda::Error("fake device: the stream is not being captured");
-  capturing_ = nullptr;
+  if (captured_.empty() || captured_.front().stream != stream)
+    throw cuda::Error("fake device: the stream is not being captured");
+  const std::vector<CapturedStream> captured = std::exchange(captured_, {});
+  captured_events_.clear();
+  for (std::size_t i = 1; i < captured.size(); ++i)
+    if (captured[i].joined != captured[i].lane.queue.size())
+      throw cuda::Error("fake device: the capture ends before a stream that it forked is joined");
   ++held_;
-  return new CUgraphExec_st{std::exchange(captured_, {})};
+  auto* const graph = new CUgraphExec_st;
+  for (const CapturedStream& each : captured) graph->lanes.push_back(each.lane);
+  return graph;
 }
 
+// A graph of one stream is one work item. Each launch has events of its own.
 void FakeDevice::launch(cuda::GraphExec graph, cuda::Stream stream) {
   no_capture("a graph");
   ++counts_.graph_launches;
+  if (graph->lanes.size() > 1) {
+    auto lanes = std::make_shared<std::vector<FakeLane>>(graph->lanes);
+    std::map<const CUevent_st::State*, std::shared_ptr<CUevent_st::State>> events;
+    for (FakeLane& lane : *lanes)
+      for (FakeOperation& operation : lane.queue) {
+        if (!operation.event) continue;
+        auto& event = events[operation.event.get()];
+        if (!event) event = std::make_shared<CUevent_st::State>();
+        operation.event = event;
+      }
+    stream->queue.push_back({.kind = FakeOperation::Kind::graph, .lanes = std::move(lanes)});
+    return;
+  }
+  const auto& work = graph->lanes.front().queue;
   FakeOperation step{.work =
-                         [graph] {
-                           for (const FakeOperation& operation : graph->work) operation.work();
+                         [&work] {
+                           for (const FakeOperation& operation : work)
+                             if (operation.work) operation.work();
                          },
-                     .pieces = static_cast<std::int64_t>(graph->work.size())};
-  for (const FakeOperation& operation : graph->work) step.seconds += operation.seconds;
+                     .pieces = static_cast<std::int64_t>(work.size())};
+  for (const FakeOperation& operation : work) step.seconds += operation.seconds;
   stream->queue.push_back(std::move(step));
 }
 
@@ -236,13 +286,8 @@ void FakeDevice::destroy(cuda::GraphExec graph) noexcept {
 }
 
 void FakeDevice::run_stream(int index) {
-  auto& queue = streams_.at(static_cast<std::size_t>(index))->queue;
   open_memory(true);
-  while (!queue.empty() &&
-         (queue.front().kind != FakeOperation::Kind::wait || queue.front().event->done >= queue.front().version)) {
-    FakeOperation operation = std::move(queue.front());
-    queue.pop_front();
-    run(std::move(operation));
+  while (run_one(streams_.at(static_cast<std::size_t>(index)).get())) {
   }
   open_memory(false);
 }
@@ -264,22 +309,34 @@ void FakeDevice::run_until(const std::function<bool()>& reached) {
   open_memory(false);
 }
 
-bool FakeDevice::run_one() {
+bool FakeDevice::run_one(const CUstream_st* only) {
   std::vector<double> weights;
+  std::vector<std::pair<FakeLane*, CUstream_st*>> places;
   double total = 0;
-  for (const auto& stream : streams_) {
-    const bool may = !stream->queue.empty() && (stream->queue.front().kind != FakeOperation::Kind::wait ||
-                                                stream->queue.front().event->done >= stream->queue.front().version);
-    weights.push_back(may ? stream->weight : 0);
+  const auto add = [&](FakeLane& lane, CUstream_st& stream) {
+    const bool may = !lane.queue.empty() && (lane.queue.front().kind != FakeOperation::Kind::wait ||
+                                             lane.queue.front().event->done >= lane.queue.front().version);
+    places.emplace_back(&lane, &stream);
+    weights.push_back(may ? lane.weight : 0);
     total += weights.back();
+  };
+  for (const auto& stream : streams_) {
+    if (only && only != stream.get()) continue;
+    if (!stream->queue.empty() && stream->queue.front().kind == FakeOperation::Kind::graph)
+      for (FakeLane& lane : *stream->queue.front().lanes) add(lane, *stream);
+    else
+      add(*stream, *stream);
   }
   if (total == 0) return false;
-  std::discrete_distribution<std::size_t> draw(weights.begin(), weights.end());
-  const std::size_t chosen = draw(random_);
-  auto& queue = streams_[chosen]->queue;
-  FakeOperation operation = std::move(queue.front());
-  queue.pop_front();
+  std::size_t chosen = 0;
+  if (weights.size() > 1) chosen = std::discrete_distribution<std::size_t>(weights.begin(), weights.end())(random_);
+  const auto [lane, stream] = places[chosen];
+  FakeOperation operation = std::move(lane->queue.front());
+  lane->queue.pop_front();
   run(std::move(operation));
+  if (lane != stream)  // of a graph, which may be done
+    if (std::ranges::all_of(*stream->queue.front().lanes, [](const FakeLane& each) { return each.queue.empty(); }))
+      stream->queue.pop_front();
   return true;
 }
 
@@ -289,6 +346,7 @@ void FakeDevice::run(FakeOperation operation) {
       counts_.work += operation.pieces;
       seconds_ += operation.seconds;
       if (failing_work_ > 0 && counts_.work >= failing_work_) failed_ = true;
+      set_device_nanoseconds(static_cast<std::uint64_t>(seconds_ * 1e9));
       if (!failed_) operation.work();
       break;
     case FakeOperation::Kind::record:
@@ -296,6 +354,7 @@ void FakeDevice::run(FakeOperation operation) {
       operation.event->seconds = seconds_;
       break;
     case FakeOperation::Kind::wait:
+    case FakeOperation::Kind::graph:  // its lanes run
       break;
   }
 }

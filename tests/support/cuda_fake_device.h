@@ -4,7 +4,11 @@
 //
 // Device memory is protected (a host access crashes) except while work runs, and each block is followed by a protected page.
 // Kernels compiled for the CPU arrive by their stream (launch hook of cuda_on_cpu.h). Not a model of speed: every work item
-// takes kSecondsOfWork, unless who enqueues it says otherwise, of a clock that only work and pass() advance. One host thread.
+// takes kSecondsOfWork, unless who enqueues it says otherwise, of a clock that only work and pass() advance. One host thread;
+// several devices may have one each, if all of them are made before.
+//
+// A capture takes streams that wait for one of its events along, as CUDA does; each is a lane of the graph, and lanes run in a
+// random order as streams do.
 #pragma once
 
 #include <cstdint>
@@ -29,25 +33,29 @@ struct CUevent_st {
 namespace epochbench::test {
 
 class FakeDevice;
+struct FakeLane;
 struct FakeOperation {
-  enum class Kind : std::uint8_t { work, record, wait };
+  enum class Kind : std::uint8_t { work, record, wait, graph };
   Kind kind = Kind::work;
   std::function<void()> work = {};
   std::shared_ptr<CUevent_st::State> event = {};
-  std::uint64_t version = 0;  // version of the event
-  std::int64_t pieces = 1;    // work items
-  double seconds = 0;         // that it takes
+  std::uint64_t version = 0;                          // version of the event
+  std::int64_t pieces = 1;                            // work items
+  double seconds = 0;                                 // that it takes
+  std::shared_ptr<std::vector<FakeLane>> lanes = {};  // of a graph: what is left of them
+};
+struct FakeLane {
+  double weight;  // how likely its work runs before that of others
+  std::deque<FakeOperation> queue = {};
 };
 
 }  // namespace epochbench::test
 
-struct CUstream_st {
+struct CUstream_st : epochbench::test::FakeLane {
   epochbench::test::FakeDevice* device;
-  double weight;  // how likely its work runs before that of others
-  std::deque<epochbench::test::FakeOperation> queue;
 };
 struct CUgraphExec_st {
-  std::vector<epochbench::test::FakeOperation> work;
+  std::vector<epochbench::test::FakeLane> lanes;  // the first: of the stream that was captured
 };
 
 namespace epochbench::test {
@@ -81,6 +89,9 @@ class FakeDevice final : public cuda::Device {
   bool busy(int stream) const { return !streams_.at(static_cast<std::size_t>(stream))->queue.empty(); }
   void run_stream(int stream);
   void run_some();  // of any stream
+  bool captures(cuda::Stream stream) const { return lane_of(stream) != nullptr; }
+  // From the beginning of the block of device memory that it lies in.
+  std::size_t offset_in_block(const void* memory) const;
   double seconds() const { return seconds_; }
 
   cuda::DeviceProperties properties() const override { return {"fake device", compute_capability_, memory_bytes_, "1.0"}; }
@@ -119,8 +130,15 @@ class FakeDevice final : public cuda::Device {
   void open_memory(bool open) const;
   void no_capture(const char* what) const;
   void run_until(const std::function<bool()>& reached);
-  bool run_one();  // false: nothing may run
+  bool run_one(const CUstream_st* only = nullptr);  // false: nothing may run
   void run(FakeOperation operation);
+  struct CapturedStream {
+    cuda::Stream stream;
+    FakeLane lane;
+    std::size_t joined = 0;  // so many of its operations come before the rest of the stream that was captured
+  };
+  CapturedStream* lane_of(cuda::Stream stream) const;
+  double random_weight();
   void report_failure() const;
 
   int compute_capability_;
@@ -128,8 +146,13 @@ class FakeDevice final : public cuda::Device {
   std::mt19937_64 random_;
   Blocks device_blocks_, pinned_blocks_;
   std::vector<std::unique_ptr<CUstream_st>> streams_;
-  cuda::Stream capturing_ = nullptr;
-  std::vector<FakeOperation> captured_;
+  std::vector<CapturedStream> captured_;  // by a capture under way, the stream that it began with first
+  struct CapturedEvent {                  // the last record() of it
+    cuda::Stream stream;
+    std::size_t after;  // so many operations of its lane
+    std::uint64_t version;
+  };
+  std::map<const CUevent_st::State*, CapturedEvent> captured_events_;
   Counts counts_;
   std::int64_t held_ = 0;
   std::int64_t failing_allocation_ = 0, failing_work_ = 0, dropped_wait_ = 0;

@@ -29,6 +29,7 @@ struct Training {
   Checkpoint checkpoint = Checkpoint::none;
   int rank = 0, ranks = 1;  // which share the batch; the backend has their communicator
   Shard shard = Shard::none;
+  double bucket_mib = kUsualBucketMib;  // likewise
   double ema = 0;
 };
 inline void PrintTo(const Training& training, std::ostream* out) {
@@ -50,6 +51,7 @@ class Trainer {
     workload.checkpoint = training.checkpoint;
     workload.ranks = training.ranks;
     workload.shard = training.shard;
+    workload.bucket_mib = training.bucket_mib;
     workload.optimizer.ema = training.ema;
     compile(workload, backend);
   }

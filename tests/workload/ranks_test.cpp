@@ -1,72 +1,28 @@
 // Ranks that share a batch, as threads: the same training as one rank that runs the batch in as many parts.
-#include <array>
-#include <map>
 #include <set>
-#include <thread>
 
 #include <gtest/gtest.h>
 
-#include "epochbench/communicator.h"
-#include "src/communication/thread_ranks.h"
 #include "support/made_workload.h"
-#include "support/parts_of_a_batch.h"
+#include "support/rank_training.h"
 
 namespace epochbench {
 namespace {
 
+using test::Trained;
 using test::Trainer;
 using test::Training;
 
-struct Trained {
-  std::vector<double> losses;
-  std::vector<float> parameters, optimizer, statistics;
-  std::map<std::string, std::vector<float>> variables;  // of parameters and optimizer
-};
+std::unique_ptr<Backend> on_cpu(Communicator* communicator) { return make_cpu_backend(1, {}, communicator); }
 
-Trained trained(const Training& training, const Backend& backend, int steps) {
-  Trainer trainer(training, backend);
-  Trained result{trainer.losses(steps), {}, {}, {}, {}};
-  for (const Variable& variable : trainer.program().variables)
-    if (variable.role == VariableRole::parameter || variable.role == VariableRole::optimizer)
-      result.variables[variable.name] = trainer.whole(variable);
-  result.parameters = trainer.state(VariableRole::parameter);
-  result.optimizer = trainer.state(VariableRole::optimizer);
-  result.statistics = trainer.state(VariableRole::statistic);
-  return result;
+std::vector<Trained> trained_by_ranks(const Training& training, int ranks, int steps) {
+  return test::trained_by_ranks(training, ranks, steps, on_cpu);
 }
-
-std::vector<Trained> trained_by_ranks(Training training, int ranks, int steps) {
-  ThreadRanks group(ranks);
-  std::vector<Trained> results(static_cast<std::size_t>(ranks));
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, training, rank]() mutable {
-      training.rank = rank;
-      training.ranks = ranks;
-      results[static_cast<std::size_t>(rank)] = trained(training, *make_cpu_backend(1, {}, &group[rank]), steps);
-    });
-  threads.clear();
-  return results;
-}
-
 void expect_same_as_parts(const Training& training, int ranks, int steps) {
-  SCOPED_TRACE(training.model + " on " + std::to_string(ranks) + " ranks");
-  const std::vector<Trained> results = trained_by_ranks(training, ranks, steps);
-  Training in_parts = training;
-  in_parts.accumulate = training.accumulate * ranks;
-  const Trained expected = trained(in_parts, *make_cpu_backend(1), steps);
-  constexpr double kRounding = 1e-6;
-  for (int step = 0; step < steps; ++step)
-    EXPECT_NEAR(results[0].losses[static_cast<std::size_t>(step)] / expected.losses[static_cast<std::size_t>(step)], 1,
-                kRounding);
-  EXPECT_LE(test::relative_difference(results[0].parameters, expected.parameters), kRounding);
-  for (const Trained& rank : results) {
-    EXPECT_EQ(rank.losses, results[0].losses);
-    EXPECT_EQ(rank.parameters, results[0].parameters);
-    if (training.shard == Shard::none) {
-      EXPECT_EQ(rank.optimizer, results[0].optimizer);
-    }
-  }
+  test::expect_same_as_parts(training, ranks, steps, on_cpu);
+}
+void expect_shards_train_alike(const Training& training, int ranks, int steps, double tolerance = 0) {
+  test::expect_shards_train_alike(training, ranks, steps, on_cpu, tolerance);
 }
 
 TEST(Ranks, TrainAsPartsOfABatchDo) {
@@ -86,48 +42,7 @@ TEST(Ranks, EqualPartsToTheBitWhereTheOrderIsTheSame) {
   const Training training{.model = "lenet5", .batch = 8, .data = "digits"};
   Training in_parts = training;
   in_parts.accumulate = 2;
-  EXPECT_EQ(trained_by_ranks(training, 2, 3)[0].parameters, trained(in_parts, *make_cpu_backend(1), 3).parameters);
-}
-
-// The state of the optimizer that ranks have divided among themselves, as one rank would have it. `whole`: a variable of an
-// undivided run.
-std::vector<float> joined(const std::vector<Trained>& ranks, const std::string& name, const std::vector<float>& whole) {
-  std::vector<float> all(whole.size());
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const std::vector<float>& own = ranks[rank].variables.at(name);
-    if (own.size() == whole.size()) return own;  // not divided
-    const auto [first, count] = share_of(whole.size(), static_cast<int>(rank), static_cast<int>(ranks.size()));
-    std::copy_n(own.begin(), count, all.begin() + static_cast<std::ptrdiff_t>(first));
-  }
-  return all;
-}
-
-// A bias of the keys moves all scores of a row alike, which softmax does not see: its gradient is rounding and nothing else,
-// and AdamW makes whole steps of it.
-bool is_noise(const std::string& variable) { return variable.find(".key.bias") != std::string::npos; }
-
-// Each element has the same sums and the same update, so nothing may differ, but for the norm of gradients that are clipped.
-void expect_shards_train_alike(Training training, int ranks, int steps, double tolerance = 0) {
-  SCOPED_TRACE(training.model + " on " + std::to_string(ranks) + " ranks");
-  const Trained whole = trained_by_ranks(training, ranks, steps)[0];
-  training.shard = Shard::optimizer;
-  const std::vector<Trained> shards = trained_by_ranks(training, ranks, steps);
-  for (const Trained& rank : shards) {
-    EXPECT_EQ(rank.losses, shards[0].losses);
-    EXPECT_EQ(rank.parameters, shards[0].parameters);
-    for (std::size_t step = 0; step < rank.losses.size(); ++step)
-      EXPECT_NEAR(rank.losses[step] / whole.losses[step], 1, tolerance) << step;
-  }
-  ASSERT_EQ(shards[0].variables.size(), whole.variables.size());
-  for (const auto& [name, values] : whole.variables) {
-    if (tolerance > 0 && is_noise(name)) continue;
-    const std::vector<float> all = joined(shards, name, values);
-    if (tolerance == 0) {
-      EXPECT_EQ(all, values) << name;
-    } else if (test::norm(values) > 0) {
-      EXPECT_LE(test::relative_difference(all, values), 10 * tolerance) << name;
-    }
-  }
+  EXPECT_EQ(trained_by_ranks(training, 2, 3)[0].parameters, test::trained(in_parts, *make_cpu_backend(1), 3).parameters);
 }
 
 TEST(Shards, TrainToTheBitAsRanksThatDivideNothing) {

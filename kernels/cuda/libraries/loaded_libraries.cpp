@@ -1,42 +1,18 @@
-// Each library function that is used is defined here under its own name and looks itself up at its first call. The binary's
-// search path contains the folders in which the build found the libraries.
+// The functions of cuBLASLt, cuDNN and NVRTC that are used.
 #include "kernels/cuda/libraries/loaded_libraries.h"
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
-#include <dlfcn.h>
 #include <nvrtc.h>
+
+#include "kernels/cuda/libraries/loaded_library.h"
 
 namespace epochbench::cuda {
 namespace {
 
 #define AS_TEXT(x) #x
 #define TEXT(x) AS_TEXT(x)
-
-class Library {
- public:
-  Library(const char* product, const char* file) : product_(product), file_(file), handle_(dlopen(file, RTLD_NOW)) {
-    if (!handle_) reason_ = dlerror();
-  }
-  void require() const {
-    if (!handle_)
-      throw Error(std::string(product_) + " cannot be loaded (" + reason_ +
-                  "): install it, or name its folder in LD_LIBRARY_PATH");
-  }
-  void* symbol(const char* name) const {
-    require();
-    void* found = dlsym(handle_, name);
-    if (!found) throw Error(std::string(product_) + " is too old: " + file_ + " has no function " + name);
-    return found;
-  }
-
- private:
-  const char* product_;
-  const char* file_;
-  void* handle_;
-  std::string reason_;
-};
 
 const Library& cublas_lt() {
   static const Library library("cuBLASLt", "libcublasLt.so." TEXT(CUBLAS_VER_MAJOR));
@@ -71,11 +47,7 @@ LibraryVersions library_versions() { return {version_text(cublasLtGetVersion()),
 
 }  // namespace epochbench::cuda
 
-#define FUNCTION(library, result, name, parameters, arguments)                                                 \
-  extern "C" result name parameters {                                                                          \
-    static const auto function = reinterpret_cast<decltype(&name)>(epochbench::cuda::library().symbol(#name)); \
-    return function arguments;                                                                                 \
-  }
+#define FUNCTION EPOCHBENCH_LOADED
 
 FUNCTION(cublas_lt, cublasStatus_t, cublasLtCreate, (cublasLtHandle_t * handle), (handle))
 FUNCTION(cublas_lt, cublasStatus_t, cublasLtDestroy, (cublasLtHandle_t handle), (handle))

@@ -13,6 +13,7 @@
 #include "epochbench/precision.h"
 #include "src/backend/cpu/cpu_int8_nodes.h"
 #include "src/backend/cpu/cpu_nodes.h"
+#include "src/backend/host/exchange_order.h"
 
 namespace epochbench {
 namespace {
@@ -96,21 +97,9 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  // What ranks exchange. Sums of all_reduce that lie side by side are one piece of memory; what pads them is 0 on every rank.
-  // The other two divide each tensor by itself, as the optimizer does.
   CompiledNode collective(const Graph& graph, const Node& node, const ValueMemory& memory) const {
     if (communicator_ == nullptr) throw std::logic_error("a graph for ranks is compiled without a communicator");
-    std::vector<std::span<float>> pieces;
-    for (ValueId id : node.inputs) {
-      const std::span<float> tensor(memory.get(id), static_cast<std::size_t>(graph.desc(id).elements()));
-      float* const end = pieces.empty() ? nullptr : pieces.back().data() + pieces.back().size();
-      if (node.op == Op::all_reduce && end != nullptr && tensor.data() >= end &&
-          tensor.data() - end < static_cast<std::ptrdiff_t>(kTensorAlignment / sizeof(float)))
-        pieces.back() = {pieces.back().data(), tensor.data() + tensor.size()};
-      else
-        pieces.push_back(tensor);
-    }
-    return {step_of(node.op, std::move(pieces)), name(node.op)};
+    return {step_of(node.op, exchanged_pieces(graph, node, memory)), name(node.op)};
   }
 
   HostStep step_of(Op op, std::vector<std::span<float>> pieces) const {

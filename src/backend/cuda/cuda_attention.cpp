@@ -48,7 +48,7 @@ struct FusedScratch {
   std::size_t bytes;
 };
 FusedScratch fused_scratch(const AttentionShape& s, bool gradient, void* memory) {
-  Pieces pieces(memory);
+  ScratchPieces pieces(memory);
   FusedScratch scratch{};
   scratch.seed_offset = pieces.take<std::int64_t>(2 * sizeof(std::int64_t));
   scratch.log_sum_exp = pieces.take<float>(log_sum_exp_bytes(s));
@@ -71,7 +71,7 @@ struct UnfusedScratch {
   std::size_t bytes;
 };
 UnfusedScratch unfused_scratch(const AttentionShape& s, Element element, bool gradient, void* memory) {
-  Pieces pieces(memory);
+  ScratchPieces pieces(memory);
   UnfusedScratch scratch{};
   const bool is_float = element == Element::f32;
   scratch.workspace = pieces.take(cuda::kProductWorkspaceBytes);

@@ -14,9 +14,10 @@ const cuda::DeviceProperties kPlanned{"a GPU", 90, 0};  // what a backend withou
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries, const BackendOptions& options,
-              ChoiceOptions choices)
+              ChoiceOptions choices, RanksMaker make_ranks)
       : device_(std::move(device)),
         make_libraries_(std::move(make_libraries)),
+        make_ranks_(std::move(make_ranks)),
         captures_(options.graph_capture),
         winograd_(options.winograd),
         choice_options_(std::move(choices)),
@@ -45,9 +46,10 @@ class CudaBackend final : public Backend {
       libraries_ = make_libraries_();
       choices_ = std::make_shared<Choices>(device_, libraries_->versions(), choice_options_);
     }
+    if (make_ranks_ && !ranks_.collectives) ranks_ = make_ranks_();
     const StoredAtEnd stored{*choices_};
     return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, choices_, program, winograd_),
-                                            captures_);
+                                            captures_, ranks_);
   }
 
  private:
@@ -58,18 +60,21 @@ class CudaBackend final : public Backend {
 
   std::shared_ptr<cuda::Device> device_;
   LibrariesMaker make_libraries_;
+  RanksMaker make_ranks_;  // empty: a single rank
   bool captures_, winograd_;
   ChoiceOptions choice_options_;
   cuda::DeviceProperties properties_;
   mutable std::shared_ptr<cuda::Libraries> libraries_;
   mutable std::shared_ptr<Choices> choices_;
+  mutable CudaRanks ranks_;
 };
 
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
-                                           const BackendOptions& options, ChoiceOptions choices) {
-  return std::make_unique<CudaBackend>(std::move(device), std::move(make_libraries), options, std::move(choices));
+                                           const BackendOptions& options, ChoiceOptions choices, RanksMaker make_ranks) {
+  return std::make_unique<CudaBackend>(std::move(device), std::move(make_libraries), options, std::move(choices),
+                                       std::move(make_ranks));
 }
 
 }  // namespace epochbench

@@ -8,16 +8,19 @@
 #include "kernels/cuda/libraries/libraries.h"
 #include "src/backend/cuda/cuda_choices.h"
 #include "src/backend/cuda/cuda_device.h"
+#include "src/backend/cuda/cuda_exchange.h"
 
 namespace epochbench {
 
 // Called at the first compile(), as libraries take memory of the device.
 using LibrariesMaker = std::function<std::shared_ptr<cuda::Libraries>()>;
+using RanksMaker = std::function<CudaRanks()>;  // likewise; all ranks call it and wait for each other
 
 // `device`: null for a backend that plans only, as make_cuda_planner(). `choices`: how ways to run a node are chosen; by
-// default without timing them.
+// default without timing them. `make_ranks`: for programs of several ranks, which cannot be compiled without.
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
-                                           const BackendOptions& options = {}, ChoiceOptions choices = {});
+                                           const BackendOptions& options = {}, ChoiceOptions choices = {},
+                                           RanksMaker make_ranks = nullptr);
 
 // Of a real device: ways are timed, and what is chosen is stored for later processes of this version of the program.
 ChoiceOptions stored_choices();

@@ -52,7 +52,7 @@ struct Im2colScratch {
   std::size_t bytes;
 };
 Im2colScratch lay_out(const Division& d, void* workspace) {
-  Pieces pieces(workspace);
+  ScratchPieces pieces(workspace);
   Im2colScratch scratch{};
   scratch.workspace = pieces.take(cuda::kProductWorkspaceBytes);
   scratch.columns = pieces.take(d.column_bytes());

@@ -29,7 +29,7 @@ struct Scratch {
 };
 Scratch lay_out(const Graph& graph, const Node& node, void* workspace) {
   const auto [rows, channels] = size_between(graph, node);
-  Pieces pieces(workspace);
+  ScratchPieces pieces(workspace);
   Scratch scratch{};
   scratch.convolution = pieces.take(cuda::kConvolutionWorkspaceBytes);
   scratch.sums = pieces.take<float>(2 * static_cast<std::size_t>(channels) * sizeof(float));

@@ -21,7 +21,7 @@ struct Scratch {
 };
 Scratch lay_out(const cuda::ConvolutionSpec& spec, void* workspace) {
   const Conv2dShape& s = spec.shape;
-  Pieces pieces(workspace);
+  ScratchPieces pieces(workspace);
   Scratch scratch{};
   scratch.convolution = pieces.take(cuda::kConvolutionWorkspaceBytes);
   scratch.weight =

@@ -20,20 +20,22 @@ const void* DeviceTables::upload(const void* values, std::size_t bytes) {
   return memory;
 }
 
-CudaExecutable::Streams::Streams(cuda::Device& owner)
-    : device(owner), compute(owner, owner.make_stream()), copy(owner, owner.make_stream()) {}
+CudaExecutable::Streams::Streams(cuda::Device& owner, bool exchanges)
+    : device(owner), compute(owner, owner.make_stream()), copy(owner, owner.make_stream()) {
+  if (exchanges) exchange = {owner, owner.make_stream()};
+}
 
 CudaExecutable::Streams::~Streams() {
-  for (const auto* stream : {&copy, &compute}) {
+  for (const auto* stream : {&exchange, &copy, &compute}) {
     try {
-      device.synchronize(stream->get());
+      if (stream->get()) device.synchronize(stream->get());
     } catch (const std::exception&) {  // the device failed and runs nothing more; a caller that waited for a step got the error
     }
   }
 }
 
 CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program,
-                               const CudaNodeCompiler& compile_node, bool captures)
+                               const CudaNodeCompiler& compile_node, bool captures, const CudaRanks& ranks)
     : device_(std::move(device)),
       captures_(captures),
       in_use_before_(device_->bytes_in_use()),
@@ -45,7 +47,7 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
       staged_(*device_, layout_.slot_bytes() * kInputSlots),
       scalars_(*device_, sizeof(cuda::StepScalars) * kRing),
       settings_(*device_, sizeof(float) * kRing),
-      streams_(*device_) {
+      streams_(*device_, ranks.collectives != nullptr) {
   for (Step& step : steps_) {
     step.begin = {*device_, device_->make_event()};
     step.arrived = {*device_, device_->make_event()};
@@ -55,9 +57,15 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
   tables_.emplace(*device_, compute());
   finished_.reserve(kRecordsWithoutDrain);
   std::fill_n(staged_.data(), staged_.size(), std::byte{0});
+  if (ranks.collectives) exchange_.emplace(*device_, ranks, compute(), streams_.exchange.get(), kRing);
 
   for (std::size_t i = 0; i < kEntryCount; ++i)
     if (program.entries[i]) compile_entry(static_cast<Entry>(i), *program.entries[i], compile_node);
+  if (exchange_ && program.entry(Entry::train) && program.entry(Entry::update)) {
+    const EntryGraph& update = *program.entry(Entry::update);
+    exchange_order_ = exchange_order(*program.entry(Entry::train), update);
+    exchange_->set_traffic_of_step(exchanged_by(update.graph, entry_of(entries_, Entry::update).memory, exchange_->ranks()));
+  }
   for (Entry which : runnable()) {
     clear_all();  // removes values of tuning and of the previous entry: ids and labels of 0 are valid
     enqueue_step(which, 0);
@@ -87,7 +95,8 @@ void CudaExecutable::clear_all() {
 void CudaExecutable::compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node) {
   CudaEntry& compiled = entries_[static_cast<std::size_t>(which)].emplace();
   compiled.memory = ValueMemory(layout_, entry, variables_.data(), slots_.data(), arena_.data());
-  const CudaNodeContext context{compiled.memory, arena_.data() + layout_.arena_bytes(), compute(), *tables_};
+  const CudaNodeContext context{compiled.memory, arena_.data() + layout_.arena_bytes(), compute(), *tables_,
+                                exchange_ ? &*exchange_ : nullptr};
   compiled.compile(entry.graph, [&](const Node& node) { return compile_node(entry.graph, node, context); });
 }
 
@@ -98,10 +107,22 @@ void CudaExecutable::enqueue_scalars(const CudaEntry& entry) {
 }
 
 void CudaExecutable::enqueue_step(Entry which, InputSlot slot) {
-  for_each_part(entries_, which, layout_.parts(), slot, [&](const CudaEntry& running) {
-    for (const CudaNode& node : running.nodes)
-      if (node.enqueue) node.enqueue(compute());
-  });
+  if (which == Entry::train && !exchange_order_.empty()) {
+    for_each_turn(entries_, exchange_order_, layout_.parts(), slot, [&](Turn::Kind kind, const CudaNode* node) {
+      if (kind == Turn::Kind::join)
+        exchange_->join();
+      else if (kind == Turn::Kind::begin)
+        exchange_->begin(node->enqueue);
+      else if (node->enqueue)
+        node->enqueue(compute());
+    });
+  } else {
+    for_each_part(entries_, which, layout_.parts(), slot, [&](const CudaEntry& running) {
+      for (const CudaNode& node : running.nodes)
+        if (node.enqueue) node.enqueue(compute());
+    });
+  }
+  if (exchange_) exchange_->record_waiting(cursor());
   enqueue_scalars(entry_of(entries_, which));
 }
 
@@ -176,6 +197,7 @@ void CudaExecutable::collect() {
     record.device_seconds = device_->seconds_between(before, step.end.get());
     record.idle_seconds = step.from_begin ? 0 : device_->seconds_between(before, step.begin.get());
     record.arrival_seconds = step.fresh ? device_->seconds_between(step.begin.get(), step.arrived.get()) : 0;
+    if (step.entry == Entry::train && !exchange_order_.empty()) exchange_->count_step(collected_);
   }
 }
 

@@ -2,9 +2,9 @@
 // graph, or node by node without capture. The node compiler determines what a node enqueues; cuda_device.h is the interface to
 // the device.
 //
-// There are two streams. The copy stream transfers a batch; the compute stream waits for it and runs steps, one after the
-// other. A batch's device memory is overwritten after the last step that read it. Each (entry, slot) has its own graph, as a
-// captured graph holds the addresses of its inputs.
+// There are two streams, and of a rank a third (cuda_exchange.h). The copy stream transfers a batch; the compute stream waits
+// for it and runs steps, one after the other. A batch's device memory is overwritten after the last step that read it. Each
+// (entry, slot) has its own graph, as a captured graph holds the addresses of its inputs.
 #pragma once
 
 #include <array>
@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "epochbench/backend.h"
+#include "src/backend/cuda/cuda_exchange.h"
 #include "src/backend/cuda/cuda_handles.h"
 #include "src/backend/host/compiled_entry.h"
+#include "src/backend/host/exchange_order.h"
 
 namespace epochbench {
 
@@ -48,6 +50,7 @@ struct CudaNodeContext {
   void* workspace;
   cuda::Stream stream;
   DeviceTables& tables;
+  CudaExchange* exchange = nullptr;  // null: a single rank
 };
 
 struct CudaNode {
@@ -65,10 +68,10 @@ class CudaExecutable final : public Executable {
 
   // Every entry runs once before it is captured, so that modules are loaded and libraries have allocated their memory; it
   // computes on zeros, and all memory is zero again afterwards.
-  // `captures`: a step is one graph; otherwise its nodes are enqueued one by one each time.
+  // `captures`: a step is one graph; otherwise its nodes are enqueued one by one each time. `ranks`: of a program for several.
   // Errors: OutOfMemory; Error of the device or of a node.
   CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaNodeCompiler& compile_node,
-                 bool captures = true);
+                 bool captures = true, const CudaRanks& ranks = {});
 
   using Executable::stage;
   std::span<std::byte> stage(InputSlot slot, int input, int part) override;
@@ -102,14 +105,14 @@ class CudaExecutable final : public Executable {
     bool from_begin = false;  // the device was idle
     bool fresh = false;       // its batch was submitted since the previous step
   };
-  struct Streams {  // waits for both before anything that they use is destroyed
-    explicit Streams(cuda::Device& device);
+  struct Streams {  // waits for all before anything that they use is destroyed
+    Streams(cuda::Device& device, bool exchanges);
     ~Streams();
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;
 
     cuda::Device& device;
-    cuda::Owned<cuda::Stream> compute, copy;
+    cuda::Owned<cuda::Stream> compute, copy, exchange;  // the last only where there are ranks
   };
 
   void compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node);
@@ -140,6 +143,8 @@ class CudaExecutable final : public Executable {
   std::array<bool, kInputSlots> unseen_{};                        // submitted, but the compute stream has not waited for it
   std::array<std::optional<std::uint64_t>, kInputSlots> reader_;  // the last step that read the slot
   std::optional<DeviceTables> tables_;
+  std::optional<CudaExchange> exchange_;  // of several ranks; outlives the steps that captured its calls
+  std::vector<Turn> exchange_order_;      // of their training steps
   CompiledEntries<CudaEntry> entries_;
   InputSlot submitted_ = 0;
   std::uint64_t launched_ = 0, collected_ = 0;  // steps

@@ -28,7 +28,7 @@ struct Scratch {
 Scratch scratch_of(const Graph& graph, const Node& node, void* memory) {
   const cuda::ProductSpec spec = spec_of(graph, node);
   const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
-  Pieces pieces(memory);
+  ScratchPieces pieces(memory);
   Scratch scratch{};
   scratch.workspace = pieces.take(cuda::kProductWorkspaceBytes);
   scratch.state = pieces.take(static_cast<std::size_t>(m * k) * element_bytes(spec.element));

@@ -11,14 +11,6 @@
 
 namespace epochbench {
 
-CudaChunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& elements) {
-  std::vector<cuda::Chunk> chunks;
-  for (std::size_t tensor = 0; tensor < elements.size(); ++tensor)
-    for (std::int64_t first = 0; first < elements[tensor]; first += cuda::kChunkElements)
-      chunks.push_back({static_cast<std::int32_t>(tensor), first});
-  return {tables.upload(chunks), static_cast<std::int64_t>(chunks.size())};
-}
-
 namespace {
 
 using cuda::Stream;
@@ -44,86 +36,6 @@ CudaNode cast(const CudaNodeSource& source) {
             cuda::cast(tables[static_cast<std::size_t>(v.slot() * parts + part)], chunks.chunks, chunks.count, stream);
           },
           "cuda cast"};
-}
-
-struct OptimizerTable {
-  const cuda::OptimizerTensor* tensors;
-  CudaChunks chunks;
-};
-OptimizerTable upload_optimizer(const CudaNodeSource& source, const OptimizerLayout& layout) {
-  const ValueMemory& v = source.context.values;
-  const auto* adamw = std::get_if<AdamwAttributes>(&source.node.attributes);
-  std::vector<cuda::OptimizerTensor> tensors;
-  std::vector<std::int64_t> elements;
-  for (int i = 0; i < layout.parameters; ++i) {
-    const ValueId* id = &source.in()[static_cast<std::size_t>(layout.first + i * layout.group)];
-    const ValueId weight = id[OptimizerLayout::kWeight], gradient = id[OptimizerLayout::kGradient];
-    const ValueId* state = id + OptimizerLayout::kState;
-    elements.push_back(source.graph.desc(weight).elements());
-    tensors.push_back({v.get<float>(weight), v.get<float>(state[0]), adamw ? v.get<float>(state[1]) : nullptr, v.get(gradient),
-                       elements.back(), source.element(gradient),
-                       adamw ? static_cast<float>(adamw->weight_decay[static_cast<std::size_t>(i)]) : 0});
-  }
-  for (std::size_t i = 0; adamw && i < adamw->copies.size(); ++i) {
-    const ValueId copy = source.in()[static_cast<std::size_t>(layout.copies) + i];
-    cuda::OptimizerTensor& tensor = tensors[static_cast<std::size_t>(adamw->copies[i])];
-    tensor.copy = v.get(copy);
-    tensor.copy_element = source.element(copy);
-  }
-  return {source.context.tables.upload(tensors), upload_chunks(source.context.tables, elements)};
-}
-
-cuda::LossScale loss_scale(const CudaNodeSource& source, const OptimizerLayout& layout) {
-  auto address = [&]<typename T>(int position, T*) {
-    return position < 0 ? nullptr : source.context.values.get<const T>(source.in()[static_cast<std::size_t>(position)]);
-  };
-  return {address(layout.loss_scale, static_cast<float*>(nullptr)), address(layout.finite, static_cast<std::int32_t*>(nullptr)),
-          address(layout.skipped_steps, static_cast<std::int32_t*>(nullptr))};
-}
-
-std::function<void(Stream)> optimizer(const CudaNodeSource& source) {
-  const OptimizerLayout layout = optimizer_layout(source.node);
-  const ValueMemory& v = source.context.values;
-  const float* rate = v.get<float>(source.in()[static_cast<std::size_t>(layout.learning_rate)]);
-  const float* clip = layout.clip < 0 ? nullptr : v.get<float>(source.in()[static_cast<std::size_t>(layout.clip)]);
-  const OptimizerTable t = upload_optimizer(source, layout);
-  const cuda::LossScale scale = loss_scale(source, layout);
-  if (source.node.op == Op::sgd)
-    return [=, a = attributes<SgdAttributes>(source.node)](Stream stream) {
-      cuda::sgd(t.tensors, t.chunks.chunks, t.chunks.count, rate, {a.momentum, a.weight_decay, clip}, scale, stream);
-    };
-  const auto& a = attributes<AdamwAttributes>(source.node);
-  const auto* step = v.get<std::int32_t>(source.in()[static_cast<std::size_t>(layout.step)]);
-  return [=, numbers = AdamwNumbers{a.beta1, a.beta2, a.epsilon, clip}](Stream stream) {
-    cuda::adamw(t.tensors, t.chunks.chunks, t.chunks.count, rate, step, numbers, scale, stream);
-  };
-}
-
-// A table of gradients alone: the inputs from `first` on.
-OptimizerTable upload_gradients(const CudaNodeSource& source, std::size_t first) {
-  std::vector<cuda::OptimizerTensor> tensors;
-  std::vector<std::int64_t> elements;
-  for (std::size_t i = first; i < source.in().size(); ++i) {
-    const ValueId id = source.in()[i];
-    elements.push_back(source.graph.desc(id).elements());
-    tensors.push_back({nullptr, nullptr, nullptr, source.context.values.get(id), elements.back(), source.element(id), 0});
-  }
-  return {source.context.tables.upload(tensors), upload_chunks(source.context.tables, elements)};
-}
-
-std::function<void(Stream)> all_finite(const CudaNodeSource& source) {
-  return [=, &v = source.context.values, t = upload_gradients(source, 0), out = source.out()[0]](Stream stream) {
-    cuda::all_finite(v.get<std::int32_t>(out), t.tensors, t.chunks.chunks, t.chunks.count, stream);
-  };
-}
-
-std::function<void(Stream)> clip_factor(const CudaNodeSource& source) {
-  const auto& a = attributes<ClipFactorAttributes>(source.node);
-  return [=, o = source.operands(), t = upload_gradients(source, a.loss_scaled ? 1 : 0), scaled = a.loss_scaled,
-          norm = static_cast<float>(a.largest_norm), workspace = source.context.workspace](Stream stream) {
-    cuda::clip_factor(o.y32(0), t.tensors, t.chunks.chunks, t.chunks.count, scaled ? o.x32(0) : nullptr, norm, workspace,
-                      stream);
-  };
 }
 
 struct CommonKernels {  // those that common_step() runs
@@ -228,11 +140,11 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
       };
     case Op::sgd:
     case Op::adamw:
-      return optimizer(source);
+      return cuda_optimizer(source);
     case Op::all_finite:
-      return all_finite(source);
+      return cuda_all_finite(source);
     case Op::clip_factor:
-      return clip_factor(source);
+      return cuda_clip_factor(source);
     case Op::update_loss_scale: {
       const auto& a = attributes<LossScaleAttributes>(node);
       const cuda::LossScaleNumbers numbers{static_cast<float>(a.growth), static_cast<float>(a.backoff),
@@ -303,6 +215,10 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
     case Op::depthwise_conv2d_grad_input:
     case Op::depthwise_conv2d_grad_weight:
       return cuda_depthwise(source, by_kernel(source));
+    case Op::all_reduce:
+    case Op::reduce_scatter:
+    case Op::all_gather:
+      return {cuda_collective(source), name(source.node.op)};
     default:  // kernel() has them all
       return by_kernel(source);
   }

@@ -10,7 +10,6 @@ namespace epochbench {
 std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability) {
   if (is_int8(graph, node))
     return std::string("the CUDA backend has no ") + name(Precision::int8) + " products; a CPU may have";
-  if (is_collective(node.op)) return "the CUDA backend does not exchange gradients between ranks; use --device cpu";
   constexpr int kAmpere = 80;  // the first with bf16 and tf32
   // In float the sums would depend on the order of atomic additions, and cuDNN's Winograd engines have none.
   const bool with_norm = node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad;
@@ -127,16 +126,6 @@ int cuda_launches(const Graph& graph, const Node& node) {
   }
 }
 
-namespace {
-
-std::size_t clip_workspace_bytes(const Graph& graph, const Node& node) {
-  std::int64_t chunks = 0;
-  for (ValueId id : node.inputs) chunks += (graph.desc(id).elements() + cuda::kChunkElements - 1) / cuda::kChunkElements;
-  return cuda::clip_workspace_bytes(chunks);
-}
-
-}  // namespace
-
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
   const auto [rows, channels] = rows_channels(graph.desc(node.inputs[0]));
   switch (node.op) {
@@ -185,7 +174,7 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node) {
     case Op::count_correct:
       return cuda::cross_entropy_workspace_bytes(rows);
     case Op::clip_factor:
-      return clip_workspace_bytes(graph, node);
+      return cuda_clip_workspace_bytes(graph, node);
     default:
       return 0;  // most kernels need no scratch memory
   }

@@ -40,6 +40,12 @@ struct CudaNodeSource {
   Element element(ValueId id) const { return element_of(graph.desc(id).dtype); }
   cuda::Math math() const { return math_of(node); }
 
+  // Of nodes for several ranks. Errors: std::logic_error where there is one.
+  CudaExchange* exchange() const;
+  // Of the value's elements those that this one of so many ranks owns, and their address.
+  Share share(ValueId id, std::int64_t ranks) const;
+  const void* elements_from(ValueId id, Share share) const;
+
   // The inputs that are numbers and have memory.
   std::vector<Operand> float_inputs() const;
   // A product with the algorithm that was chosen for it. Its name has how. Errors: cuda::Error if there is none.
@@ -53,9 +59,9 @@ constexpr std::size_t cuda_aligned(std::size_t bytes) { return (bytes + kCudaAli
 constexpr std::size_t element_bytes(Element element) { return element == Element::f32 ? 4 : 2; }
 
 // Divides a workspace into pieces; with a null workspace, only counts their bytes.
-class Pieces {
+class ScratchPieces {
  public:
-  explicit Pieces(void* workspace) : begin_(static_cast<std::byte*>(workspace)) {}
+  explicit ScratchPieces(void* workspace) : begin_(static_cast<std::byte*>(workspace)) {}
   template <typename T = std::byte>
   T* take(std::size_t bytes) {
     std::byte* piece = begin_ ? begin_ + used_ : nullptr;
@@ -89,6 +95,13 @@ using CompileNode = std::function<CudaNode(const Node& node)>;  // of a part of 
 // the second by `compile`.
 std::string cuda_gelu_product_layer(const Graph& graph, const Node& node);
 CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile);
+
+// sgd and adamw, all_finite, clip_factor; all_reduce, reduce_scatter and all_gather. Of several ranks each has its shares.
+std::function<void(cuda::Stream)> cuda_optimizer(const CudaNodeSource& source);
+std::function<void(cuda::Stream)> cuda_all_finite(const CudaNodeSource& source);
+std::function<void(cuda::Stream)> cuda_clip_factor(const CudaNodeSource& source);
+std::function<void(cuda::Stream)> cuda_collective(const CudaNodeSource& source);
+std::size_t cuda_clip_workspace_bytes(const Graph& graph, const Node& node);
 
 // lstm and its gradient: a product and a kernel of ours per step.
 std::string cuda_lstm_layer(const Graph& graph, const Node& node);

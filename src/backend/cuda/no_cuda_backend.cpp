@@ -13,8 +13,9 @@ std::string reason() { return has_nvidia_device() ? kNotBuilt : kNoNvidiaDevice;
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(int, const BackendOptions&) { throw DeviceError(reason()); }
+std::unique_ptr<Backend> make_cuda_backend(int, const BackendOptions&, Communicator*) { throw DeviceError(reason()); }
 std::unique_ptr<Backend> make_cuda_planner() { throw DeviceError(kNotBuilt); }
+std::optional<std::string> gpu_ranks_obstacle() { return reason(); }
 std::vector<GpuInfo> list_gpus() { return {}; }
 void measure_gpu(GpuInfo&, int) { throw DeviceError(reason()); }
 

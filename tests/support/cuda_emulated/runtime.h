@@ -15,10 +15,11 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
   epochbench::test::EmulatedCard* card;
-  CUgraph_st* captured = nullptr;  // not null during a capture
+  CUgraph_st* captured = nullptr;  // not null during a capture that it takes part in
 };
 struct CUevent_st {
   double seconds = 0;
+  CUgraph_st* captured = nullptr;  // the capture in which it was recorded last
 };
 
 namespace epochbench::test {

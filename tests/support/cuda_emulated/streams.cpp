@@ -11,6 +11,7 @@ namespace epochbench::test {
 namespace {
 
 double passed_seconds = 0;
+std::vector<cudaStream_t> taking_part;  // in a capture, beside the stream that it began with
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() + passed_seconds;
@@ -68,7 +69,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return state_of(stream->card); }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t, unsigned) { return state_of(stream->card); }
+// What is captured runs in the order in which it was enqueued, on whichever stream.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (event->captured && !stream->captured) taking_part.push_back(stream);
+  if (event->captured) stream->captured = event->captured;
+  return state_of(stream->card);
+}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   if (const cudaError_t status = state()) return status;
@@ -83,6 +89,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->seconds = now();
+  event->captured = stream->captured;
   return state_of(stream->card);
 }
 
@@ -104,6 +111,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = std::exchange(stream->captured, nullptr);
+  for (cudaStream_t each : std::exchange(taking_part, {})) each->captured = nullptr;
   return state_of(stream->card);
 }
 
