@@ -157,7 +157,7 @@ void derive(Run& run, const PlannedCase& planned, const Context& context, const 
   add_rates(run, planned, limits.flops_per_second);
   if (run.profile) complete_profile(*run.profile, limits);
   if (!run.energy) run.energy.emplace();
-  run.cost = prices.cost(planned.spec.device, *run.timing);
+  run.cost = prices.cost(planned.spec.device, *run.timing, planned.spec.ranks);
 }
 
 std::size_t count_to_run(const std::vector<PlannedCase>& cases) {

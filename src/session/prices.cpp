@@ -61,26 +61,30 @@ Prices::Prices(const PriceOptions& options, const PricedMachine& machine, Day to
       const DeviceId one = parse_device(device);
       if (device != name(DeviceKind::cuda)) device = to_string(one);
       const AskedPrice asked = parse_price(part.substr(equals + 1));
-      hourly(asked, one.kind);  // refused before anything is measured
+      hourly(asked, gpus_of(one.kind));  // refused before anything is measured
       by_device_[device] = asked;
     });
   }
 }
 
-HourlyPrice Prices::hourly(const AskedPrice& asked, DeviceKind device) const {
+HourlyPrice Prices::hourly(const AskedPrice& asked, int gpus) const {
   if (!asked.row) return {asked.usd_per_hour, kOwnPrice};
-  const PriceShare share = share_of(*asked.row, {machine_.vcpus, gpus_of(device)}, scaling_);
+  const PriceShare share = share_of(*asked.row, {machine_.vcpus, gpus}, scaling_);
   return shared(asked.usd_per_hour, *asked.row, share, asked.row == machine_.instance, today_);
 }
 
-std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing) const {
+std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing, int ranks) const {
+  // What the machine has more than the instance is not paid for.
+  const auto used_of = [&](const CatalogPrice* row) {
+    return std::min(gpus_of(device.kind) * ranks, row ? std::max(row->gpu_count, 1) : ranks);
+  };
   for (const std::string& key : {to_string(device), std::string(name(device.kind))})
     if (const auto found = by_device_.find(key); found != by_device_.end())
-      return cost_of(timing, hourly(found->second, device.kind));
+      return cost_of(timing, hourly(found->second, used_of(found->second.row)));
   if (!machine_.instance) return std::nullopt;
   // Nobody asked for this price, so a part of the machine that is not used does not end the call; it is paid for.
   const CatalogPrice& row = *machine_.instance;
-  const int gpus = std::min(gpus_of(device.kind), row.gpu_count);
+  const int gpus = std::min(used_of(&row), row.gpu_count);
   const bool meaningless = scaling_ == PriceScaling::per_gpu && gpus == 0;
   const PriceScaling scaling = meaningless ? PriceScaling::whole : scaling_.value_or(PriceScaling::whole);
   return cost_of(timing, shared(row.usd_per_hour, row, share_of(row, {machine_.vcpus, gpus}, scaling), true, today_));
@@ -125,10 +129,11 @@ void reprice(NamedResult& named, const PriceOptions& options) {
     const Prices prices(options, {vcpus_of(result), nullptr}, day);
     for (Run& run : result.runs) {
       if (!run.timing) continue;
-      if (auto cost = prices.cost(device_of(run), *run.timing)) {
+      const int ranks = run.ranks ? run.ranks->count : 1;
+      if (auto cost = prices.cost(device_of(run), *run.timing, ranks)) {
         run.cost = std::move(cost);
       } else if (run.cost) {
-        const UsedMachine used{vcpus_of(result), gpus_of(kind_of(run))};
+        const UsedMachine used{vcpus_of(result), gpus_of(kind_of(run)) * ranks};
         if (const auto price = shared_again(*run.cost, used, options.scaling, day)) run.cost = cost_of(*run.timing, *price);
       }
     }

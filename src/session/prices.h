@@ -42,11 +42,11 @@ class Prices {
   // decides how old a price is. Errors: CallError, also for an instance of another size.
   explicit Prices(const PriceOptions& options, const PricedMachine& machine = this_machine(), Day today = epochbench::today());
 
-  // The cost of a run on the device; empty where no price is known.
-  std::optional<Cost> cost(DeviceId device, const Timing& timing) const;
+  // The cost of a run on the device, of ranks on a GPU each; empty where no price is known.
+  std::optional<Cost> cost(DeviceId device, const Timing& timing, int ranks = 1) const;
 
  private:
-  HourlyPrice hourly(const AskedPrice& asked, DeviceKind device) const;
+  HourlyPrice hourly(const AskedPrice& asked, int gpus) const;
 
   PricedMachine machine_;
   std::optional<PriceScaling> scaling_;

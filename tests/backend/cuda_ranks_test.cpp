@@ -212,6 +212,27 @@ TEST_P(CudaRanks, NeedEveryWaitOfForkAndJoin) {
   }
 }
 
+TEST(FakeRanks, RefuseACallThatIsCapturedBeforeItHasRun) {
+  FakeDevice device;
+  FakeRanks ranks(1);
+  const auto nccl = ranks.of(0, device);
+  std::byte* const memory = device.allocate(64);
+  auto* const values = reinterpret_cast<float*>(memory);
+  const cuda::Stream stream = device.make_stream();
+  const auto capture = [&] {
+    device.begin_capture(stream);
+    nccl->all_reduce(values, 16, stream);
+    device.destroy(device.end_capture(stream));
+  };
+  EXPECT_THROW(capture(), cuda::Error);
+  device.destroy(device.end_capture(stream));
+  nccl->all_reduce(values, 16, stream);
+  device.synchronize(stream);
+  capture();
+  device.destroy(stream);
+  device.free(memory);
+}
+
 TEST(CudaRanksBackend, NeedsACommunicator) {
   const Training training{.model = "lenet5", .batch = 4, .ranks = 2};
   EXPECT_THROW(test::Trainer(training, *Gpus(1).rank(nullptr)), std::logic_error);

@@ -254,15 +254,18 @@ class Disappears(GpuTest):
 
 # Registered where its epochbench-mpi was built.
 class Ranks(GpuTest):
-    LENET = ["--model", "lenet5", "--batch", "16", "--steps", "4", "--warmup", "1", "--meters", "off", "--device", "cuda"]
+    LENET = ["--model", "lenet5", "--batch", "16", "--steps", "4", "--warmup", "1", "--meters", "off"]
     TWO = ["--ranks", "2", "--oversubscribe"]  # on a machine with one core two are too many otherwise
 
     def setUp(self):
         super().setUp()
         self.environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
 
+    def run_lenet(self, *arguments, device="cuda"):
+        return self.run_it(*self.LENET, "--device", device, *arguments, "--overwrite")
+
     def train(self, *arguments):
-        self.assert_lines(self.run_it(*self.LENET, "--overwrite", *arguments), 0)
+        self.assert_lines(self.run_lenet(*arguments), 0)
         return self.result()["runs"][0]
 
     def assert_alike(self, run, expected):
@@ -282,21 +285,24 @@ class Ranks(GpuTest):
         for step, communication in zip(ranks["ranks"]["step_seconds"], ranks["ranks"]["communication_seconds"], strict=True):
             self.assertLess(0, communication)
             self.assertLess(communication, step)
+        share = ["--price", "cuda=p4d.24xlarge", "--price-scaling", "per-gpu"]
+        one, two = (self.train(*ranks, *share)["cost"]["usd_per_hour"] for ranks in ([], self.TWO))
+        self.assertAlmostEqual(two, 2 * one)
         shards = self.train(*self.TWO, "--shard", "optimizer")
         self.assert_alike(shards, parts)
         self.assertEqual(shards["ranks"]["rounds"], 4)  # the loss, shares, parameters
         # A rank on the wrong card would find no room.
         self.machine(A100, {**FULL, "held_bytes": 3 << 30})
-        call = self.run_it(*self.LENET, *self.TWO, "--overwrite")
+        call = self.run_lenet(*self.TWO)
         self.assertEqual(self.result()["runs"][0]["status"], "out_of_memory", call.stderr)
         self.assertIn("rank 1: cuda:1", self.result()["runs"][0]["message"])
 
     def test_are_at_most_as_many_as_gpus(self):
         self.machine(A100)
-        self.assert_lines(self.run_it(*self.LENET, *self.TWO), 3, ("--ranks 2 on cuda:0", "there is one", "fewer ranks"))
+        self.assert_lines(self.run_lenet(*self.TWO), 3, ("--ranks 2 on cuda:0", "there is one", "fewer ranks"))
         self.machine(A100, A100)
-        self.assert_lines(self.run_it(*self.LENET, *self.TWO, "--device", "cuda:1"), 3, ("--ranks 2 on cuda:1", "there are 2"))
-        self.assert_lines(self.run_it(*self.LENET, *self.TWO, "--shard", "optimizer", "--precision", "fp16"), 2,
+        self.assert_lines(self.run_lenet(*self.TWO, device="cuda:1"), 3, ("--ranks 2 on cuda:1", "there are 2"))
+        self.assert_lines(self.run_lenet(*self.TWO, "--shard", "optimizer", "--precision", "fp16"), 2,
                           ("--shard optimizer knows no loss scale", "bf16"))
 
 

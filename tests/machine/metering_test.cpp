@@ -193,6 +193,7 @@ TEST_F(MetersTest, RanksHaveTheEnergyOfTheirGpusTogether) {
       all.cards[0].energy_millijoules += 60'000;
       all.cards[1].energy_millijoules += 30'000;
     });
+    pass(0.6);
     metering.end(1);
     epochbench::Run run = timed_run("cuda", {0.3});
     metering.fill(run);
@@ -202,10 +203,12 @@ TEST_F(MetersTest, RanksHaveTheEnergyOfTheirGpusTogether) {
   const MachineMeters one = meters({kBusId, "0000:01:00.0"});
   Metering metering(one, cuda_device(0), 2);
   metering.begin();
+  pass(0.6);
   metering.end(1);
   epochbench::Run run = timed_run("cuda", {0.1});
   metering.fill(run);
   EXPECT_FALSE(run.energy->gpu_average_watts);
+  EXPECT_THAT(run.energy->reason.value_or(""), HasSubstr("GPU: the management library does not know the card"));
 }
 
 TEST_F(MetersTest, AGpuWithoutACardSaysWhy) {

@@ -38,7 +38,7 @@ case "$*" in
   *"pip download"*) [ -z "$OFFLINE" ] || { echo "ERROR: no matching distribution"; exit 1; }
       while [ "$1" != --dest ]; do shift; done
       : > "$2/a-package.whl"; cat "$2/requirements.txt" >> "$CALLS" ;;
-  *"zipfile -e"*) mkdir -p "$5/include" "$5/nvidia/cudnn/include"
+  *"zipfile -e"*) mkdir -p "$5/include" "$5/nvidia/cudnn/include" "$5/nvidia/nccl/include"; : > "$5/nvidia/nccl/include/nccl.h"
       : > "$5/include/cudnn_frontend.h"; : > "$5/nvidia/cudnn/include/cudnn.h" ;;
 esac
 """
@@ -213,6 +213,20 @@ class SetUp(unittest.TestCase):
         machine.run("info")
         (package,) = machine.calls("nvidia-")
         self.assertTrue(package.startswith("nvidia-cudnn-cu12=="), package)
+
+    def test_nccl_is_fetched_beside_mpi(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn.h", "cudnn_frontend.h")
+        machine.command("mpicc")
+        machine.command("python3", PYTHON)
+        done = machine.run("info", OFFLINE="yes")  # which costs ranks on GPUs, and no more
+        self.assertIn("WARNING: no ranks on GPUs: could not fetch nvidia-nccl-cu12", done.stderr)
+        self.assertNotIn("CPU-only", done.stderr)
+        self.assertNotIn("WARNING", machine.run("info").stderr)
+        packages = machine.calls("nvidia-")
+        self.assertTrue(all(package.startswith("nvidia-nccl-cu12==") for package in packages), packages)
+        machine.run("info")
+        self.assertEqual(machine.calls("nvidia-"), [])
 
     def test_cudnn_beside_pytorch_is_not_fetched(self):
         machine = Machine(self.folder)
