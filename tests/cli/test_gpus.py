@@ -305,6 +305,11 @@ class Ranks(GpuTest):
         self.assert_lines(self.run_lenet(*self.TWO, "--shard", "optimizer", "--precision", "fp16"), 2,
                           ("--shard optimizer knows no loss scale", "bf16"))
 
+    def test_need_nccl(self):
+        self.machine(A100, A100, no_nccl="NCCL cannot be loaded: install it")
+        self.assert_lines(self.run_lenet(*self.TWO), 2, ("--ranks 2 on cuda:0: NCCL cannot be loaded: install it",))
+        self.train("--accumulate", "2")
+
 
 class SeveralCards(GpuTest):
     def test_of_different_kinds(self):

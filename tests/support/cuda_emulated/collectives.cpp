@@ -108,7 +108,7 @@ class EmulatedCollectives final : public Collectives {
 
 }  // namespace
 
-std::optional<std::string> collectives_obstacle() { return std::nullopt; }
+std::optional<std::string> collectives_obstacle() { return test::emulated_machine().no_nccl; }
 
 CollectivesId make_collectives_id() {
   CollectivesId id{};

@@ -88,6 +88,7 @@ EmulatedMachine read_machine() {
   std::ifstream stream(machine.file);
   const auto described = nlohmann::json::parse(stream);
   machine.driver = described.value("driver", CUDART_VERSION);
+  if (described.contains("no_nccl")) machine.no_nccl = described["no_nccl"].get<std::string>();
   std::vector<EmulatedCard> cards;
   for (const auto& card : described.at("cards")) cards.push_back(card_of(card, static_cast<int>(cards.size())));
   machine.visible = visible_of(cards);

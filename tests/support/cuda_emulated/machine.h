@@ -4,6 +4,7 @@
 //
 // EPOCHBENCH_EMULATED_GPUS names a JSON file; without it there is no driver.
 //   driver   newest CUDA that the driver supports, 13000 for 13.0; 0: no driver
+//   no_nccl  why there is none; without it there is one
 //   cards    in the order of their indices:
 //     name, capability (90), memory_bytes, uuid (32 hexadecimal digits)
 //     held_bytes        memory that other processes use
@@ -36,6 +37,7 @@ struct EmulatedCard {
 
 struct EmulatedMachine {
   int driver = 0;
+  std::optional<std::string> no_nccl;
   std::vector<EmulatedCard> visible;  // as CUDA_VISIBLE_DEVICES selects them, when the process asks for the first time
   std::string file;
 
