@@ -26,7 +26,7 @@ epochbench_find_cuda(missing)
 message(STATUS "missing: ${{missing}}.")
 message(STATUS "folders: ${{EPOCHBENCH_CUDA_LIBRARY_FOLDERS}}")
 message(STATUS "headers: ${{CUBLASLT_INCLUDE_DIR}};${{CUDNN_INCLUDE_DIR}};${{NVRTC_INCLUDE_DIR}}")
-message(STATUS "nccl: ${{NCCL_LIBRARY}}")
+message(STATUS "nccl: ${{NCCL_INCLUDE_DIR}} ${{NCCL_LIBRARY}}")
 """
 # What PyTorch's wheels bring, by the version of CUDA.
 LAYOUTS = {"12": {"cublas": ("cublasLt.h", "libcublasLt.so.12"), "cuda_nvrtc": ("nvrtc.h", "libnvrtc.so.12")},
@@ -82,17 +82,23 @@ class BareImage(unittest.TestCase):
         self.assertEqual(facts["missing"], ".", done.stdout + done.stderr)
         nvidia = self.site / "nvidia"
         self.assertEqual(facts["folders"].split(";"), [f"{nvidia}/cublas/lib", f"{nvidia}/cudnn/lib", f"{nvidia}/cuda_nvrtc/lib",
-                                                      f"{self.toolkit}/lib64"])
+                                                      f"{nvidia}/nccl/lib", f"{self.toolkit}/lib64"])
         self.assertEqual(facts["headers"].split(";"), [f"{nvidia}/{name}/include" for name in ("cublas", "cudnn", "cuda_nvrtc")])
-        self.assertEqual(facts["nccl"], f"{nvidia}/nccl/lib/libnccl.so.2")
+        self.assertEqual(facts["nccl"], f"{nvidia}/nccl/include {nvidia}/nccl/lib/libnccl.so.2")
+
+    def test_without_nccl_only_ranks_are_left_out(self):
+        done, facts = self.python_packages("13", without=("nccl",))
+        self.assertEqual(facts["missing"], ".", done.stdout + done.stderr)
+        self.assertEqual(facts["nccl"], "NCCL_INCLUDE_DIR-NOTFOUND NCCL_LIBRARY-NOTFOUND")
 
     def test_libraries_are_found_in_python_packages_of_cuda_13(self):
         done, facts = self.python_packages("13")
         self.assertEqual(facts["missing"], ".", done.stdout + done.stderr)
         nvidia = self.site / "nvidia"
-        self.assertEqual(facts["folders"].split(";"), [f"{nvidia}/cu13/lib", f"{nvidia}/cudnn/lib", f"{self.toolkit}/lib64"])
+        self.assertEqual(facts["folders"].split(";"), [f"{nvidia}/cu13/lib", f"{nvidia}/cudnn/lib", f"{nvidia}/nccl/lib",
+                                                      f"{self.toolkit}/lib64"])
         self.assertEqual(facts["headers"].split(";"), [f"{nvidia}/{name}/include" for name in ("cu13", "cudnn", "cu13")])
-        self.assertEqual(facts["nccl"], f"{nvidia}/nccl/lib/libnccl.so.2")
+        self.assertEqual(facts["nccl"], f"{nvidia}/nccl/include {nvidia}/nccl/lib/libnccl.so.2")
 
     def test_what_is_missing_is_named(self):
         for package, text in (("cudnn", "cuDNN 9 is missing"), ("cublas", "cuBLASLt of CUDA 12 is missing"),
