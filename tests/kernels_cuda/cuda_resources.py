@@ -31,6 +31,9 @@ NEEDS = {
     "update_loss_scale_kernel": (1, "one thread"),
     "increment_kernel": (1, "one thread"),
     "record_step_kernel": (1, "one thread"),
+    "begin_waiting_kernel": (1, "one thread"),
+    "end_waiting_kernel": (1, "one thread"),
+    "record_waiting_kernel": (1, "one thread"),
 }
 
 WARP, REGISTERS, REGISTERS_PER_THREAD = 32, 65536, 8  # of a multiprocessor; a warp gets a multiple of 8 per thread
