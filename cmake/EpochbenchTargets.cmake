@@ -10,6 +10,9 @@ target_compile_options(epochbench_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false positives of GCC 12 in std::string's operator+
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>)  # what changed with g++ 10
+endif()
 if(EPOCHBENCH_SANITIZE)
   target_compile_options(epochbench_options INTERFACE -fsanitize=${EPOCHBENCH_SANITIZE} -fno-omit-frame-pointer)
   if(EPOCHBENCH_SANITIZE MATCHES "address.*undefined")

@@ -19,8 +19,8 @@ constexpr std::int64_t kBlockFloats = EPOCHBENCH_AMX ? 4096 : 16384;
 
 struct Plan {
   std::int64_t rows, blocks;  // maximum number of queries per block, number of blocks per pair
-  // Sizes in 32-bit words: each part of a thread's scratch, and their total.
-  std::int64_t keys, values, queries, scores, weights, outputs, factors, total_words;
+  // Sizes of the parts of a thread's scratch, in words or floats, and of all in floats.
+  std::int64_t keys, values, queries, scores, weights, outputs, factors, total_floats;
 };
 
 Plan make_plan(const AttentionShape& shape) {
@@ -34,8 +34,8 @@ Plan make_plan(const AttentionShape& shape) {
   plan.weights = kWordDepth == 1 ? 0 : plan.rows * spread_stride(word_count(shape.sequence));
   plan.outputs = plan.rows * spread_stride(shape.width);
   plan.factors = round_up(plan.rows, 16);
-  plan.total_words = plan.keys + plan.values + plan.queries + plan.scores + plan.weights + plan.outputs + 2 * plan.factors +
-                     mask_words(shape.sequence);
+  plan.total_floats = kWordFloats * (plan.keys + plan.values + plan.queries + plan.weights) + plan.scores + plan.outputs +
+                      2 * plan.factors + mask_words(shape.sequence);
   return plan;
 }
 
@@ -105,7 +105,7 @@ void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range 
 
 // y = factor * output
 void normalize(Real* y, const float* output, float factor, std::int64_t n) {
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
   across_registers(n, [=](auto part, std::int64_t d) { store(part, y + d, load(part, output + d) * _mm512_set1_ps(factor)); });
 #else
 #pragma omp simd
@@ -144,7 +144,7 @@ std::int64_t block_at(const AttentionShape& shape, std::int64_t index, std::int6
 }  // namespace
 
 std::size_t attention_workspace_bytes(const AttentionShape& shape, int threads) {
-  const auto forward = static_cast<std::size_t>(threads * make_plan(shape).total_words) * sizeof(float);
+  const auto forward = static_cast<std::size_t>(threads * make_plan(shape).total_floats) * sizeof(float);
   const std::size_t grad = attention_grad_workspace_bytes(shape, threads);
   return forward > grad ? forward : grad;
 }
@@ -157,7 +157,7 @@ void attention(Real* y, float* log_sum_exp, const Real* q, const Real* k, const 
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num();
-    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.total_words, plan);
+    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.total_floats, plan);
     const MicrokernelScope scope;
     const Range items = part_of(pair_count(shape) * plan.blocks, thread, omp_get_num_threads(), 1);
     std::int64_t packed = -1;

@@ -21,8 +21,8 @@ constexpr std::int64_t kBlockFloats = 32768;
 
 struct Plan {
   std::int64_t rows;  // maximum number of queries per block
-  // Sizes in 32-bit words: panels of keys, rows of a block, panels of queries, sums of keys; the total.
-  std::int64_t transposed, panels, queries, scores, weights, columns, query_panels, delta, sums, total_words;
+  // Sizes in words or floats: panels of keys, rows of a block, panels of queries, sums of keys; of all in floats.
+  std::int64_t transposed, panels, queries, scores, weights, columns, query_panels, delta, sums, total_floats;
 };
 
 Plan make_plan(const AttentionShape& shape) {
@@ -37,8 +37,9 @@ Plan make_plan(const AttentionShape& shape) {
   plan.query_panels = panels_words(plan.rows, shape.width);
   plan.delta = round_up(plan.rows, 16);
   plan.sums = plan.rows == shape.sequence && group_size(shape) == 1 ? 0 : shape.sequence * spread_stride(shape.width);
-  plan.total_words = 2 * (plan.transposed + plan.queries + plan.scores + plan.weights + plan.query_panels + plan.sums) +
-                     plan.panels + plan.columns + plan.delta + mask_words(shape.sequence);
+  plan.total_floats =
+      kWordFloats * (2 * (plan.transposed + plan.queries + plan.weights + plan.query_panels) + plan.panels + plan.columns) +
+      2 * (plan.scores + plan.sums) + plan.delta + mask_words(shape.sequence);
   return plan;
 }
 
@@ -126,7 +127,7 @@ Task task_of(const AttentionShape& shape, std::int64_t shares, std::int64_t inde
   return {group, part, keys, true, false};
 }
 
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 float dot(const Real* a, const Real* b, std::int64_t n) {
   Lanes sum = _mm512_setzero_ps();
   across_registers(n, [&](auto part, std::int64_t i) { sum = _mm512_fmadd_ps(load(part, a + i), load(part, b + i), sum); });
@@ -260,7 +261,7 @@ void perform(const Call& call, const Scratch& scratch, const Task& task, std::in
 }  // namespace
 
 std::size_t attention_grad_workspace_bytes(const AttentionShape& shape, int threads) {
-  return static_cast<std::size_t>(threads * make_plan(shape).total_words) * sizeof(float);
+  return static_cast<std::size_t>(threads * make_plan(shape).total_floats) * sizeof(float);
 }
 
 void attention_grad(Real* dq, Real* dk, Real* dv, const Real* dy, const Real* q, const Real* k, const Real* v, const Real* y,
@@ -274,7 +275,7 @@ void attention_grad(Real* dq, Real* dk, Real* dv, const Real* dy, const Real* q,
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num();
-    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.total_words, plan);
+    const Scratch scratch = make_scratch(static_cast<float*>(workspace) + thread * plan.total_floats, plan);
     const MicrokernelScope scope;
     const Range part = part_of(tasks, thread, omp_get_num_threads(), 1);
     for (std::int64_t i = part.begin; i < part.end; ++i) perform(call, scratch, task_of(shape, shares, i), plan.rows);

@@ -1,4 +1,4 @@
-// What attention and its gradient compute from a row of scores: plain loops for floats, one pass in registers for Bf16.
+// What attention and its gradient compute from a row of scores: plain loops, or one pass in registers for Bf16 with AVX-512.
 #pragma once
 
 #include "kernels/cpu/dropout_rows.h"
@@ -10,7 +10,7 @@ struct GradRow {
   float scale, log_sum_exp, delta;  // delta: dy . y
 };
 
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 
 constexpr float kLog2OfE = 1.44269504f;
 
@@ -69,18 +69,18 @@ static inline float row_shift(const float* scores, float scale, std::int64_t n) 
 
 // The same; weights may be scores.
 template <bool kMasked>
-static inline float softmax_row(float* weights, const float* scores, float scale, float shift, const RowMask& mask,
+static inline float softmax_row(Real* weights, const float* scores, float scale, float shift, const RowMask& mask,
                                 std::int64_t n) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < n; ++j) {
     const float value = exp_of_nonpositive(scale * scores[j] - shift);
-    weights[j] = value;
+    weights[j] = narrow(value);
     sum += value;
   }
   if constexpr (kMasked) {
 #pragma omp simd
-    for (std::int64_t j = 0; j < n; ++j) weights[j] = mask.random[j] >= mask.threshold ? weights[j] : 0;
+    for (std::int64_t j = 0; j < n; ++j) weights[j] = mask.random[j] >= mask.threshold ? weights[j] : Real{};
   }
   return sum;
 }
@@ -91,14 +91,14 @@ static inline float log_sum_exp_of(float shift, float sum) {
 
 // The same; weights may be qk, dscores may be dyv.
 template <bool kMasked>
-static inline void grad_row(float* weights, float* dscores, const float* qk, const float* dyv, const GradRow& row,
+static inline void grad_row(Real* weights, Real* dscores, const float* qk, const float* dyv, const GradRow& row,
                             const RowMask& mask, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) {
     const float p = exp_of_nonpositive(row.scale * qk[j] - row.log_sum_exp);
     const float m = !kMasked ? 1 : mask.random[j] >= mask.threshold ? mask.scale : 0;
-    weights[j] = kMasked ? p * m : p;
-    dscores[j] = row.scale * p * (kMasked ? m * dyv[j] - row.delta : dyv[j] - row.delta);
+    weights[j] = narrow(kMasked ? p * m : p);
+    dscores[j] = narrow(row.scale * p * (kMasked ? m * dyv[j] - row.delta : dyv[j] - row.delta));
   }
 }
 

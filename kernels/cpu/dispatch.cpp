@@ -5,6 +5,9 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif EPOCHBENCH_ARM64
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 #include "kernels/cpu/int8_kernels.h"
@@ -15,6 +18,14 @@ namespace epochbench::cpu {
 namespace portable {
 extern const Kernels<float> table;
 }
+#if EPOCHBENCH_ARM64
+namespace neon {
+extern const Kernels<float> table;
+}
+namespace neon_bf16 {
+extern const Kernels<Bf16> table;
+}
+#endif
 #if EPOCHBENCH_X86
 namespace avx2 {
 extern const Kernels<float> table;
@@ -79,6 +90,9 @@ bool available(Isa isa) {
       static const bool usable = has_amx_instructions(kAmxInt8) && may_use_tiles();
       return usable && available(Isa::avx512_vnni);
     }
+    case Isa::neon:
+    case Isa::neon_bf16:
+      return false;
   }
   return false;
 }
@@ -112,16 +126,29 @@ const Int8Kernels& int8_kernels(Isa isa) {
 
 #else
 
-bool available(Isa isa) { return isa == Isa::portable; }
+bool available(Isa isa) {
+  if (isa == Isa::portable) return true;
+#if EPOCHBENCH_ARM64
+  if (isa == Isa::neon) return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
+  if (isa == Isa::neon_bf16) return available(Isa::neon) && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+#endif
+  return false;
+}
 
 template <>
 const Kernels<float>& kernels<float>(Isa isa) {
   if (isa == Isa::portable) return portable::table;
+#if EPOCHBENCH_ARM64
+  if (isa == Isa::neon && available(isa)) return neon::table;
+#endif
   throw std::logic_error("no float kernels for this instruction set on this CPU");
 }
 
 template <>
-const Kernels<Bf16>& kernels<Bf16>(Isa) {
+const Kernels<Bf16>& kernels<Bf16>([[maybe_unused]] Isa isa) {
+#if EPOCHBENCH_ARM64
+  if (isa == Isa::neon_bf16 && available(isa)) return neon_bf16::table;
+#endif
   throw std::logic_error("no Bf16 kernels for this instruction set on this CPU");
 }
 

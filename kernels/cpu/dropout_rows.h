@@ -6,7 +6,7 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 // The dropout mask of consecutive elements: bit `skipped` + i of `bits` belongs to element i.
 struct RowMask {
   const std::uint32_t* bits;
@@ -50,7 +50,7 @@ static inline void for_each_drawn(std::int64_t first, std::int64_t n, const Drop
   }
 }
 
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 
 // y [n] = function(x * scale where kept, else 0, more ...), of registers.
 template <typename Function, typename... Inputs>
@@ -83,12 +83,13 @@ static inline void keep_and_add(Real* y, const Real* x, const Real* shortcut, co
 
 static inline void keep(Real* y, const Real* x, const RowMask& mask, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = mask.random[i] >= mask.threshold ? x[i] * mask.scale : 0;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(mask.random[i] >= mask.threshold ? widen(x[i]) * mask.scale : 0);
 }
 
 static inline void keep_and_add(Real* y, const Real* x, const Real* shortcut, const RowMask& mask, std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = (mask.random[i] >= mask.threshold ? x[i] * mask.scale : 0) + shortcut[i];
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = narrow((mask.random[i] >= mask.threshold ? widen(x[i]) * mask.scale : 0) + widen(shortcut[i]));
 }
 
 #endif

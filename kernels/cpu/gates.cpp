@@ -12,7 +12,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 using Number = Lanes;
 inline Lanes all_lanes(float x) { return _mm512_set1_ps(x); }
 inline Number one() { return all_lanes(1); }
@@ -25,7 +25,7 @@ struct Logistic {
   Number value, complement;  // sigmoid(x) and 1 - sigmoid(x) = sigmoid(-x)
 };
 
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 
 inline Logistic logistic(Lanes x) {
   const Lanes negative = _mm512_maskz_or_ps(0xffff, x, all_lanes(-0.0f));  // -|x|
@@ -109,7 +109,7 @@ inline SwigluGradients swiglu_gradients(Number upstream, Number gate, Number up)
 // Where an output is null, it is not wanted.
 template <bool kGate, bool kUp>
 void swiglu_grad_row(Real* dgate, Real* dup, const Real* dy, const Real* gate, const Real* up, std::int64_t n) {
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
   across_registers(n, [=](auto part, std::int64_t i) {
     const SwigluGradients of = swiglu_gradients(load(part, dy + i), load(part, gate + i), load(part, up + i));
     if constexpr (kGate) store(part, dgate + i, of.gate);
@@ -118,9 +118,9 @@ void swiglu_grad_row(Real* dgate, Real* dup, const Real* dy, const Real* gate, c
 #else
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const SwigluGradients of = swiglu_gradients(dy[i], gate[i], up[i]);
-    if constexpr (kGate) dgate[i] = of.gate;
-    if constexpr (kUp) dup[i] = of.up;
+    const SwigluGradients of = swiglu_gradients(widen(dy[i]), widen(gate[i]), widen(up[i]));
+    if constexpr (kGate) dgate[i] = narrow(of.gate);
+    if constexpr (kUp) dup[i] = narrow(of.up);
   }
 #endif
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr float kDensity = 0.398942280f;                        // 1 / sqrt(2 pi)
 constexpr float kLinear = 1.595769122f, kCubic = 0.071354816f;  // 2 sqrt(2 / pi), and that times 0.044715
 
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 
 void gelu_part(Real* y, const Real* x, std::int64_t n) {
   map_registers(

@@ -13,6 +13,12 @@
 #ifndef EPOCHBENCH_ISA
 #error "compile once per instruction set with -DEPOCHBENCH_ISA=..."
 #endif
+#ifndef EPOCHBENCH_NEON  // every compiler for aarch64 defines __ARM_NEON, so that it says nothing
+#define EPOCHBENCH_NEON 0
+#endif
+// Whether the loops over Bf16 that products are not made of are written for registers: those of AVX-512 are. For NEON the
+// compiler vectorizes loops over single numbers, as it does for floats.
+#define EPOCHBENCH_BF16_LANES (EPOCHBENCH_BF16 && !EPOCHBENCH_NEON)
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 

@@ -1,6 +1,6 @@
 // The CPU kernels, one table per instruction set. Each kernel file is compiled once per instruction set, in a separate
-// namespace, and the table is selected at run time by cpuid, so that one binary runs on every CPU and uses the instructions it
-// has.
+// namespace, and the table is selected at run time by what the CPU reports, so that one binary runs on every CPU of its
+// architecture and uses the instructions it has.
 //
 // A table computes with one element type, Real: float, or Bf16 where the CPU has instructions for it. Activations, copies of
 // weights, and the gradients of both are Real. Scale, bias and statistics of normalizations, log_sum_exp, losses, counts,
@@ -39,12 +39,12 @@ struct Kernels {
 #undef EPOCHBENCH_LIST
 };
 
-enum class Isa : std::uint8_t { portable, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8 };
+enum class Isa : std::uint8_t { portable, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8, neon, neon_bf16 };
 // The instruction sets that have a table for Real, slowest first.
 template <typename Real>
-inline constexpr Isa kIsas[] = {Isa::portable, Isa::avx2, Isa::avx512};
+inline constexpr Isa kIsas[] = {Isa::portable, Isa::avx2, Isa::avx512, Isa::neon};
 template <>
-inline constexpr Isa kIsas<Bf16>[] = {Isa::avx512_bf16, Isa::amx_bf16};
+inline constexpr Isa kIsas<Bf16>[] = {Isa::avx512_bf16, Isa::amx_bf16, Isa::neon_bf16};
 
 bool available(Isa isa);  // compiled in, and supported by this CPU
 template <typename Real>

@@ -218,7 +218,7 @@ static inline void across_channels(std::int64_t channels, Body body) {
   across(channels, body);
 #endif
 }
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 // body(0 or 1, Whole or First, register) for all numbers of x [n], in any order, alternately 0 and 1.
 template <typename Body>
 static inline void for_each_register(const Bf16* x, std::int64_t n, Body body) {

@@ -10,7 +10,7 @@ struct Sums {
 };
 
 // The sums of d and of d * d, where d = x - pivot.
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 static inline Sums deviations(const Real* x, float pivot, std::int64_t n) {
   Sums total{0, 0};
   const Lanes center = _mm512_set1_ps(pivot), zero = _mm512_setzero_ps();
@@ -46,7 +46,7 @@ static inline Sums deviations(const Real* x, float pivot, std::int64_t n) {
 #endif
 
 // y = ((x - center) * slope + offset) * scale + bias
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 static inline void normalize_row(Real* y, const Real* x, const float* scale, const float* bias, float center, float slope,
                                  float offset, std::int64_t n) {
   const Lanes subtrahend = _mm512_set1_ps(center), factor = _mm512_set1_ps(slope), summand = _mm512_set1_ps(offset);
@@ -85,7 +85,7 @@ static inline Sums sum_gradients(float* dscale, float* dbias, const Real* dy, co
 }
 
 // dx = slope * dy * scale + curve * (x - mean) + offset
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 static inline void apply_gradients(Real* dx, const Real* dy, const Real* x, const float* scale, float mean, float slope,
                                    float curve, float offset, std::int64_t n) {
   const Lanes center = _mm512_set1_ps(mean), factor = _mm512_set1_ps(slope);

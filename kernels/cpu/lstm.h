@@ -64,7 +64,8 @@ static inline LstmPlan make_lstm_plan(const LstmShape& shape, int threads, std::
 }
 
 static inline std::size_t workspace_bytes(const LstmPlan& plan) {
-  return sizeof(float) * static_cast<std::size_t>(plan.by_units * plan.weights + 2 * plan.states + plan.team * plan.part);
+  return sizeof(Word) * static_cast<std::size_t>(plan.by_units * plan.weights + 2 * plan.states) +
+         sizeof(float) * static_cast<std::size_t>(plan.team * plan.part);
 }
 
 struct LstmScratch {
@@ -97,7 +98,7 @@ static inline Real* state_row(const LstmScratch& scratch, const LstmPlan& plan, 
   return reinterpret_cast<Real*>(scratch.states + step % 2 * plan.states + row * plan.state_stride);
 }
 
-// The last word of a row may have a half that no part writes.
+// The last word of a row may have numbers that no part writes.
 static inline void finish_states(const LstmScratch& scratch, const LstmPlan& plan, std::int64_t depth, Range rows) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row)
     for (std::int64_t i = depth; i < plan.depth * kWordDepth; ++i)

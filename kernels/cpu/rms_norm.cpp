@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kBlockRows = 32;  // rows whose gradients per channel are summed in float before they are added in double
 
 // y = x * slope * scale
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 void scale_row(Real* y, const Real* x, const float* scale, float slope, std::int64_t n) {
   const Lanes factor = _mm512_set1_ps(slope);
   across_registers(n,

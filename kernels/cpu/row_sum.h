@@ -8,7 +8,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 constexpr std::int64_t kSumChunk =
     512;  // elements summed in float before the sum is added in double; a multiple of every vector width
-#if EPOCHBENCH_BF16
+#if EPOCHBENCH_BF16_LANES
 static inline double sum_of(const Real* x, std::int64_t n) {
   double total = 0;
   for (std::int64_t begin = 0; begin < n; begin += kSumChunk) {

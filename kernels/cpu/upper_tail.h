@@ -27,7 +27,7 @@ constexpr float kLast = 13;
 
 // a * b + c, rounded once if the CPU can. The accuracy must not depend on what the compiler contracts.
 static inline float multiply_add(float a, float b, float c) {
-#ifdef __FMA__
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
   return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;

@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154
 #
-# A bare Debian in a folder, for scripts/check_fresh, check_compilers and check_bare_image. Sourced by a POSIX shell that has set
-# `program` (for messages), `repository`, `release` ("bookworm"), `keep` (yes or no), `directory` and `mirror` (empty: chosen
-# here). Sourcing it runs nothing. What is made is removed when the script ends, unless `keep` is yes.
+# A bare Debian in a folder, for scripts/check_fresh, check_compilers, check_aarch64 and check_bare_image. Sourced by a POSIX
+# shell that has set `program` (for messages), `repository`, `release` ("bookworm"), `keep` (yes or no), `directory` and `mirror`
+# (empty: chosen here). Sourcing it runs nothing. What is made is removed when the script ends, unless `keep` is yes.
 #
 # Needs root, debootstrap, git and the network.
 

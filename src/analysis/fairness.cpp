@@ -87,11 +87,14 @@ bool has(const CpuInfo& cpu, std::initializer_list<const char*> instructions) {
 // The best instruction set that our kernels have for this precision on this CPU; "" where that is the portable one, or unknown.
 std::string best_instructions(const CpuInfo& cpu, const std::string& precision) {
   if (precision == name(Precision::bf16))
-    return has(cpu, {"amx_bf16"}) ? "amx_bf16" : has(cpu, {"avx512_bf16"}) ? "avx512_bf16" : "";
+    return has(cpu, {"amx_bf16"})        ? "amx_bf16"
+           : has(cpu, {"avx512_bf16"})   ? "avx512_bf16"
+           : has(cpu, {"asimd", "bf16"}) ? "neon_bf16"
+                                         : "";
   if (precision == name(Precision::int8))
     return has(cpu, {"amx_int8"}) ? "amx_int8" : has(cpu, {"avx512_vnni"}) ? "avx512_vnni" : "";
   if (has(cpu, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"})) return "avx512";
-  return has(cpu, {"avx2", "fma"}) ? "avx2" : "";
+  return has(cpu, {"avx2", "fma"}) ? "avx2" : has(cpu, {"asimd"}) ? "neon" : "";
 }
 
 void add_kernels(std::vector<Warning>& warnings, const Series& series) {

@@ -1,7 +1,8 @@
 // Each function is compiled for its own instruction set, so that the file needs no flags and runs on any CPU.
 //
-// Latency times throughput of a multiply-add is at most 10 on all cores of today (5 cycles, 2 per cycle): 12 accumulators or
-// more keep the units full, and all of them fit the register file.
+// Latency times throughput of a multiply-add is at most 10 on all x86-64 cores of today (5 cycles, 2 per cycle): 12
+// accumulators or more keep the units full, and all of them fit the register file. On Neoverse V1 and V2 it is 20 (5 cycles of
+// BFMMLA, 4 per cycle).
 #include "src/machine/peak_kernels.h"
 
 #if defined(__x86_64__)
@@ -9,10 +10,16 @@
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace epochbench {
 namespace {
+
+#if !defined(__aarch64__)
 
 constexpr int kPortableAccumulators = 12;
 
@@ -28,6 +35,8 @@ double fp32_portable(std::int64_t rounds) {
   for (int i = 0; i < kPortableAccumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
   return static_cast<double>(rounds) * kPortableAccumulators * 4 * 2;
 }
+
+#endif
 
 #if defined(__x86_64__)
 
@@ -144,6 +153,34 @@ bool amx_is_usable(Precision precision) {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
+#elif defined(__aarch64__)
+
+constexpr int kNeonAccumulators = 24;
+
+double fp32_neon(std::int64_t rounds) {
+  const float32x4_t a = vdupq_n_f32(0.999f), b = vdupq_n_f32(0.001f);
+  float32x4_t accumulator[kNeonAccumulators];
+  for (int i = 0; i < kNeonAccumulators; ++i) accumulator[i] = vdupq_n_f32(static_cast<float>(i));
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 24
+    for (int i = 0; i < kNeonAccumulators; ++i) accumulator[i] = vfmaq_f32(accumulator[i], a, b);
+  }
+  for (int i = 0; i < kNeonAccumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
+  return static_cast<double>(rounds) * kNeonAccumulators * 4 * 2;
+}
+
+__attribute__((target("arch=armv8.2-a+bf16"))) double bf16_neon(std::int64_t rounds) {
+  const bfloat16x8_t a = vreinterpretq_bf16_u16(vdupq_n_u16(0x3f80)), b = vreinterpretq_bf16_u16(vdupq_n_u16(0x3a83));
+  float32x4_t accumulator[kNeonAccumulators];
+  for (int i = 0; i < kNeonAccumulators; ++i) accumulator[i] = vdupq_n_f32(static_cast<float>(i));
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 24
+    for (int i = 0; i < kNeonAccumulators; ++i) accumulator[i] = vbfmmlaq_f32(accumulator[i], a, b);
+  }
+  for (int i = 0; i < kNeonAccumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
+  return static_cast<double>(rounds) * kNeonAccumulators * (2 * 2 * 4 * 2);
+}
+
 #endif
 
 }  // namespace
@@ -153,13 +190,19 @@ PeakKernel fp32_peak_kernel() {
   if (__builtin_cpu_supports("avx512f")) return {fp32_avx512, "vfmadd (avx512)"};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {fp32_avx2, "vfmadd (avx2)"};
 #endif
+#if defined(__aarch64__)
+  return {fp32_neon, "fmla (neon)"};
+#else
   return {fp32_portable, "128-bit vectors (portable)"};
+#endif
 }
 
 PeakKernel bf16_peak_kernel() {
 #if defined(__x86_64__)
   if (amx_is_usable(Precision::bf16)) return amx_peak_kernel(Precision::bf16);
   if (__builtin_cpu_supports("avx512bf16")) return {bf16_avx512, "vdpbf16ps (avx512)"};
+#elif defined(__aarch64__)
+  if ((getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0) return {bf16_neon, "bfmmla (neon)"};
 #endif
   return {};
 }

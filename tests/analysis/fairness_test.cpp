@@ -104,6 +104,17 @@ TEST(Fairness, NamesTheMissingAmxInstruction) {
   EXPECT_THAT(to_string(speedup.pairs[0].warnings[0]), HasSubstr("the CPU has amx_bf16"));
 }
 
+TEST(Fairness, NamesTheMissingNeonKernels) {
+  NamedResult result = made_result("a.json", "host", {{"cpu", "bf16", 200}, {"cuda", "bf16", 2000}});
+  result.result.context.cpu.isa = {"asimd", "bf16", "sve"};
+  cpu([](auto& run) { run.device.isa = "neon_bf16"; })(result);
+  EXPECT_THAT(codes_of(speedup_of({result}, SpeedupOf::same_batch).pairs[0]), IsEmpty());
+  cpu([](auto& run) { run.device.isa = "neon"; })(result);
+  const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+  ASSERT_THAT(codes_of(speedup.pairs[0]), ElementsAre("unused_instruction"));
+  EXPECT_THAT(to_string(speedup.pairs[0].warnings[0]), HasSubstr("the CPU has neon_bf16"));
+}
+
 TEST(Fairness, WarnsOfNothingThatIsNotKnown) {
   NamedResult result = made_result("a.json", "", kCleanPair);
   result.result.context.cpu = {};

@@ -104,7 +104,7 @@ TEST_F(CpuBf16, TheResultSaysWhichInstructionsRan) {
   spec.threads = 1;
   spec.precision = Precision::bf16;
   const std::string isa = prepare_case(spec).device.isa.value();
-  EXPECT_TRUE(isa == "avx512_bf16" || isa == "amx_bf16") << isa;
+  EXPECT_TRUE(isa == "avx512_bf16" || isa == "amx_bf16" || isa == "neon_bf16") << isa;
   spec.precision = Precision::fp32;
   EXPECT_NE(prepare_case(spec).device.isa.value(), isa);
 }

@@ -34,7 +34,7 @@ TEST(Peaks, Bf16IsThereWhereTheCpuHasIt) {
     EXPECT_NE(bf16_peak_kernel().run, nullptr);
   }
   if (bf16_peak_kernel().run) {
-    EXPECT_THAT(isa, testing::Contains(testing::AnyOf("avx512_bf16", "amx_bf16")));
+    EXPECT_THAT(isa, testing::Contains(testing::AnyOf("avx512_bf16", "amx_bf16", "bf16")));
   }
 }
 

@@ -15,7 +15,7 @@ void zero(Real* p, std::int64_t n) {
   for (; i < n; ++i) p[i] = Real{};
 }
 
-// dst[i] = the words of src[i] and, if `images` is 2, of src[image_stride + i].
+// dst[i] = the words of src[i] and of the same numbers of the other images.
 void pair_images(Word* dst, const Real* src, std::int64_t image_stride, std::int64_t images, std::int64_t n) {
   std::int64_t i = 0;
   if (images == kWordDepth)
@@ -86,7 +86,8 @@ StripLayout make_strip_layout(const Windows& windows, StripOf elements, const St
   if (layout.copied && channels >= kLongRun && channels % (2 * line) == 0) layout.pixel_stride += line;
   layout.row_stride = (layout.copied ? layout.columns : windows.width) * layout.pixel_stride;
   if (packed)
-    layout.row_stride = round_up(layout.row_stride + 1, depth);  // the last word of the last run may extend past the row
+    layout.row_stride =
+        round_up(layout.row_stride + depth - 1, depth);  // the last word of the last run may extend past the row
 
   const std::int64_t row_bytes = max_of(layout.row_stride, 1) * element_bytes, step = windows.stride / layout.row_step;
   const auto rows_in = [&](std::int64_t bytes) { return (bytes / row_bytes - windows.kernel_height) / step + 1; };

@@ -63,15 +63,20 @@ void pack_b(const Call& call, const Block& block, Word* packed, int part) {
   }
 }
 
-// Packs transposed A: one tile after another, each [depth, a_stride].
+// Packs A for AccessA::columns: one tile after another, each [depth, a_stride].
 void pack_a_columns(const Call& call, const Block& block, Range rows, Word* packed) {
   const std::int64_t depth = block.k.end - block.k.begin, count = rows.end - rows.begin;
+  const GemmShape& shape = call.shape;
   const Tiles tiles = cut(count, call.plan.mr);
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const Range tile = tiles[t];
-    pack_transposed(packed + t * word_count(depth) * call.plan.a_stride, call.plan.a_stride,
-                    call.a + block.k.begin * call.shape.m + rows.begin + tile.begin, call.shape.m, depth,
-                    tile.end - tile.begin);
+    Word* const to = packed + t * word_count(depth) * call.plan.a_stride;
+    if (kPackedA == AccessA::rows || shape.transpose_a)
+      pack_transposed(to, call.plan.a_stride, call.a + block.k.begin * shape.m + rows.begin + tile.begin, shape.m, depth,
+                      tile.end - tile.begin);
+    else
+      pack_columns(to, call.plan.a_stride, call.a + (rows.begin + tile.begin) * shape.k + block.k.begin, shape.k,
+                   tile.end - tile.begin, depth);
   }
 }
 
@@ -80,13 +85,13 @@ struct OperandA {
   const Word* data;
   AccessA access;
   std::int64_t stride;
-  std::int64_t tile_offset;  // between transposed tiles; 0: a tile starts at its first row
+  std::int64_t tile_offset;  // between tiles by columns; 0: a tile starts at its first row
 };
 
 // Packs the rows into `packed` if the plan requires it.
 OperandA prepare_a(const Call& call, const Block& block, Range rows, Word* packed) {
   const std::int64_t depth = block.k.end - block.k.begin, stride = call.plan.a_stride;
-  if (call.shape.transpose_a && kPackedTransposedA == AccessA::columns) {
+  if (packs_columns(call.shape) && (call.shape.transpose_a || call.plan.pack_a)) {
     pack_a_columns(call, block, rows, packed);
     return {packed, AccessA::columns, stride, word_count(depth) * stride};
   }
@@ -252,8 +257,8 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
 
 std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads) {
   const GemmPlan plan = make_gemm_plan(shape, threads, blocking());
-  return static_cast<std::size_t>(buffers_of(plan) * plan.b_words + plan.team * (plan.a_words + plan.sum_floats)) *
-         sizeof(float);
+  return static_cast<std::size_t>(buffers_of(plan) * plan.b_words + plan.team * plan.a_words) * sizeof(Word) +
+         static_cast<std::size_t>(plan.team * plan.sum_floats) * sizeof(float);
 }
 
 void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,

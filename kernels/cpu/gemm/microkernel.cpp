@@ -1,11 +1,18 @@
 // The micro-kernel, one instance per tile shape. Smaller shapes serve the edges, so no tile computes unused rows.
 #include "kernels/cpu/gemm/microkernel.h"
 
+#if EPOCHBENCH_NEON && EPOCHBENCH_BF16
+#include "kernels/cpu/gemm/multiply_blocks.h"
+#elif EPOCHBENCH_NEON
+#include "kernels/cpu/gemm/multiply_lanes.h"
+#else
 #include "kernels/cpu/gemm/multiply_rows.h"
+#endif
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
+#if !EPOCHBENCH_NEON || !EPOCHBENCH_BF16
 template <int kRows, int kVectors>
 inline __attribute__((always_inline)) void multiply_by_columns(Vec (&accumulators)[kRows][kVectors], const Tile& tile,
                                                                const Segment& segment) {
@@ -19,17 +26,23 @@ inline __attribute__((always_inline)) void multiply_by_columns(Vec (&accumulator
           WordVec panel[kVectors];
 #pragma GCC unroll 3
           for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
+#if EPOCHBENCH_NEON
+          multiply_column(accumulators, a, panel);
+#else
 #pragma GCC unroll 16
           for (int row = 0; row < kRows; ++row) {
             const WordVec value = broadcast(a + row);
 #pragma GCC unroll 3
             for (int v = 0; v < kVectors; ++v) accumulators[row][v] = multiply_add(value, panel[v], accumulators[row][v]);
           }
+#endif
           a += a_stride;
           b += b_stride;
         }
       });
 }
+
+#endif
 
 // The epilogue of the first `columns` columns of vector kVector: partial sums, bias, relu, store.
 template <int kVector, bool kPartial, int kRows, int kVectors>
@@ -107,6 +120,9 @@ void compute_tile(const Tile& tile) {
     prefetch_output<kRows, kVectors>(tile.sum, tile.sum_stride);
   }
   Vec accumulators[kRows][kVectors];
+#if EPOCHBENCH_NEON && EPOCHBENCH_BF16
+  multiply_by_blocks<kAccess>(accumulators, tile);
+#else
 #pragma GCC unroll 16
   for (int row = 0; row < kRows; ++row) {
 #pragma GCC unroll 3
@@ -126,6 +142,7 @@ void compute_tile(const Tile& tile) {
       multiply_by_columns(accumulators, tile, tile.segments[s]);
     }
   }
+#endif
   epilogue(accumulators, tile);
 }
 

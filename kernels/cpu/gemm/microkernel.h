@@ -8,9 +8,9 @@
 //   AccessA::columns  a[k * a_stride + row]   transposed operands
 // B is read as vectors: b[k * b_stride + column], from packed panels or from the matrix.
 //
-// The unit of multiplication is a 32-bit word: a float, or a pair of Bf16 that are adjacent along k, whose two products are
-// added. So Bf16 operands have half as many words along k as numbers; if the two numbers of a pair are not adjacent in memory,
-// packing brings them together (pack.h). Accumulators are floats.
+// The unit of multiplication is a word: a float, or a pair of Bf16 that are adjacent along k, whose two products are added
+// (four for NEON). So Bf16 operands have half or a quarter as many words along k as numbers; if the numbers of a word are not
+// adjacent in memory, packing brings them together (pack.h). Accumulators are floats.
 #pragma once
 
 #include "kernels/cpu/gemm/prefetcher.h"
@@ -20,7 +20,9 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 enum class AccessA : std::uint8_t { rows, columns };
 }
 
-#if defined(__AVX512F__)
+#if EPOCHBENCH_NEON
+#include "kernels/cpu/gemm/microkernel_neon.h"
+#elif defined(__AVX512F__)
 #include "kernels/cpu/gemm/microkernel_avx512.h"
 #elif defined(__AVX2__) && defined(__FMA__)
 #include "kernels/cpu/gemm/microkernel_avx2.h"
@@ -29,6 +31,8 @@ enum class AccessA : std::uint8_t { rows, columns };
 #endif
 #if EPOCHBENCH_INT8
 #include "kernels/cpu/int8/word.h"
+#elif EPOCHBENCH_BF16 && EPOCHBENCH_NEON
+#include "kernels/cpu/gemm/word_bf16_neon.h"
 #elif EPOCHBENCH_BF16
 #include "kernels/cpu/gemm/word_bf16.h"
 #else
@@ -71,6 +75,8 @@ constexpr std::int64_t kPrefetchStep = 8;
 // How transposed A is packed. Transposed Bf16 must be rearranged in any case.
 constexpr AccessA kPackedTransposedA = AccessA::columns;
 #endif
+// How other A is packed. BFMMLA multiplies two rows at a time, which are adjacent by columns.
+constexpr AccessA kPackedA = EPOCHBENCH_NEON && EPOCHBENCH_BF16 ? AccessA::columns : AccessA::rows;
 
 using TileKernel = void (*)(const Tile&);
 // The kernel for a tile of `rows` (1 to kMr[vectors]) and `vectors` (1 to kMaxVectors). It reads whole vectors of B, and
@@ -110,6 +116,7 @@ static inline Tiles cut(std::int64_t n, std::int64_t most) { return cut_into(n, 
 static inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 static inline std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
+constexpr std::int64_t kWordFloats = sizeof(Word) / sizeof(float);
 // Number of words that hold k Reals.
 static inline std::int64_t word_count(std::int64_t k) { return divide_up(k, kWordDepth); }
 

@@ -63,6 +63,21 @@ void copy_rows(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t
   }
 }
 
+void pack_columns(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t rows,
+                  std::int64_t k) {
+  for (std::int64_t i = 0; i < k; i += kLanes * kWordDepth) {
+    const std::int64_t depth = min_of(word_count(k - i), kLanes);
+    for (std::int64_t row = 0; row < rows; row += kLanes) {
+      WordVec square[kLanes];
+      for (std::int64_t lane = 0; lane < kLanes; ++lane)
+        square[lane] = row + lane < rows ? load_along_partial(src + (row + lane) * src_stride + i, k - i) : zero_word_vec();
+      transpose<kLanes / 2>(square);
+      for (std::int64_t word = 0; word < depth; ++word)
+        store_partial(dst + (i / kWordDepth + word) * dst_stride + row, square[word], min_of(rows - row, kLanes));
+    }
+  }
+}
+
 // If rows are needed, the squares of words that `load_across` returns are transposed.
 void pack_transposed(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t k,
                      std::int64_t rows) {

@@ -1,8 +1,8 @@
 // Copies operands of a matrix product into the order in which the micro-kernel reads them.
 //
 // B is packed into contiguous, k-major panels two vectors wide; the last panel may be one vector wide. Missing columns are
-// zero. A is packed row by row (its rows are contiguous in k already), or in k-major tiles if it is transposed. With an odd k,
-// the last word of Bf16 has a zero in its second half.
+// zero. A is packed row by row (its rows are contiguous in k already), or in k-major tiles if it is transposed or BFMMLA
+// multiplies it. If k is not a multiple of the numbers of a word, zeros complete the last one.
 #pragma once
 
 #include "kernels/cpu/gemm/microkernel.h"
@@ -10,6 +10,8 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 constexpr int kNr = 2 * kLanes;
+
+constexpr std::int64_t kLineWords = 64 / sizeof(Word);  // words of a cache line
 
 // Words in one row of all panels of n columns.
 static inline std::int64_t packed_columns(std::int64_t n) { return round_up(n, kLanes); }
@@ -35,10 +37,10 @@ static inline PackPiece pack_piece(std::int64_t n, std::int64_t depth, std::int6
   return piece;
 }
 
-// The number of `rows` rows, `stride` words apart, that start in the same of the 64 sets of an L1 cache with lines of 16 words.
+// The number of `rows` rows, `stride` words apart, that start in the same of the 64 sets of an L1 cache.
 static inline std::int64_t rows_per_set(std::int64_t stride, std::int64_t rows) {
-  if (stride % 16 != 0) return 1;
-  const std::int64_t lines = stride / 16, sets = 64 / min_of(64, lines & -lines);
+  if (stride % kLineWords != 0) return 1;
+  const std::int64_t lines = stride / kLineWords, sets = 64 / min_of(64, lines & -lines);
   return divide_up(rows, sets);
 }
 // Whether they are too many for 8 ways, the minimum on current x86 cores.
@@ -58,6 +60,9 @@ void pack_panel(Word* panel, const Real* b, std::int64_t stride, std::int64_t k,
 void pack_panel_transposed(Word* panel, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns);
 // dst[row * dst_stride + word] = the words of src[row * src_stride + k].
 void copy_rows(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t rows, std::int64_t k);
+// Packs A for AccessA::columns: dst[word * dst_stride + row] = the words of src[row * src_stride + k].
+void pack_columns(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t rows,
+                  std::int64_t k);
 // Packs transposed A, src[k * src_stride + row], as kPackedTransposedA requires: dst[word * dst_stride + row] for
 // AccessA::columns, dst[row * dst_stride + word] for AccessA::rows.
 void pack_transposed(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t k,

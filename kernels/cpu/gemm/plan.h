@@ -9,11 +9,11 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 // KC, the depth of a block: C is read and written once per 384 products, and a tile of A (14 x 384 words) stays in a 32 KiB L1
-// cache while panels of B stream past it.
-constexpr std::int64_t kKc = 384;
-// Panels of B that stay in the L2 cache (8 x 32 x 384 words), and MC, the rows of A multiplied with them (224 x 384): each a
-// third of 1 MiB.
-constexpr std::int64_t kGroupPanels = 8;
+// cache while panels of B stream past it. Words of 64 bits are half as many.
+constexpr std::int64_t kKc = 384 / kWordFloats;
+// Panels of B that stay in the L2 cache (8 x 32 x 384 words, for NEON 32 x 8 x 384), and MC, the rows of A multiplied with them
+// (224 x 384): each a third of 1 MiB.
+constexpr std::int64_t kGroupPanels = EPOCHBENCH_NEON ? 32 : 8;
 constexpr std::int64_t kMc = 224;
 // NC, the columns of a block of B, and the words of a block: two blocks fit a last-level cache, and a narrow block is deeper.
 constexpr std::int64_t kNc = 2048;
@@ -21,17 +21,22 @@ constexpr std::int64_t kBlockWords = kNc * kKc;
 // If only a few rows use a thread's block of B, the block is small enough to stay in the L2 cache together with the next one:
 // 256 KiB.
 constexpr std::int64_t kFewRows = 224;
-constexpr std::int64_t kStreamedWords = 65536;
+constexpr std::int64_t kStreamedWords = 65536 / kWordFloats;
 // Packing a copy of B costs a thread as much as multiplying it with about 6 rows; below kRowsInPlace rows B is read in place.
 // Rows of B that start within a cache line are always copied: reading them in place costs twice the loads.
 constexpr std::int64_t kPackingRows = 6, kRowsInPlace = 112;
 // Rows of A shorter than this are so close together that reading them in place is as fast as reading a packed copy, unless more
 // than kManyColumns columns use the copy.
-constexpr std::int64_t kShortRow = 64;
+constexpr std::int64_t kShortRow = 64 / kWordFloats;
 constexpr std::int64_t kManyColumns = 96;
 
 // Whether partial sums cannot be stored in C.
 constexpr bool kSumInWorkspace = sizeof(Real) != sizeof(float);
+
+// Whether A is packed in tiles for AccessA::columns.
+static inline bool packs_columns(const GemmShape& shape) {
+  return shape.transpose_a ? kPackedTransposedA == AccessA::columns : kPackedA == AccessA::columns;
+}
 
 struct GemmPlan {
   int team, grid_m, grid_n;  // grid_m * grid_n == team
@@ -99,7 +104,7 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   plan.prefetch_a = plan.pack_a;
   if (!shape.transpose_a && shape.k % kWordDepth == 0 && rows_per_set(shape.k / kWordDepth, plan.mr) <= blocking.rows_per_set)
     plan.pack_a = false;
-  if (shape.transpose_a && kPackedTransposedA == AccessA::columns) {
+  if (packs_columns(shape)) {
     plan.a_stride = round_up(plan.mr, kLanes);
     plan.a_words = divide_up(plan.mc, plan.mr) * plan.a_stride * plan.kc;
   } else {

@@ -5,6 +5,18 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
+#if EPOCHBENCH_NEON && EPOCHBENCH_BF16
+// As below.
+template <int kBlock>
+inline __attribute__((always_inline)) void transpose(WordVec (&rows)[kLanes]) {
+  static_assert(kLanes == 4);
+  const auto [a, b, c, d] = rows;
+  rows[0] = {vtrn1q_u64(a.low, b.low), vtrn1q_u64(c.low, d.low)};
+  rows[1] = {vtrn2q_u64(a.low, b.low), vtrn2q_u64(c.low, d.low)};
+  rows[2] = {vtrn1q_u64(a.high, b.high), vtrn1q_u64(c.high, d.high)};
+  rows[3] = {vtrn2q_u64(a.high, b.high), vtrn2q_u64(c.high, d.high)};
+}
+#else
 typedef std::int32_t VecLanes __attribute__((vector_size(sizeof(WordVec))));
 
 // Lane j of rows[i] becomes lane i of rows[j], in log2(kLanes) exchanges of blocks that halve each time.
@@ -29,5 +41,6 @@ inline __attribute__((always_inline)) void transpose(WordVec (&rows)[kLanes]) {
     transpose<kBlock / 2>(rows);
   }
 }
+#endif
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

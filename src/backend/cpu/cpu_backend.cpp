@@ -14,9 +14,16 @@
 #include "src/backend/cpu/cpu_int8_nodes.h"
 #include "src/backend/cpu/cpu_nodes.h"
 #include "src/backend/host/exchange_order.h"
+#include "src/base/arm_core.h"
 
 namespace epochbench {
 namespace {
+
+#if defined(__aarch64__)
+constexpr const char* kBf16Instructions = "BFMMLA";
+#else
+constexpr const char* kBf16Instructions = "AVX512-BF16";
+#endif
 
 std::string name_of(Precision precision) { return name(precision); }
 
@@ -43,6 +50,7 @@ std::string processor_name() {
     if (!name.empty()) return name;
   }
 #endif
+  if (const std::string core = this_arm_core(); !core.empty()) return core;
   return "CPU";
 }
 
@@ -73,7 +81,7 @@ class CpuBackend final : public Backend {
       return "the CPU backend has no " + name_of(Precision::fp16) + " kernel for " + name(node.op);
     if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, "AVX512-VNNI");
     if (!has_any(graph, node, DType::bf16)) return fp32_.unsupported(graph, node);
-    return bf16_ ? bf16_->unsupported(graph, node) : no_products(Precision::bf16, "AVX512-BF16");
+    return bf16_ ? bf16_->unsupported(graph, node) : no_products(Precision::bf16, kBf16Instructions);
   }
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {

@@ -95,14 +95,19 @@ __attribute__((always_inline)) inline void change(std::uint8_t* rgb, std::int64_
 }
 
 // The same code for wider vectors, without fused multiplications, which would round otherwise.
+#if defined(__x86_64__)
 __attribute__((target("avx2"))) void change_wide(std::uint8_t* rgb, std::int64_t pixels, const ColorChange& factors) {
   change(rgb, pixels, factors);
 }
+#endif
 
 }  // namespace
 
-void change_color(std::uint8_t* rgb, std::int64_t pixels, const ColorChange& factors, bool wide_vectors) {
-  wide_vectors ? change_wide(rgb, pixels, factors) : change(rgb, pixels, factors);
+void change_color(std::uint8_t* rgb, std::int64_t pixels, const ColorChange& factors, [[maybe_unused]] bool wide_vectors) {
+#if defined(__x86_64__)
+  if (wide_vectors) return change_wide(rgb, pixels, factors);
+#endif
+  change(rgb, pixels, factors);
 }
 
 }  // namespace epochbench

@@ -5,23 +5,17 @@
 #include <cstring>
 #include <tuple>
 
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 #define EPOCHBENCH_WIDE __attribute__((target("avx2")))
+#endif
 
 namespace epochbench {
 namespace {
 
 constexpr int kBits = 14;  // a weight of 1 still fits 16 bits, and its product with a byte the 32 of a sum
 constexpr std::int32_t kOne = 1 << kBits;
-
-std::int32_t two_weights(const std::int16_t* weights) {
-  std::int32_t both = 0;
-  std::memcpy(&both, weights, sizeof both);
-  return both;
-}
-
-EPOCHBENCH_WIDE __m256i load(const std::uint8_t* bytes) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes)); }
 
 // Byte beside byte of one target row, of `count` source rows from `rows` on.
 struct RowBlend {
@@ -39,6 +33,15 @@ void blend_rows(std::uint8_t* row, const RowBlend& blend, std::int64_t first_byt
     row[at] = static_cast<std::uint8_t>(sum >> kBits);
   }
 }
+
+#if defined(__x86_64__)
+std::int32_t two_weights(const std::int16_t* weights) {
+  std::int32_t both = 0;
+  std::memcpy(&both, weights, sizeof both);
+  return both;
+}
+
+EPOCHBENCH_WIDE __m256i load(const std::uint8_t* bytes) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes)); }
 
 // Two rows at a time, byte beside byte, as one instruction multiplies both and adds.
 EPOCHBENCH_WIDE void blend_rows_wide(std::uint8_t* row, const RowBlend& blend, std::int64_t first_byte,
@@ -63,6 +66,7 @@ EPOCHBENCH_WIDE void blend_rows_wide(std::uint8_t* row, const RowBlend& blend, s
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + at), _mm256_packus_epi16(low, high));
   }
 }
+#endif
 
 void blend_columns(std::uint8_t* image, const std::uint8_t* row, const Taps& taps, std::int64_t width, bool flip) {
   for (std::int64_t x = 0; x < width; ++x) {
@@ -77,6 +81,7 @@ void blend_columns(std::uint8_t* image, const std::uint8_t* row, const Taps& tap
   }
 }
 
+#if defined(__x86_64__)
 // Two neighbors at a time, in a loop of known length unless kPairs is 0. Each pixel is stored as four bytes, the fourth
 // belonging to the next one, which is stored later; the last of an image as three.
 template <int kPairs>
@@ -102,10 +107,17 @@ EPOCHBENCH_WIDE void blend_columns_wide(std::uint8_t* image, const std::uint8_t*
     std::memcpy(image + 3 * x, &pixel, last_row && x + 1 == width ? 3 : 4);
   }
 }
+#endif
 
 }  // namespace
 
-bool has_wide_vectors() { return __builtin_cpu_supports("avx2") != 0; }
+bool has_wide_vectors() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") != 0;
+#else
+  return false;
+#endif
+}
 
 void Resampler::compute(Taps& taps, std::int64_t target, std::int64_t source, double begin, double length) {
   const double scale = length / static_cast<double>(target), reach = std::max(scale, 1.0);
@@ -149,22 +161,26 @@ void Resampler::resample(std::uint8_t* image, const Picture& picture, const View
   row_.resize(static_cast<std::size_t>((picture.size.width + 2 * columns_.pairs) * 3) + kPictureSlack);
   const std::int64_t pitch = picture.size.width * 3, first_byte = columns_.first.front() * std::int64_t{3};
   const std::int64_t last_byte = std::min(columns_.first.back() + 2 * columns_.pairs, picture.size.width) * 3;
+#if defined(__x86_64__)
   const auto columns_wide = columns_.pairs == 1   ? blend_columns_wide<1>
                             : columns_.pairs == 2 ? blend_columns_wide<2>
                             : columns_.pairs == 3 ? blend_columns_wide<3>
                                                   : blend_columns_wide<0>;
+#endif
   for (std::int64_t y = 0; y < target_.height; ++y) {
     const std::int64_t first = rows_.first[static_cast<std::size_t>(y)];
     const RowBlend blend{picture.rgb + first * pitch, picture.size.height - first, pitch,
                          rows_.weights.data() + y * rows_.pairs * 2, rows_.pairs};
     std::uint8_t* target = image + y * target_.width * 3;
+#if defined(__x86_64__)
     if (wide_) {
       blend_rows_wide(row_.data(), blend, first_byte, last_byte);
       columns_wide(target, row_.data(), columns_, target_.width, flip, y + 1 == target_.height);
-    } else {
-      blend_rows(row_.data(), blend, first_byte, last_byte);
-      blend_columns(target, row_.data(), columns_, target_.width, flip);
+      continue;
     }
+#endif
+    blend_rows(row_.data(), blend, first_byte, last_byte);
+    blend_columns(target, row_.data(), columns_, target_.width, flip);
   }
 }
 

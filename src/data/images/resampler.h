@@ -20,7 +20,7 @@ struct Taps {                         // of each target row or column
   std::vector<std::int16_t> weights;  // [target, 2 * pairs], in parts of 2^14, which is their sum
 };
 
-bool has_wide_vectors();  // of this CPU: AVX2
+bool has_wide_vectors();  // of this CPU: AVX2. Elsewhere there is one code, whatever the parameters `wide_vectors` say
 
 // Of one thread.
 class Resampler {
@@ -34,7 +34,7 @@ class Resampler {
   void compute(Taps& taps, std::int64_t target, std::int64_t source, double begin, double length);
 
   ImageSize target_;
-  bool wide_;
+  [[maybe_unused]] bool wide_;
   Taps rows_, columns_;
   std::vector<double> exact_;
   std::vector<std::uint8_t> row_;  // [source width,3] of one target row, and what the last weights reach beyond it
