@@ -170,7 +170,9 @@ double fp32_neon(std::int64_t rounds) {
 }
 
 __attribute__((target("arch=armv8.2-a+bf16"))) double bf16_neon(std::int64_t rounds) {
-  const bfloat16x8_t a = vreinterpretq_bf16_u16(vdupq_n_u16(0x3f80)), b = vreinterpretq_bf16_u16(vdupq_n_u16(0x3a83));
+  std::uint16_t one = 0x3f80, thousandth = 0x3a83;
+  asm("" : "+r"(one), "+r"(thousandth));  // g++ 12 would make the constant vector by an instruction that needs fp16
+  const bfloat16x8_t a = vreinterpretq_bf16_u16(vdupq_n_u16(one)), b = vreinterpretq_bf16_u16(vdupq_n_u16(thousandth));
   float32x4_t accumulator[kNeonAccumulators];
   for (int i = 0; i < kNeonAccumulators; ++i) accumulator[i] = vdupq_n_f32(static_cast<float>(i));
   for (std::int64_t round = 0; round < rounds; ++round) {
