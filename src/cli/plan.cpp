@@ -107,6 +107,7 @@ void check_without(const Plan& plan, bool on_cpu) {
 // On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
 void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
   const bool on_cpu = is_on_cpu(plan, device);
+  if (const auto reason = shard_obstacle(plan.spec)) throw CallError(*reason);
   check_without(plan, on_cpu);
   if (on_cpu) {
     set_memory(plan, *planner(true, plan.spec));

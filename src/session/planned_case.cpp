@@ -82,9 +82,7 @@ std::optional<Obstacle> ranks_obstacle(const CaseSpec& spec) {
   if (spec.framework != Framework::epochbench) return wrong(ranks + ": peers run as one process; leave it out");
   if (spec.device.kind == DeviceKind::reference)
     return wrong(ranks + ": " + to_string(spec.device) + " does not exchange gradients between ranks; use --device cpu");
-  if (spec.shard == Shard::optimizer && spec.precision == Precision::fp16)
-    return wrong(ranks + ": --shard optimizer knows no loss scale, which " + name(spec.precision) + " needs; use --precision " +
-                 name(Precision::bf16));
+  if (auto reason = shard_obstacle(spec)) return wrong(*reason);
   if (!spec.trace.empty()) return wrong(ranks + ": --trace writes the batches of one process; leave out one of them");
   if (auto reason = launch_obstacle(spec, default_threads())) return wrong(*reason);
   return spec.device.kind == DeviceKind::cuda ? gpu_ranks_obstacle_of(spec) : std::nullopt;
@@ -200,6 +198,12 @@ PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
   planned.flops_per_sample =
       spec.mode == Mode::train ? planned.workload.train_flops_per_sample : *planned.workload.forward_flops_per_sample;
   return planned;
+}
+
+std::optional<std::string> shard_obstacle(const CaseSpec& spec) {
+  if (spec.ranks == 1 || spec.shard != Shard::optimizer || spec.precision != Precision::fp16) return std::nullopt;
+  return "--ranks " + std::to_string(spec.ranks) + ": --shard optimizer knows no loss scale, which " + name(spec.precision) +
+         " needs; use --precision " + name(Precision::bf16);
 }
 
 void check_rank_options(const std::vector<CaseSpec>& cases) {

@@ -43,6 +43,9 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
 // of several such values the call's code first. Cases of --only-with do not count.
 int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call);
 
+// Why the ranks of a case cannot divide the optimizer; empty where they can, or do not.
+std::optional<std::string> shard_obstacle(const CaseSpec& spec);
+
 // Errors: CallError where options are about several ranks and no case has them.
 void check_rank_options(const std::vector<CaseSpec>& cases);
 

@@ -305,6 +305,16 @@ class Ranks(GpuTest):
         self.assert_lines(self.run_lenet(*self.TWO, "--shard", "optimizer", "--precision", "fp16"), 2,
                           ("--shard optimizer knows no loss scale", "bf16"))
 
+    def test_have_plans(self):
+        self.machine(A100, A100)
+        call = self.call("plan", "bert-tiny", "--batch", "8", "--ranks", "2", "--shard", "optimizer", "--device", "cuda",
+                         "--precision", "bf16", env=self.environment)
+        self.assertRegex(call.stdout, r"(?m)^memory .* per rank of 2: parameters 16.8 MiB")
+        self.assertRegex(call.stdout, r"(?m)^shard +optimizer: its state .* per rank instead of ")
+        self.assertRegex(call.stdout, r"(?m)^cuda:1 +.* fits")
+        self.assert_lines(self.call("plan", "lenet5", "--batch", "8", "--ranks", "2", "--shard", "optimizer", "--device", "cuda",
+                                    "--precision", "fp16", env=self.environment), 2, ("knows no loss scale", "bf16"))
+
     def test_need_nccl(self):
         self.machine(A100, A100, no_nccl="NCCL cannot be loaded: install it")
         self.assert_lines(self.run_lenet(*self.TWO), 2, ("--ranks 2 on cuda:0: NCCL cannot be loaded: install it",))

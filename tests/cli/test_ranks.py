@@ -135,7 +135,6 @@ class Ranks(RanksTest):
         self.assertRegex(text, r"(?m)^memory .* per rank of 4: parameters")
         self.assertRegex(text, r"(?m)^shard +optimizer: its state .* per rank instead of ")
         for arguments, parts in {("--shard", "optimizer"): ("--shard", "--ranks 2"),
-                                 ("--ranks", "2", "--device", "cuda:0"): ("--ranks", "GPUs", "--device cpu"),
                                  ("--ranks", "2", "--on", "T4"): ("--ranks, --shard", "--on")}.items():
             self.assert_refused(self.call("plan", "bert-tiny", "--batch", "8", *arguments), 2, *parts)
 
