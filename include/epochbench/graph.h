@@ -142,6 +142,12 @@ struct Int8Operands {
 };
 TensorDesc int8_weights_desc(const Shape& weight);  // of the packed copy of a weight [k,c] or [k,r,s,c]
 
+// Positions of the inputs of cross_entropy and its gradient after logits and labels; 0: absent. loss_scale: of the gradient.
+struct CrossEntropyOperands {
+  std::size_t log_sum_exp = 0, share = 0, loss_scale = 0;
+};
+CrossEntropyOperands cross_entropy_operands(const Node& node);
+
 double flops(const Graph& graph, const Node& node);  // a multiply-add is 2; matrix products and convolutions only
 double bytes(const Graph& graph, const Node& node);  // every operand once; of a table, the rows in use
 

@@ -94,8 +94,8 @@ class Joiner {
           (p.gradient != kNone && !find_gradients(p.layers[i], node(p.gradient).outputs[i])))
         return std::nullopt;
     const Values x = inputs(p, &Layer::product, 0);
-    if (x != Values(x.size(), x[0]) || !graph_.may_join(inputs(p, &Layer::product, 1)) || !alike(p) ||
-        (p.gradient != kNone && !find_end(p)))
+    if (!std::ranges::all_of(x, [&](ValueId id) { return id == x[0]; }) || !graph_.may_join(inputs(p, &Layer::product, 1)) ||
+        !alike(p) || (p.gradient != kNone && !find_end(p)))
       return std::nullopt;
     return p;
   }

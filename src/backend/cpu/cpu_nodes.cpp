@@ -97,7 +97,7 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
     case Op::clip_factor:
       return loss_scaled(attributes<ClipFactorAttributes>(node).loss_scaled);
     case Op::cross_entropy_grad:
-      return loss_scaled(loss_scale_of(node).has_value());
+      return loss_scaled(cross_entropy_operands(node).loss_scale != 0);
     default:
       return std::nullopt;
   }
@@ -172,8 +172,9 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
       });
     case Op::cross_entropy_grad:
       return make(k->cross_entropy_grad, [=, size = rows_channels(graph.desc(node.inputs[0])), targets = targets_of(node),
-                                          mixed = is_mixed(node)](auto run) {
-        run(o.y(0), o.x(0), o.integers(1), o.x32(2), size.rows, size.channels, targets.with_share(mixed ? o.x32(3) : nullptr));
+                                          at = cross_entropy_operands(node)](auto run) {
+        run(o.y(0), o.x(0), o.integers(1), o.x32(at.log_sum_exp), size.rows, size.channels,
+            targets.with_share(at.share ? o.x32(at.share) : nullptr));
       });
     case Op::sgd:
       return make(k->sgd, [=, tensors = sgd_tensors(graph, node, memory, rank()), layout = optimizer_layout(node),

@@ -122,11 +122,10 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   };
   switch (node.op) {
     case Op::cross_entropy_grad:
-      return make(cuda::cross_entropy_grad,
-                  [=, targets = targets_of(node), mixed = is_mixed(node), scaled_by = loss_scale_of(node)](auto run) {
-                    run(o.y(0), o.x(0), o.integers(1), o.x32(2), scaled_by ? o.x32(*scaled_by) : nullptr, size.rows,
-                        size.channels, targets.with_share(mixed ? o.x32(3) : nullptr));
-                  });
+      return make(cuda::cross_entropy_grad, [=, targets = targets_of(node), at = cross_entropy_operands(node)](auto run) {
+        run(o.y(0), o.x(0), o.integers(1), o.x32(at.log_sum_exp), at.loss_scale ? o.x32(at.loss_scale) : nullptr, size.rows,
+            size.channels, targets.with_share(at.share ? o.x32(at.share) : nullptr));
+      });
     case Op::embedding_grad: {
       const bool base = o.in.size() > 2;
       const Element base_element = base ? source.element(o.in[2]) : Element::f32;

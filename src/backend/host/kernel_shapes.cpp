@@ -76,13 +76,6 @@ Targets targets_of(const Node& node) {
   return {a.mean, static_cast<float>(a.smoothing)};
 }
 
-bool is_mixed(const Node& node) { return attributes<CrossEntropyAttributes>(node).mixed; }
-
-std::optional<std::size_t> loss_scale_of(const Node& node) {
-  const std::size_t at = is_mixed(node) ? 4 : 3;
-  return node.inputs.size() > at ? std::optional(at) : std::nullopt;
-}
-
 PoolShape pool_shape(const Graph& graph, const Node& node) {
   const bool gradient = node.op == Op::max_pool_grad || node.op == Op::average_pool_grad;
   const Shape& x = graph.desc(gradient ? node.outputs[0] : node.inputs[0]).shape;

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "epochbench/graph.h"
@@ -31,8 +30,6 @@ RotaryShape rotary_shape(const Graph& graph, const Node& node);
 SwigluShape swiglu_shape(const Graph& graph, const Node& node);  // swiglu, its gradient, and their joint forms
 LstmShape lstm_shape(const Graph& graph, const Node& node);      // lstm and its gradient
 Targets targets_of(const Node& node);                            // cross_entropy and its gradient; without the shares
-bool is_mixed(const Node& node);                                 // whether there are shares
-std::optional<std::size_t> loss_scale_of(const Node& node);      // where cross_entropy_grad has it; empty: nowhere
 // The mask of dropout, stochastic_depth, attention, add_layer_norm, and of their gradients, which have the same ordinal.
 Dropout dropout_of(const Node& node, std::uint64_t seed);
 // Of the part of a batch with this number, whose tensor has so many elements with a mask.

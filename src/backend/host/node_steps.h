@@ -144,8 +144,9 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
         run(parts, o.x(0), rows);
       });
     case Op::cross_entropy:
-      return make(k.cross_entropy, [=, targets = targets_of(node), mixed = is_mixed(node)](auto run) {
-        run(o.y32(0), o.y32(1), o.x(0), o.integers(1), rows, channels, targets.with_share(mixed ? o.x32(2) : nullptr));
+      return make(k.cross_entropy, [=, targets = targets_of(node), at = cross_entropy_operands(node)](auto run) {
+        run(o.y32(0), o.y32(1), o.x(0), o.integers(1), rows, channels,
+            targets.with_share(at.share ? o.x32(at.share) : nullptr));
       });
     case Op::mix_rows:
       return make(k.mix_rows, [=, samples = first.shape[0], n = first.elements() / first.shape[0]](auto run) {

@@ -187,11 +187,11 @@ HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr
                                    channels);
       };
     case Op::cross_entropy_grad:
-      return [=, targets = targets_of(node), mixed = is_mixed(node), scaled_by = loss_scale_of(node)] {
+      return [=, targets = targets_of(node), at = cross_entropy_operands(node)] {
         float* dlogits = o.y(0);
-        reference::cross_entropy_grad(dlogits, o.x(0), o.integers(1), o.x(2), rows, channels,
-                                      targets.with_share(mixed ? o.x(3) : nullptr));
-        const float scale = scaled_by ? *o.x(*scaled_by) : 1;
+        reference::cross_entropy_grad(dlogits, o.x(0), o.integers(1), o.x(at.log_sum_exp), rows, channels,
+                                      targets.with_share(at.share ? o.x(at.share) : nullptr));
+        const float scale = at.loss_scale ? *o.x(at.loss_scale) : 1;
         for (std::int64_t i = 0; i < rows * channels; ++i) dlogits[i] *= scale;
       };
     case Op::decode_pixels:

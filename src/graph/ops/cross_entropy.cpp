@@ -14,27 +14,25 @@ void check(const Graph& graph, const Node& node) {
     require(a->smoothing >= 0 && a->smoothing < 1, "smoothing must be at least 0 and less than 1");
 }
 
-bool is_mixed(const Node& node) { return std::get<CrossEntropyAttributes>(node.attributes).mixed; }
-
-void check_share(const Graph& graph, const Node& node, std::size_t index) {
-  if (!is_mixed(node)) return;
-  require(node.inputs.size() > index && input(graph, node, index) == TensorDesc{{input(graph, node, 0).shape[0]}, DType::f32},
+void check_share(const Graph& graph, const Node& node) {
+  const std::size_t at = cross_entropy_operands(node).share;
+  if (at == 0) return;
+  require(node.inputs.size() > at && input(graph, node, at) == TensorDesc{{input(graph, node, 0).shape[0]}, DType::f32},
           "share must be f32 [rows]");
 }
 
 std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
   check(graph, node);
-  check_share(graph, node, 2);
+  check_share(graph, node);
   return {{{1}, DType::f32}, {{input(graph, node, 0).shape[0]}, DType::f32}};
 }
 
 std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   check(graph, node);
   require(input(graph, node, 2) == TensorDesc{{input(graph, node, 0).shape[0]}, DType::f32}, "log_sum_exp must be f32 [rows]");
-  check_share(graph, node, 3);
-  const std::size_t scale = is_mixed(node) ? 4 : 3;
-  require(node.inputs.size() <= scale || input(graph, node, scale) == TensorDesc{{1}, DType::f32},
-          "loss_scale must be f32 [1]");
+  check_share(graph, node);
+  const std::size_t scale = cross_entropy_operands(node).loss_scale;
+  require(scale == 0 || input(graph, node, scale) == TensorDesc{{1}, DType::f32}, "loss_scale must be f32 [1]");
   return like_first_input(graph, node);
 }
 
@@ -47,12 +45,21 @@ std::vector<TensorDesc> infer_count(const Graph& graph, const Node& node) {
 void gradient(GradientBuilder& builder, const Node& node) {
   require(builder.gradient(node.outputs[0]) == kNoValue, "the loss must be the graph's last value");
   std::vector<ValueId> inputs{node.inputs[0], node.inputs[1], node.outputs[1]};
-  if (is_mixed(node)) inputs.push_back(node.inputs[2]);
+  if (const std::size_t share = cross_entropy_operands(node).share) inputs.push_back(node.inputs[share]);
   if (builder.loss_scale() != kNoValue) inputs.push_back(builder.loss_scale());
   builder.accumulate(node.inputs[0], builder.append(Op::cross_entropy_grad, node.attributes, inputs, node)[0]);
 }
 
 }  // namespace
+
+CrossEntropyOperands cross_entropy_operands(const Node& node) {
+  CrossEntropyOperands at;
+  std::size_t count = 2;
+  if (node.op == Op::cross_entropy_grad) at.log_sum_exp = count++;
+  if (std::get<CrossEntropyAttributes>(node.attributes).mixed) at.share = count++;
+  if (node.op == Op::cross_entropy_grad && node.inputs.size() > count) at.loss_scale = count;
+  return at;
+}
 
 const OpRule kCrossEntropyRule{.infer = infer, .gradient = gradient, .f32_parameters = true};
 const OpRule kCrossEntropyGradRule{.infer = infer_grad, .in_place_inputs = {0}};
