@@ -63,6 +63,8 @@ Settings conditions_of(const Run& run) {
   Settings conditions = of_classes(
       case_settings(run), {SettingClass::workload, SettingClass::rounding, SettingClass::ablation, SettingClass::input});
   erase(conditions, {"model", "model_options", "batch", "data", "mode", "precision"});
+  for (const char* key : {"ranks", "shard"})
+    if (const auto found = run.settings.find(key); found != run.settings.end()) conditions.insert(*found);
   return conditions;
 }
 

@@ -108,7 +108,7 @@ void add_kernels(std::vector<Warning>& warnings, const Series& series) {
 }
 
 void add_threads(std::vector<Warning>& warnings, const Series& series) {
-  const auto threads = series.first().device.threads, cores = context_of(series).cpu.cores;
+  const auto threads = cpu_threads(series.first()), cores = context_of(series).cpu.cores;
   if (!series.on_gpu() && threads && cores && *threads < *cores)
     warnings.push_back({WarningCode::fewer_threads, series.name(), static_cast<double>(*threads), static_cast<double>(*cores)});
 }

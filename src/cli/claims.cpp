@@ -19,7 +19,7 @@ namespace epochbench {
 namespace {
 
 constexpr const char* kClaimsExamples = R"(Examples:
-  epochbench run --suite claims --out claims.json        what this machine can measure, within 15 minutes
+  epochbench run --suite claims --out claims.json        what this machine can measure, within 25 minutes
   epochbench claims claims.json                          a table of verdicts, one row per claim
   epochbench claims claims.json --verbose                each claim in detail: figures, conditions, sources
   epochbench claims cpu.json gpu.json --strict --json

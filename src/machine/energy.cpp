@@ -30,9 +30,9 @@ std::optional<double> sum_of(const std::optional<double>& a, const std::optional
 
 // What a package's energy holds beside this run's.
 void remark_on_the_package(Energy& energy, const Run& run, std::optional<int> cores) {
-  if (run.device.threads && cores && *run.device.threads < *cores)
+  if (const auto threads = cpu_threads(run); threads && cores && *threads < *cores)
     energy.remarks.push_back("the CPU's energy is that of all its " + std::to_string(*cores) + " cores, and this run used " +
-                             std::to_string(*run.device.threads));
+                             std::to_string(*threads));
   const double foreign = run.interference ? run.interference->foreign_cpu_cores.value_or(0) : 0;
   if (is_loaded(run))
     energy.remarks.push_back("the CPU's energy holds that of other processes, which took " + short_number(foreign) +

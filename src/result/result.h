@@ -127,6 +127,11 @@ struct Run {
   std::optional<Ranks> ranks = {};  // empty of one process
 };
 
+// CPU threads of all its processes; empty where they are not known.
+inline std::optional<int> cpu_threads(const Run& run) {
+  return run.device.threads ? std::optional(*run.device.threads * (run.ranks ? run.ranks->count : 1)) : std::nullopt;
+}
+
 void fields(auto& visit, Is<Run> auto& run) {
   VISIT(run, name, repetition, status, message, workload, device, precision);
   visit("settings", run.settings, {.omitted_if_empty = true});

@@ -104,6 +104,8 @@ TEST(EnergyOf, RemarksOnWhatElseIsInIt) {
   run.interference->foreign_cpu_cores = 0.5;
   EXPECT_THAT(energy_of(ten_seconds_of_cpu(), run, 4).remarks,
               ElementsAre(HasSubstr("all its 4 cores, and this run used 1"), HasSubstr("which took 0.5 cores")));
+  run.ranks = Ranks{3, {}, {}};
+  EXPECT_THAT(energy_of(ten_seconds_of_cpu(), run, 4).remarks[0], HasSubstr("this run used 3"));
   MeteredSteps metered = ten_seconds_of_both();
   metered.window_seconds = 1;
   metered.remarks = {"first"};

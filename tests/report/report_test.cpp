@@ -315,6 +315,9 @@ TEST(Remarks, NameRunsWhosePeakIsThatOfMoreThreads) {
   result.runs.push_back(result.runs.front());
   result.runs.back().repetition = 1;
   EXPECT_EQ(remarks(result), "of peak: of what 2 threads reach together, also for threads 1\n") << "once for all repetitions";
+  result.runs.front().ranks = result.runs.back().ranks = Ranks{2, {}, {}};
+  EXPECT_EQ(remarks(result), "") << "two ranks of one thread have two";
+  result.runs.front().ranks.reset();
   result.context.cpu.peak_threads.reset();
   EXPECT_EQ(remarks(result), "") << "nothing is known of it";
 }

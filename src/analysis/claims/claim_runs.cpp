@@ -41,6 +41,12 @@ std::optional<double> product_share(const Run& run) {
   return seconds / run.profile->seconds;
 }
 
+// Of a step of ranks, the share in which they exchange gradients or wait for each other.
+std::optional<double> exchange_share(const Run& run) {
+  if (!run.ranks || run.ranks->step_seconds.empty()) return std::nullopt;
+  return mean(run.ranks->communication_seconds) / mean(run.ranks->step_seconds);
+}
+
 struct Metric {
   const char* name;
   std::optional<double> (*of)(const Run& run);
@@ -66,6 +72,7 @@ constexpr Metric kMetrics[] = {
     {"latency_p99", [](const Run& run) { return member_of(run.latency, &Latency::p99_seconds); }},
     {"peak_fraction", [](const Run& run) { return member_of(run.efficiency, &Efficiency::peak_fraction); }},
     {"product_share", product_share},
+    {"exchange_share", exchange_share},
     {"device_watts",
      [](const Run& run) {
        return member_of(run.energy, run.device.backend == "cuda" ? &Energy::gpu_average_watts : &Energy::cpu_average_watts);

@@ -115,7 +115,7 @@ std::string remarks(const Result& result) {
   const std::optional<int> peak_threads = result.context.cpu.peak_threads;
   for (const Run& run : result.runs)
     if (run.efficiency && run.efficiency->peak_fraction && peak_threads && run.device.backend == "cpu" &&
-        run.device.threads.value_or(*peak_threads) != *peak_threads)
+        cpu_threads(run).value_or(*peak_threads) != *peak_threads)
       others.push_back(run.name);
   if (!others.empty())
     text +=
