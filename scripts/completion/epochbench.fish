@@ -245,6 +245,7 @@ complete -c epochbench -n '__fish_seen_subcommand_from compare' -l max-pairs -x 
 complete -c epochbench -n '__fish_seen_subcommand_from compare' -l order-seed -x -d 'with --interleave: seed of the order of turns (default 0)'
 complete -c epochbench -n '__fish_seen_subcommand_from compare' -l out -s o -r -d 'with --interleave: file for every pair and its step times'
 complete -c epochbench -n '__fish_seen_subcommand_from compare' -l overwrite -d 'with --out: replace a file that exists'
+complete -c epochbench -n '__fish_seen_subcommand_from compare' -l anonymous -d 'with --out: leave out host name, paths and command line'
 complete -c epochbench -n '__fish_seen_subcommand_from compare' -l quiet -s q -d 'with --interleave: print no progress'
 complete -c epochbench -n '__fish_seen_subcommand_from bisect' -s h -d ''
 complete -c epochbench -n '__fish_seen_subcommand_from bisect' -l help -d 'all options and examples'

@@ -47,6 +47,7 @@ void refuse_options_of_turns(const CompareOptions& options) {
                                       {options.order_seed.has_value(), "--order-seed"},
                                       {!options.out.empty(), "--out"},
                                       {options.overwrite, "--overwrite"},
+                                      {options.anonymous, "--anonymous"},
                                       {options.quiet, "--quiet"}})
     if (given)
       throw CallError(std::string(option) +
@@ -108,6 +109,7 @@ void add_options_of_turns(CLI::App& command, CompareOptions& options) {
       ->type_name("N");
   command.add_option("-o,--out", options.out, "with --interleave: file for every pair and its step times")->type_name("FILE");
   command.add_flag("--overwrite", options.overwrite, "with --out: replace a file that exists");
+  command.add_flag("--anonymous", options.anonymous, "with --out: leave out host name, paths and command line");
   command.add_flag("-q,--quiet", options.quiet, "with --interleave: print no progress");
 }
 

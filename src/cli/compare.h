@@ -21,7 +21,7 @@ struct CompareOptions {
   std::optional<std::size_t> max_pairs;
   std::optional<std::uint64_t> order_seed;
   std::string out;  // keeps every pair; empty: nowhere
-  bool overwrite = false;
+  bool overwrite = false, anonymous = false;
   bool quiet = false;
   std::vector<std::string> command_line;
 };

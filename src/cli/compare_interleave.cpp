@@ -6,6 +6,7 @@
 #include "src/base/errors.h"
 #include "src/cli/compare.h"
 #include "src/machine/environment.h"
+#include "src/result/anonymous.h"
 #include "src/session/interleaved_pairs.h"
 #include "src/session/planned_case.h"
 #include "src/worker/interleaved_pair.h"
@@ -51,6 +52,10 @@ int compare_interleave(const CompareOptions& options) {
   for (const Side side : kSides) document.builds[side] = identified(binaries[side], options);
   document.context = describe_context(options.command_line);
   document.context.gpus = list_gpus();
+  if (options.anonymous) {
+    document.context = anonymous(std::move(document.context));
+    for (std::string& binary : document.binaries) binary = without_paths(binary);
+  }
   document.suite = options.suite;
   document.threshold = rule.threshold;
   document.max_pairs = static_cast<std::int64_t>(rule.max_pairs);

@@ -56,13 +56,18 @@ std::string without_paths(const std::string& text) {
   return result;
 }
 
-Result anonymous(Result result) {
-  result.context.host_name.reset();
-  result.context.command_line.reset();
-  for (GpuInfo& gpu : result.context.gpus) {
+Context anonymous(Context context) {
+  context.host_name.reset();
+  context.command_line.reset();
+  for (GpuInfo& gpu : context.gpus) {
     gpu.uuid.clear();
     gpu.pci_bus_id.clear();
   }
+  return context;
+}
+
+Result anonymous(Result result) {
+  result.context = anonymous(std::move(result.context));
 
   std::map<std::string, std::string> datasets, names;
   std::map<std::string, int> of_kind;

@@ -11,6 +11,8 @@ namespace epochbench {
 // becomes "idx:2", so names stay unique.
 Result anonymous(Result result);
 
+Context anonymous(Context context);  // of any document
+
 // Every absolute path in a message becomes "<path>".
 std::string without_paths(const std::string& text);
 

@@ -151,10 +151,19 @@ class Refusals(Turns):
             (["old.json", "new.json", "--max-pairs", "3"], 2, ["--max-pairs", "--interleave"]),
             (["old.json", "new.json", "--suite", "gate"], 2, ["--suite", "--interleave"]),
             (["old.json", "new.json", "-o", self.out], 2, ["--out", "--interleave"]),
+            (["old.json", "new.json", "--anonymous"], 2, ["--anonymous", "--interleave"]),
             (["--interleave", BINARY, BINARY, "--suite", suite, "-o", self.folder / "no" / "such.json"], 2, ["no/such.json"]),
         ]:
             with self.subTest(arguments):
                 self.assert_refused(self.call("compare", *arguments), code, *parts)
+
+    def test_an_anonymous_document_does_not_say_whose_it_is(self):
+        call = self.interleave(BINARY, BINARY, "--max-pairs", 1, "--anonymous", "-o", self.out)
+        self.assertEqual(call.returncode, 4, call.stderr)
+        document = self.kept()
+        self.assertIsNone(document["context"]["host_name"])
+        self.assertNotIn(os.path.dirname(BINARY), self.out.read_text())
+        self.assertEqual(document["new"]["binary"], "<path>")
 
     def test_what_would_be_written_twice(self):
         suite = {"cases": [{"model": "mlp:width=32", "save": str(self.folder / "weights.safetensors")}]}

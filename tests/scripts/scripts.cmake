@@ -23,6 +23,7 @@ add_test(NAME Scripts.TrainPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_
 add_test(NAME Scripts.CountPytorch COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/count_pytorch_test.py)
 add_test(NAME Scripts.CompareQuality COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/compare_quality_test.py)
 add_test(NAME Scripts.CalibrateTarget COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/calibrate_target_test.py)
+add_test(NAME Scripts.RecordHistory COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/record_history_test.py)
 add_test(NAME Scripts.TrainRecipe COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/train_recipe_test.py)
 add_test(NAME Scripts.UpdatePrices COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/update_prices_test.py)
 add_test(NAME Scripts.Packages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/packages_test.py)
@@ -51,7 +52,7 @@ set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKe
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
   Scripts.CheckGpu Scripts.CheckGpuParts Scripts.CheckGpuState Scripts.CheckCpu Scripts.Commands Scripts.BareImage
   Scripts.CountPytorch Scripts.CompareQuality Scripts.UpdatePrices Scripts.FmaThroughput Scripts.GateTrials
-  Scripts.MutateResults Scripts.Packages
+  Scripts.MutateResults Scripts.Packages Scripts.RecordHistory
   PROPERTIES LABELS "unit;scripts")
 
 # The continuous-integration gates of docs/ci.md: action.yml, .ci/gitlab.yml and the page's script. Yaml is skipped without PyYAML.
