@@ -148,9 +148,10 @@ class NasNet {
     const auto sum = [&](ValueId x, ValueId y, int which) {
       return layers_.add(x, y, name + ".comb_iter_" + std::to_string(which));
     };
+    // One after another: compilers differ in which argument of a call they evaluate first, and the order is part of the graph.
     const ValueId left_0 = part(a, "0_left", 5, 2), first = sum(left_0, part(b, "0_right", 7, 2), 0);
-    const ValueId second = sum(max_pool(a), part(b, "1_right", 7, 2), 1);
-    const ValueId third = sum(average_pool(a, 2), part(b, "2_right", 5, 2), 2);
+    const ValueId right_1 = part(b, "1_right", 7, 2), second = sum(max_pool(a), right_1, 1);
+    const ValueId right_2 = part(b, "2_right", 5, 2), third = sum(average_pool(a, 2), right_2, 2);
     const ValueId fourth = sum(average_pool(first, 1), second, 3);
     const ValueId fifth = sum(part(first, "4_left", 3, 1), max_pool(a), 4);
     return layers_.concatenate({second, third, fourth, fifth}, name);
