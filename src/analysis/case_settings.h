@@ -25,8 +25,8 @@ Settings speed_settings(const Run& run);
 // What stands in a label beside model, device, precision and batch.
 Settings further_settings(Settings settings);
 
-// A case's work and conditions beside what Workload and Run state: classes workload, rounding, ablation and input, and how ranks
-// share it.
+// A case's work and conditions beside what Workload and Run state: classes workload, rounding, ablation and input, and how
+// ranks share it.
 Settings conditions_of(const Run& run);
 
 // "resnet20/cpu/fp32/b32/threads=1", "mlp:width=64/b16": model, device, precision and batch, where the settings have them, and
