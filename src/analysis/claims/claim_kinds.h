@@ -25,8 +25,8 @@ Evidence evidence_of(const std::vector<NamedResult>& results, const ClaimFacts& 
 
 // One number of a run: samples_per_second, epochs_per_second, epochs_per_usd, epochs_per_joule, peak_bytes, planned_bytes,
 // eval_percent (accuracy), latency_p99 (seconds), peak_fraction, product_share (of a profiled step), exchange_share (of a step
-// of ranks), device_watts (of the CPU, or of the GPU that ran). Empty: not known, not finite, in another currency, or not above 0, but for eval_percent, which may
-// be 0. Errors: std::invalid_argument for another name.
+// of ranks), device_watts (of the CPU, or of the GPU that ran). Empty: not known, not finite, in another currency, or not above
+// 0, but for eval_percent, which may be 0. Errors: std::invalid_argument for another name.
 std::optional<double> metric(const Run& run, const std::string& name);
 std::vector<std::string> metric_names();
 
