@@ -1,7 +1,6 @@
 // Averages of the weights through the CUDA backend, with our kernels compiled for the CPU, a fake device and fake libraries.
-#include "tests/support/averages_of_weights.h"
-
 #include "src/backend/cuda/cuda_backend.h"
+#include "tests/support/averages_of_weights.h"
 #include "tests/support/cuda_fake_device.h"
 #include "tests/support/cuda_fake_libraries.h"
 
