@@ -1,4 +1,5 @@
 // epochbench compare --interleave: runs of two binaries interleaved over a suite; is the second one slower?
+#include <filesystem>
 #include <utility>
 
 #include "epochbench/gpu.h"
@@ -54,7 +55,8 @@ int compare_interleave(const CompareOptions& options) {
   document.context.gpus = list_gpus();
   if (options.anonymous) {
     document.context = anonymous(std::move(document.context));
-    for (std::string& binary : document.binaries) binary = without_paths(binary);
+    for (std::string& binary : document.binaries)
+      if (std::filesystem::path(binary).is_absolute()) binary = "<path>";
   }
   document.suite = options.suite;
   document.threshold = rule.threshold;

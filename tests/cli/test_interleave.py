@@ -164,6 +164,8 @@ class Refusals(Turns):
         self.assertIsNone(document["context"]["host_name"])
         self.assertNotIn(os.path.dirname(BINARY), self.out.read_text())
         self.assertEqual(document["new"]["binary"], "<path>")
+        self.interleave(os.path.relpath(BINARY, self.folder), BINARY, "--max-pairs", 1, "--anonymous", "--overwrite", "-o", self.out)
+        self.assertEqual(self.kept()["baseline"]["binary"], os.path.relpath(BINARY, self.folder))
 
     def test_what_would_be_written_twice(self):
         suite = {"cases": [{"model": "mlp:width=32", "save": str(self.folder / "weights.safetensors")}]}
