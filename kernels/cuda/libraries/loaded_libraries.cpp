@@ -11,11 +11,8 @@
 namespace epochbench::cuda {
 namespace {
 
-#define AS_TEXT(x) #x
-#define TEXT(x) AS_TEXT(x)
-
 const Library& cublas_lt() {
-  static const Library library("cuBLASLt", "libcublasLt.so." TEXT(CUBLAS_VER_MAJOR));
+  static const Library library("cuBLASLt", "libcublasLt.so." EPOCHBENCH_TEXT(CUBLAS_VER_MAJOR));
   return library;
 }
 
@@ -28,7 +25,7 @@ const Library& nvrtc() {
 
 const Library& cudnn() {
   nvrtc();
-  static const Library library("cuDNN", "libcudnn.so." TEXT(CUDNN_MAJOR));
+  static const Library library("cuDNN", "libcudnn.so." EPOCHBENCH_TEXT(CUDNN_MAJOR));
   return library;
 }
 

@@ -37,6 +37,10 @@ class Library {
 
 }  // namespace epochbench::cuda
 
+// The value of a macro as text: the major version in a library's name.
+#define EPOCHBENCH_TEXT_OF(x) #x
+#define EPOCHBENCH_TEXT(x) EPOCHBENCH_TEXT_OF(x)
+
 // Defines `name`, which calls itself in the library that epochbench::cuda::library() returns.
 #define EPOCHBENCH_LOADED(library, result, name, parameters, arguments)                                        \
   extern "C" result name parameters {                                                                          \

@@ -1,4 +1,6 @@
 // NCCL, loaded when ranks first need it. In a build without nccl.h, no_collectives.cpp takes this file's place.
+#include <algorithm>
+
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -9,11 +11,8 @@
 namespace epochbench::cuda {
 namespace {
 
-#define AS_TEXT(x) #x
-#define TEXT(x) AS_TEXT(x)
-
 const Library& nccl() {
-  static const Library library("NCCL", "libnccl.so." TEXT(NCCL_MAJOR));
+  static const Library library("NCCL", "libnccl.so." EPOCHBENCH_TEXT(NCCL_MAJOR));
   return library;
 }
 

@@ -5,9 +5,8 @@ namespace epochbench::cuda {
 namespace {
 
 constexpr const char* kNotBuilt =
-    "this build has no NCCL, by which GPUs exchange gradients: install nccl.h (on the Python index: nvidia-nccl-cu13, of CUDA "
-    "12 "
-    "nvidia-nccl-cu12), and build again";
+    "this build has no NCCL, by which GPUs exchange gradients: install nccl.h (on the Python index: nvidia-nccl-cu13, of "
+    "CUDA 12 nvidia-nccl-cu12), and build again";
 
 }  // namespace
 
