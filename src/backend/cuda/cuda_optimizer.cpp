@@ -21,8 +21,7 @@ CudaExchange* CudaNodeSource::exchange() const {
 }
 
 Share CudaNodeSource::share(ValueId id, std::int64_t ranks) const {
-  const auto elements = static_cast<std::size_t>(graph.desc(id).elements());
-  return ranks == 1 ? Share{0, elements} : share_of(elements, exchange()->rank(), static_cast<int>(ranks));
+  return owned_share(graph, id, ranks, ranks == 1 ? 0 : exchange()->rank());
 }
 
 const void* CudaNodeSource::elements_from(ValueId id, Share share) const {

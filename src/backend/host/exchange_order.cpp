@@ -75,6 +75,11 @@ std::vector<Turn> exchange_order(const EntryGraph& part, const EntryGraph& updat
   return order;
 }
 
+Share owned_share(const Graph& graph, ValueId id, std::int64_t ranks, int rank) {
+  const auto elements = static_cast<std::size_t>(graph.desc(id).elements());
+  return ranks == 1 ? Share{0, elements} : share_of(elements, rank, static_cast<int>(ranks));
+}
+
 std::vector<std::span<float>> exchanged_pieces(const Graph& graph, const Node& node, const ValueMemory& memory) {
   std::vector<std::span<float>> pieces;
   for (ValueId id : node.inputs) {

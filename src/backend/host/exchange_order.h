@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "epochbench/communicator.h"
 #include "src/backend/host/program_layout.h"
 
 namespace epochbench {
@@ -24,6 +25,9 @@ struct Turn {
 
 // The end of a training step: the last part of its batch, and the update. Nodes keep their order, and all that began is joined.
 std::vector<Turn> exchange_order(const EntryGraph& part, const EntryGraph& update);
+
+// The elements of a value that this one of so many ranks updates; of a single rank all, whatever `rank` is.
+Share owned_share(const Graph& graph, ValueId id, std::int64_t ranks, int rank);
 
 // What an all_reduce node sums, as pieces of memory: tensors that lie side by side are one. What pads them is 0 on every rank.
 // The other collectives divide each tensor by itself, as the optimizer does.

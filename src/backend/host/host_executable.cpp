@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "epochbench/communicator.h"
+#include "src/backend/host/exchange_order.h"
 #include "src/backend/host/stored_values.h"
 #include "src/base/clock.h"
 
@@ -12,28 +12,17 @@ namespace {
 
 constexpr std::size_t kRecordsWithoutDrain = 65536;  // written once, so that a step does not allocate or fault
 
-// The elements of a tensor that this rank reads and writes.
-struct Part {
-  std::int64_t first = 0, count = 0;
-};
-Part part_of(const Graph& graph, ValueId id, std::int64_t ranks, int rank) {
-  const std::int64_t elements = graph.desc(id).elements();
-  if (ranks == 1) return {0, elements};
-  const Share share = share_of(static_cast<std::size_t>(elements), rank, static_cast<int>(ranks));
-  return {static_cast<std::int64_t>(share.first), static_cast<std::int64_t>(share.count)};
+const float* gradient_of(ValueId id, const ValueMemory& memory, Share share) { return memory.get(id) + share.first; }
+const Bf16* bf16_gradient(const Graph& graph, ValueId id, const ValueMemory& memory, Share share) {
+  return graph.desc(id).dtype == DType::bf16 ? memory.get<Bf16>(id) + share.first : nullptr;
 }
 
-const float* gradient_of(ValueId id, const ValueMemory& memory, Part part) { return memory.get(id) + part.first; }
-const Bf16* bf16_gradient(const Graph& graph, ValueId id, const ValueMemory& memory, Part part) {
-  return graph.desc(id).dtype == DType::bf16 ? memory.get<Bf16>(id) + part.first : nullptr;
-}
-
-// Calls add(group, part) with the operands of each parameter of an optimizer node.
-void for_each_parameter(const Graph& graph, const Node& node, int rank, const std::function<void(const ValueId*, Part)>& add) {
+// Calls add(group, share) with the operands of each parameter of an optimizer node.
+void for_each_parameter(const Graph& graph, const Node& node, int rank, const std::function<void(const ValueId*, Share)>& add) {
   const OptimizerLayout layout = optimizer_layout(node);
   for (int i = 0; i < layout.parameters; ++i) {
     const ValueId* group = &node.inputs[static_cast<std::size_t>(layout.first + i * layout.group)];
-    add(group, part_of(graph, group[OptimizerLayout::kWeight], layout.ranks, rank));
+    add(group, owned_share(graph, group[OptimizerLayout::kWeight], layout.ranks, rank));
   }
 }
 
@@ -41,10 +30,11 @@ void for_each_parameter(const Graph& graph, const Node& node, int rank, const st
 
 std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank) {
   std::vector<SgdTensor> tensors;
-  for_each_parameter(graph, node, rank, [&](const ValueId* group, Part part) {
+  for_each_parameter(graph, node, rank, [&](const ValueId* group, Share share) {
     const ValueId gradient = group[OptimizerLayout::kGradient];
-    tensors.push_back({memory.get(group[OptimizerLayout::kWeight]) + part.first, memory.get(group[OptimizerLayout::kState]),
-                       gradient_of(gradient, memory, part), part.count, bf16_gradient(graph, gradient, memory, part)});
+    tensors.push_back({memory.get(group[OptimizerLayout::kWeight]) + share.first, memory.get(group[OptimizerLayout::kState]),
+                       gradient_of(gradient, memory, share), static_cast<std::int64_t>(share.count),
+                       bf16_gradient(graph, gradient, memory, share)});
   });
   return tensors;
 }
@@ -52,11 +42,12 @@ std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const V
 std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank) {
   const auto& decay = std::get<AdamwAttributes>(node.attributes).weight_decay;
   std::vector<AdamwTensor> tensors;
-  for_each_parameter(graph, node, rank, [&](const ValueId* group, Part part) {
+  for_each_parameter(graph, node, rank, [&](const ValueId* group, Share share) {
     const ValueId gradient = group[OptimizerLayout::kGradient], moments = OptimizerLayout::kState;
-    tensors.push_back({memory.get(group[OptimizerLayout::kWeight]) + part.first, memory.get(group[moments]),
-                       memory.get(group[moments + 1]), gradient_of(gradient, memory, part), part.count, decay[tensors.size()],
-                       bf16_gradient(graph, gradient, memory, part)});
+    tensors.push_back({memory.get(group[OptimizerLayout::kWeight]) + share.first, memory.get(group[moments]),
+                       memory.get(group[moments + 1]), gradient_of(gradient, memory, share),
+                       static_cast<std::int64_t>(share.count), decay[tensors.size()],
+                       bf16_gradient(graph, gradient, memory, share)});
   });
   return tensors;
 }
@@ -65,8 +56,9 @@ std::vector<GradientTensor> gradient_tensors(const Graph& graph, const Node& nod
   const std::int64_t ranks = std::get<ClipFactorAttributes>(node.attributes).ranks;
   std::vector<GradientTensor> tensors;
   for (ValueId id : node.inputs) {
-    const Part part = part_of(graph, id, ranks, rank);
-    tensors.push_back({gradient_of(id, memory, part), part.count, bf16_gradient(graph, id, memory, part)});
+    const Share share = owned_share(graph, id, ranks, rank);
+    tensors.push_back(
+        {gradient_of(id, memory, share), static_cast<std::int64_t>(share.count), bf16_gradient(graph, id, memory, share)});
   }
   return tensors;
 }
