@@ -1,4 +1,5 @@
-// The NEON part of the micro-kernel: its vectors, and the tiles that fit 32 registers. Loops: multiply_lanes.h, of bf16 multiply_blocks.h.
+// The NEON part of the micro-kernel: its vectors, and the tiles that fit 32 registers. The loops are in multiply_lanes.h, those
+// of bf16 in multiply_blocks.h.
 #pragma once
 
 #include <arm_neon.h>
