@@ -57,6 +57,13 @@ def load(text):
     return document
 
 
+def load_turns(text):
+    """Strict JSON that is valid against the schema of `compare --interleave -o`."""
+    document = json.loads(text, parse_constant=reject_constant)
+    TURNS_VALIDATOR.validate(document)
+    return document
+
+
 def children(pid, only_cases=True):
     """Process ids of the cases that the program runs now, or of all its children."""
     found = []

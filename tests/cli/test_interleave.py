@@ -5,7 +5,7 @@ import pathlib
 import signal
 import unittest
 
-from support import BINARY, TIMEOUT_SECONDS, TURNS_VALIDATOR, CliTest, reject_constant, wait_until
+from support import BINARY, TIMEOUT_SECONDS, CliTest, load_turns, wait_until
 
 DELAYED = os.environ["EPOCHBENCH_DELAYED"]
 TINY = {"cases": [{"model": "mlp:width=32", "batch": 16, "data": "synthetic", "threads": 1}]}
@@ -21,9 +21,7 @@ class Turns(CliTest):
         return self.call("compare", "--interleave", baseline, new, "--suite", self.suite(suite), *arguments, **options)
 
     def kept(self):
-        document = json.loads(self.out.read_text(), parse_constant=reject_constant)
-        TURNS_VALIDATOR.validate(document)
-        return document
+        return load_turns(self.out.read_text())
 
 
 class Interleave(Turns):

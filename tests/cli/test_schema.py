@@ -9,7 +9,7 @@ import unittest
 
 import jsonschema
 
-from support import SCHEMA, VALIDATOR, CliTest, load, reject_constant
+from support import SCHEMA, VALIDATOR, CliTest, load, load_turns, reject_constant
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPLETE = os.environ["EPOCHBENCH_COMPLETE_RESULT"]
@@ -46,11 +46,12 @@ class Schema(CliTest):
         jsonschema.Draft7Validator.check_schema(SCHEMA)
 
     def test_results_that_we_stand_behind(self):
-        results = [path for path in sorted((ROOT / "results").rglob("*.json")) if not path.name.endswith("schema.json") and path.parent.name != "published"]  # test_import.py has those
-        self.assertTrue(results)
-        for path in results:
-            with self.subTest(path.name):
-                load(path.read_text())
+        for folder, loader in (("results", load), ("results/history", load_turns)):  # test_import.py has results/published
+            documents = [path for path in sorted((ROOT / folder).glob("*.json")) if not path.name.endswith("schema.json")]
+            self.assertTrue(documents, folder)
+            for path in documents:
+                with self.subTest(f"{folder}/{path.name}"):
+                    loader(path.read_text())
 
     def test_examples_of_the_documents(self):
         results = suites = 0
