@@ -115,6 +115,7 @@ class Backend {
 struct BackendOptions {
   bool winograd = true;           // convolutions with fewer multiplications than the FLOPs that are counted
   bool portable_kernels = false;  // CPU: those compiled for every processor of the architecture, in fp32 only
+  bool exchange_thread = false;   // CPU: one more thread exchanges between ranks while the others compute
   bool graph_capture = true;      // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one
   bool tuning = true;             // CUDA: ways without a stored choice are timed; otherwise the first that works is taken
 };

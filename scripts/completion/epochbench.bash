@@ -21,6 +21,7 @@ _epochbench() {
     'run --threads') choices="" ;;
     'run --pin') choices="cores none auto" ;;
     'run --ranks') choices="" ;;
+    'run --communication-threads') choices="" ;;
     'run --launcher') choices="" ;;
     'run --shard') choices="none optimizer" ;;
     'run --bucket') choices="" ;;
@@ -77,6 +78,7 @@ _epochbench() {
     'sweep --threads') choices="" ;;
     'sweep --pin') choices="cores none auto" ;;
     'sweep --ranks') choices="" ;;
+    'sweep --communication-threads') choices="" ;;
     'sweep --launcher') choices="" ;;
     'sweep --shard') choices="none optimizer" ;;
     'sweep --bucket') choices="" ;;
@@ -197,8 +199,8 @@ _epochbench() {
   esac
   if [[ $choices == none && $cur == -* ]]; then
     case "$command" in
-      run) options="-h --help --suite --recipe --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --shard --bucket --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --feed --verbose -v --profile" ;;
-      sweep) options="-h --help --over --values --scaling --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --launcher --oversubscribe --shard --bucket --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
+      run) options="-h --help --suite --recipe --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --communication-threads --launcher --oversubscribe --shard --bucket --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --budget --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json --feed --verbose -v --profile" ;;
+      sweep) options="-h --help --over --values --scaling --model --device --precision --mode --batch --accumulate --checkpoint --threads --pin --ranks --communication-threads --launcher --oversubscribe --shard --bucket --without --kernels --meters --data --tokenizer --epochs --steps --min-time --until --warmup --epoch-samples --seed --learning-rate --lr-schedule --lr-warmup --weight-decay --label-smoothing --mixup --ema --order --dropout --augment --normalize --on-bad-image --cold --loader-threads --decode-cost --cache --only-with --init --save --trace --repetitions --price --price-scaling --out -o --also --overwrite --allow-skipped --dry-run --resume --anonymous --quiet -q --json" ;;
       list) options="-h --help --match --catalog --json" ;;
       info) options="-h --help --json" ;;
       system) options="-h --help --json" ;;

@@ -105,6 +105,7 @@ auto one_of(std::vector<std::string> choices) {
 
 bool has_ranks(const CaseSpec& spec) { return spec.ranks > 1; }
 bool on_cpu(const CaseSpec& spec) { return spec.device.kind == DeviceKind::cpu; }
+bool ranks_on_cpu(const CaseSpec& spec) { return has_ranks(spec) && on_cpu(spec); }
 
 bool may_have_dropout(const CaseSpec& spec) {
   const ModelFamily* family = find_family(spec.model);
@@ -186,6 +187,8 @@ Rows execution_options() {
           "processes, started by mpirun, that share each batch and sum their gradients; each has --threads, or a GPU of its "
           "own",
           Class::placement, &CaseSpec::ranks, whole<int>(1, kMostRanks)),
+      row("communication_threads", "N,...", "1: one more thread per rank exchanges gradients while the others compute; or 0",
+          Class::placement, &CaseSpec::communication_threads, whole<int>(0, 1), {.applies = ranks_on_cpu}),
       row("launcher", "COMMAND", "what starts ranks, as in 'srun -n {ranks}' (default: mpirun)", std::nullopt,
           &CaseSpec::launcher, parse_launcher, {.protocol_key = "-", .applies = has_ranks}),
       row("oversubscribe", "", "more ranks than cores, which then wait for each other", Class::placement,

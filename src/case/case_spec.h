@@ -54,6 +54,7 @@ struct CaseSpec {
   std::optional<int> warmup;            // empty: usual_warm_up_steps
   std::int64_t accumulate = 1;          // parts of a rank's batch, whose gradients are summed
   int ranks = 1;                        // processes that share each batch; `threads` are those of one
+  int communication_threads = 0;        // of a rank on a CPU: see exchange_threads()
   std::string launcher;                 // of ranks: "srun -n {ranks}"; empty: mpirun
   bool oversubscribe = false;           // more ranks than cores
   Shard shard = Shard::none;            // of ranks: what they divide among themselves
@@ -83,6 +84,11 @@ struct CaseSpec {
   std::optional<DeviceId> beside_device;
   bool needs_data = false;  // the files of `data`
 };
+
+// Of each rank, besides those that compute: they exchange with other ranks meanwhile.
+inline int exchange_threads(const CaseSpec& spec) {
+  return spec.ranks > 1 && spec.device.kind == DeviceKind::cpu ? spec.communication_threads : 0;
+}
 
 // Steps before the timed ones where their number is not asked for. Empty: a GPU's clocks change under load, so it warms up by
 // time, unless the number of timed steps or epochs is asked for.

@@ -88,7 +88,8 @@ class MpiCommunicator::Waiting {
 
 MpiCommunicator::MpiCommunicator(double patience_seconds) : patience_seconds_(patience_seconds) {
   int provided = 0;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+  if (provided < MPI_THREAD_SERIALIZED) throw CommunicationError("this MPI takes calls of one thread only");
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
   MPI_Comm local = MPI_COMM_NULL;

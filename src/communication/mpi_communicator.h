@@ -10,7 +10,8 @@
 
 namespace epochbench {
 
-// The program's connection to the other ranks, between its begin and its end; there is one. Calls come from one thread.
+// The program's connection to the other ranks, between its begin and its end; there is one. Calls come from one thread at a
+// time.
 class MpiCommunicator final : public Communicator {
  public:
   // A rank that waits for longer for others gets a CommunicationError; time in which it is stopped itself does not count.

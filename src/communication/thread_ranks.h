@@ -14,7 +14,7 @@ class ThreadRanks {
   // A rank that waits for longer for another one gets a CommunicationError.
   explicit ThreadRanks(int size, double patience_seconds = 60);
   ~ThreadRanks();
-  Communicator& operator[](int rank);  // for the thread of this rank only
+  Communicator& operator[](int rank);  // for one thread at a time
 
  private:
   class Meeting;

@@ -101,7 +101,7 @@ struct RankPoint {
   std::optional<std::pair<double, double>> efficiency_ci95;
   std::optional<double> step_seconds, exposed_seconds;  // exposed: of a step, what its slowest rank does not compute
   std::optional<double> slowest_over_fastest;           // seconds that ranks compute
-  std::optional<double> bus_bytes_per_second;           // of what is exposed
+  std::optional<double> bus_bytes_per_second;           // of what is exposed; empty where ranks hide a part
 };
 
 void fields(auto& visit, Is<RankPoint> auto& point) {

@@ -183,8 +183,10 @@ DatasetSize size_of_data(PlannedCase& planned, DatasetSizes& sizes) {
 
 }  // namespace
 
+int usual_threads(const CaseSpec& spec) { return std::max(1, default_threads() / spec.ranks - exchange_threads(spec)); }
+
 PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
-  const int threads = std::max(1, default_threads() / asked.ranks);
+  const int threads = usual_threads(asked);
   PlannedCase planned;
   CaseSpec& spec = planned.spec = finished(asked, threads);
   planned.settings = settings_of(asked, default_case(asked.model, threads));
@@ -207,13 +209,16 @@ std::optional<std::string> shard_obstacle(const CaseSpec& spec) {
 }
 
 void check_rank_options(const std::vector<CaseSpec>& cases) {
-  if (std::ranges::any_of(cases, [](const CaseSpec& spec) { return spec.ranks > 1; })) return;
-  const auto launches = [](const CaseSpec& spec) { return !spec.launcher.empty() || spec.oversubscribe; };
-  if (std::ranges::any_of(cases, launches))
+  const auto any = [&](const auto& condition) { return std::ranges::any_of(cases, condition); };
+  if (any([](const CaseSpec& spec) { return spec.communication_threads > 0; }) &&
+      !any([](const CaseSpec& spec) { return exchange_threads(spec) > 0; }))
+    throw CallError("--communication-threads: several ranks on CPUs have them, and no case has those; add --ranks 2");
+  if (any([](const CaseSpec& spec) { return spec.ranks > 1; })) return;
+  if (any([](const CaseSpec& spec) { return !spec.launcher.empty() || spec.oversubscribe; }))
     throw CallError("--launcher, --oversubscribe: they start several ranks, and no case has them; add --ranks 2");
-  if (std::ranges::any_of(cases, [](const CaseSpec& spec) { return spec.shard != Shard::none; }))
+  if (any([](const CaseSpec& spec) { return spec.shard != Shard::none; }))
     throw CallError("--shard: several ranks divide the optimizer among themselves, and no case has them; add --ranks 2");
-  if (std::ranges::any_of(cases, [](const CaseSpec& spec) { return spec.bucket_mib != kUsualBucketMib; }))
+  if (any([](const CaseSpec& spec) { return spec.bucket_mib != kUsualBucketMib; }))
     throw CallError("--bucket: several ranks exchange gradients, and no case has them; add --ranks 2");
 }
 

@@ -27,6 +27,9 @@ struct PlannedCase {
   std::optional<Obstacle> obstacle;
 };
 
+// Of a process of the case that says nothing of --threads: the cores of this machine, divided.
+int usual_threads(const CaseSpec& spec);
+
 // One case with what the model and the machine decide, its settings and their label. `repetition` stays 0. The size of its data
 // set is read only if `sizes` does not have it.
 // Errors: CallError, DataError, std::invalid_argument.

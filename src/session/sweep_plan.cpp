@@ -101,10 +101,10 @@ std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, Data
       return values;
     }
     case Axis::threads:
-      return thread_values(std::max(1, default_threads() / base.ranks));
+      return thread_values(usual_threads(base));
     case Axis::ranks:
     case Axis::ranks_weak:
-      return powers_of_two(1, std::max(1, default_threads() / base.threads.value_or(1)));
+      return powers_of_two(1, std::max(1, default_threads() / (base.threads.value_or(1) + base.communication_threads)));
   }
   return {};
 }
@@ -141,10 +141,9 @@ void take_whole_epochs(CaseBlock& block) {
 }
 
 // Of a rank, the same for all numbers of them, so that only this differs.
-std::string threads_of_most(const std::vector<std::string>& ranks) {
-  int most = 1;
-  for (const std::string& number : ranks) most = std::max(most, whole<int>(1, 1 << 20)(number));
-  return std::to_string(std::max(1, default_threads() / most));
+std::string threads_of_most(CaseSpec spec, const std::vector<std::string>& ranks) {
+  for (const std::string& number : ranks) spec.ranks = std::max(spec.ranks, whole<int>(1, 1 << 20)(number));
+  return std::to_string(usual_threads(spec));
 }
 
 void give_each_rank_the_batch(std::vector<CaseSpec>& cases) {
@@ -173,7 +172,8 @@ std::vector<CaseSpec> sweep_cases(CaseBlock block, Axis axis, const std::string&
     for (const std::int64_t value : default_values(block, axis, sizes)) chosen.push_back(std::to_string(value));
   else
     chosen = located("--values", [&] { return split_numbers(values); });
-  if (over_ranks(axis) && !block.contains("threads")) block["threads"] = {{threads_of_most(chosen)}, over(axis)};
+  if (over_ranks(axis) && !block.contains("threads"))
+    block["threads"] = {{threads_of_most(expand(block).front(), chosen)}, over(axis)};
   set_values(block, axis, std::move(chosen), values.empty() ? over(axis) : "--values");
   std::vector<CaseSpec> cases = expand(block);
   if (axis == Axis::ranks_weak) give_each_rank_the_batch(cases);

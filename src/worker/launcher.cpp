@@ -64,9 +64,10 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
     return ranks + ": the launcher " + name + " was not found; " +
            (spec.launcher.empty() ? "install openmpi-bin, or name another one (--launcher)" : "name one that is installed");
   if (!spec.launcher.empty()) return std::nullopt;  // it knows its machines
-  const int threads = spec.threads.value_or(1);
-  if (std::int64_t{spec.ranks} * threads > cores && !spec.oversubscribe)
-    return ranks + (threads > 1 ? " of --threads " + std::to_string(threads) : "") + ": more than the " +
+  const int threads = spec.threads.value_or(1), exchanging = exchange_threads(spec);
+  if (std::int64_t{spec.ranks} * (threads + exchanging) > cores && !spec.oversubscribe)
+    return ranks + (threads > 1 ? " of --threads " + std::to_string(threads) : "") +
+           (exchanging > 0 ? ", with --communication-threads " + std::to_string(exchanging) : "") + ": more than the " +
            std::to_string(cores) + (cores == 1 ? " core" : " cores") + " here; ask for fewer, or add --oversubscribe";
   if (geteuid() == 0 && is_open_mpi(launcher) &&
       !(is_set("OMPI_ALLOW_RUN_AS_ROOT") && is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")))

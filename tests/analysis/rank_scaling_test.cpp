@@ -119,6 +119,14 @@ TEST(RankScaling, SaysWhyNothingIsPredicted) {
   for (epochbench::Run& run : result.runs)
     if (run.ranks) run.ranks->rounds.reset();
   EXPECT_THAT(scaled(result, Axis::ranks).reason, Optional(HasSubstr("does not say how often ranks exchange")));
+  result = measured({}, {1}, Axis::ranks);
+  for (int ranks : {2, 4}) result.runs.push_back(run_of(with_ranks({}, ranks, Axis::ranks), 0, "/communication-threads=1"));
+  const RankScaling hides = scaled(result, Axis::ranks);
+  ASSERT_EQ(hides.points.size(), 3);
+  EXPECT_GT(*hides.points[2].exposed_seconds, 0);
+  EXPECT_EQ(hides.points[2].bus_bytes_per_second, std::nullopt);
+  EXPECT_TRUE(hides.predicted.empty());
+  EXPECT_THAT(hides.reason, Optional(HasSubstr("hides a part of the exchange")));
   EXPECT_THAT(scaled(measured({.batch = 6}, {1, 2}, Axis::ranks), Axis::ranks).reason,
               Optional(HasSubstr("batch 6 cannot be divided")));
   EXPECT_THAT(scaled(measured({}, {2}, Axis::ranks), Axis::ranks).reason, Optional(HasSubstr("only one number of ranks")));

@@ -124,6 +124,19 @@ class Ranks(RanksTest):
         self.assertGreater(small["ranks"]["rounds"], usual["ranks"]["rounds"])
         self.assertEqual((small["settings"]["bucket"], usual["settings"].get("bucket")), (0.1, None))
 
+    def test_a_thread_that_exchanges_changes_no_weight(self):
+        weights = [self.folder / f"{threads}.safetensors" for threads in ("0", "1")]
+        usual, threaded = (self.run_model("--model", "lenet5", "--batch", "64", *FEW_STEPS, *TWO, "--communication-threads", file.stem,
+                                          "--save", file) for file in weights)
+        self.assertEqual(weights[0].read_bytes(), weights[1].read_bytes())
+        self.assertEqual(usual["quality"]["loss"], threaded["quality"]["loss"])
+        for key in ("rounds", "bus_bytes"):
+            self.assertEqual(usual["ranks"][key], threaded["ranks"][key])
+        for step, exposed in zip(threaded["ranks"]["step_seconds"], threaded["ranks"]["communication_seconds"], strict=True):
+            self.assertLess(0, exposed)
+            self.assertLess(exposed, step)
+        self.assertEqual([run["settings"].get("communication_threads") for run in (usual, threaded)], [None, 1])
+
     def test_plan_shows_what_shards_save(self):
         plans = json.loads(self.call("plan", "bert-tiny", "--batch", "8", "--ranks", "1,4", "--shard", "optimizer", "--json").stdout)
         self.assertEqual([plan.get("ranks") for plan in plans], [None, 4])
@@ -167,6 +180,10 @@ class Ranks(RanksTest):
             ("--threads", "999"): ("--ranks 2 of --threads 999: more than the", "--oversubscribe"),
             ("--ranks", "1", "--oversubscribe"): ("--launcher, --oversubscribe", "--ranks 2"),
             ("--ranks", "1", "--shard", "optimizer"): ("--shard", "--ranks 2"),
+            ("--threads", "999", "--communication-threads", "1"):
+                ("--ranks 2 of --threads 999, with --communication-threads 1: more than the", "--oversubscribe"),
+            ("--communication-threads", "2"): ("--communication-threads",),
+            ("--ranks", "1", "--communication-threads", "1"): ("--communication-threads", "--ranks 2"),
             ("--ranks", "1", "--bucket", "8"): ("--bucket", "--ranks 2"),
         }.items():
             kept = [each for each in zip(lenet[1::2], lenet[2::2]) if each[0] not in arguments]

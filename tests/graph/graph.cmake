@@ -18,6 +18,7 @@ epochbench_test(workload/schedule_test LABEL parity LIBRARIES epochbench_workloa
 epochbench_test(workload/averages_test LABEL parity LIBRARIES epochbench_workload)
 epochbench_test(workload/accumulation_test LABEL parity LIBRARIES epochbench_workload)
 epochbench_test(communication/communicator_test LABEL unit LIBRARIES epochbench_communication)
+epochbench_test(backend/background_exchange_test LABEL unit LIBRARIES epochbench_backend epochbench_communication)
 epochbench_test(backend/exchange_order_test LABEL unit LIBRARIES epochbench_workload)
 epochbench_test(workload/ranks_test LABEL parity LIBRARIES epochbench_workload epochbench_communication)
 epochbench_test(workload/loss_scale_test LABEL parity LIBRARIES epochbench_workload)

@@ -115,6 +115,31 @@ TEST(Shards, ExchangeEachGradientAndEachParameterOnce) {
   EXPECT_EQ(gathered.size(), 161);
 }
 
+std::unique_ptr<Backend> on_cpu_with_thread(Communicator* communicator) {
+  return make_cpu_backend(1, {.exchange_thread = true}, communicator);
+}
+
+// Each sum has the same order, and each node the same operands; a step joins before it needs what was exchanged.
+TEST(Ranks, TrainToTheBitTheSameWhereAThreadExchanges) {
+  const char* gpt2 = "gpt2:layers=1,units=32,heads=2,sequence=8,vocabulary=64";  // clips gradients
+  for (const Training& training :
+       {Training{.model = "lenet5", .batch = 8, .data = "digits", .accumulate = 2}, Training{.model = "resnet20", .batch = 4},
+        Training{.model = gpt2, .batch = 8, .dropout = 0.1},
+        Training{.model = gpt2, .batch = 8, .dropout = 0.1, .shard = Shard::optimizer},
+        Training{.model = "lenet5", .batch = 8, .data = "digits", .shard = Shard::optimizer, .ema = 0.9}}) {
+    SCOPED_TRACE(training.model);
+    const std::vector<Trained> usual = trained_by_ranks(training, 2, 4);
+    const std::vector<Trained> threaded = test::trained_by_ranks(training, 2, 4, on_cpu_with_thread);
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      EXPECT_EQ(threaded[rank].losses, usual[rank].losses);
+      EXPECT_EQ(threaded[rank].variables, usual[rank].variables);
+      EXPECT_EQ(threaded[rank].statistics, usual[rank].statistics);
+      EXPECT_EQ(threaded[rank].traffic.rounds, usual[rank].traffic.rounds);
+      EXPECT_EQ(threaded[rank].traffic.bus_bytes, usual[rank].traffic.bus_bytes);
+    }
+  }
+}
+
 TEST(Ranks, HaveRunningStatisticsOfTheirOwn) {
   const std::vector<Trained> results = trained_by_ranks({.model = "resnet20", .batch = 4}, 2, 1);
   EXPECT_NE(results[0].statistics, results[1].statistics);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "src/analysis/case_settings.h"
@@ -29,7 +30,7 @@ const AxisRow& row_of(Axis axis) { return kRows[static_cast<std::size_t>(axis)];
 bool positive(double value) { return std::isfinite(value) && value > 0; }
 
 // Settings that only a run of several ranks has and that make another curve. How they are started makes none.
-constexpr const char* kOfSeveralRanks[] = {"shard", "bucket"};
+constexpr const char* kOfSeveralRanks[] = {"shard", "bucket", "communication_threads"};
 
 std::int64_t ranks_of(const Run& run) {
   const auto setting = run.settings.find("ranks");
@@ -149,11 +150,15 @@ std::vector<Curve> curves_of(const Result& result, Axis axis, const std::functio
     add_run(*point, *run, axis);
   }
   std::vector<Curve> all = curves.take();
+  std::set<std::string> given;  // names of curves whose one rank belongs to others too
   for (const auto& [name, without] : undivided) {
     const auto divided = std::ranges::find(all, name, &Curve::name), base = std::ranges::find(all, without, &Curve::name);
     const CurvePoint* one = base == all.end() ? nullptr : base->at(1);
-    if (one && !divided->at(1)) divided->points.insert(divided->points.begin(), CurvePoint(*one));
+    if (!one || divided->at(1)) continue;
+    divided->points.insert(divided->points.begin(), CurvePoint(*one));
+    given.insert(without);
   }
+  std::erase_if(all, [&](const Curve& curve) { return curve.points.size() == 1 && given.contains(curve.name); });
   return all;
 }
 

@@ -70,7 +70,7 @@ RankPoint rank_point(const CurvePoint& point, const CurvePoint& base) {
   shown.step_seconds = measured->step_seconds;
   shown.exposed_seconds = measured->exposed();
   if (measured->fastest() > 0) shown.slowest_over_fastest = measured->slowest() / measured->fastest();
-  if (measured->exposed() > 0 && measured->bus_bytes > 0)
+  if (measured->exposed() > 0 && measured->bus_bytes > 0 && !measured->hides)
     shown.bus_bytes_per_second = measured->bus_bytes / measured->exposed();
   return shown;
 }
@@ -127,6 +127,7 @@ std::optional<RankMeasurement> measurement_of(const Run& run) {
       measured.compute_seconds.push_back(ranks.step_seconds[i] - ranks.communication_seconds[i]);
     measured.rounds = ranks.rounds.value_or(0);
     measured.bus_bytes = ranks.bus_bytes.value_or(0);
+    measured.hides = run.device.backend == "cuda" || run.settings.contains("communication_threads");
   }
   const auto positive = [](double value) { return std::isfinite(value) && value > 0; };
   if (!positive(measured.step_seconds) || !std::ranges::all_of(measured.compute_seconds, positive)) return std::nullopt;
@@ -181,6 +182,12 @@ RankScaling rank_scaling_of(const Curve& curve, Axis axis, std::span<const Netwo
   }
   if (measured.size() < scaling.points.size() || measured.back().rounds <= 0) {
     scaling.reason = "the result does not say how often ranks exchange, so nothing is predicted; measure it again";
+    return scaling;
+  }
+  if (std::ranges::any_of(measured, &RankMeasurement::hides)) {
+    scaling.reason =
+        "ranks computed while they exchanged, which hides a part of the exchange, so nothing is predicted; CPUs without "
+        "--communication-threads show all of it";
     return scaling;
   }
   const RankModel model = fit_ranks(measured);

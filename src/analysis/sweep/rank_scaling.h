@@ -2,7 +2,8 @@
 //
 // Efficiency is how many samples per second a rank trains, over what the fewest ranks that were measured train each: of one
 // size of batch T1 / (n Tn) (strong scaling), of one size per rank T1 / Tn (weak). Exposed is what a step takes beyond what its
-// slowest rank computes; ranks of today compute nothing while they exchange.
+// slowest rank computes. Where ranks compute nothing meanwhile that is all of the exchange; otherwise it is an unknown part,
+// and makes no rate and no model.
 //
 // The model: a rank computes for a constant plus a time per sample, the slowest longer than the fastest by a factor; in each
 // round of messages it sends a share to every other rank, and a message of m bytes takes latency + m / rate (Hockney, "The
@@ -31,6 +32,7 @@ struct RankMeasurement {
   double step_seconds = 0;
   std::vector<double> compute_seconds;  // by rank: of a step, without what it exchanges and waits
   double rounds = 0, bus_bytes = 0;     // of a step; 0: not known, or one rank
+  bool hides = false;                   // a part of the exchange, behind what ranks compute meanwhile
 
   double slowest() const;
   double fastest() const;

@@ -66,6 +66,7 @@ class CpuBackend final : public Backend {
       : threads_(threads),
         communicator_(communicator),
         portable_(options.portable_kernels),
+        exchange_thread_(options.exchange_thread),
         fp32_(fp32_kernels(options), threads, options.winograd, communicator) {
     if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && !portable_)
       bf16_.emplace(*kernels, threads, options.winograd, communicator);
@@ -101,7 +102,8 @@ class CpuBackend final : public Backend {
           if (is_collective(node.op)) return collective(graph, node, memory);
           if (is_int8(graph, node)) return int8_.value().compile(graph, node, memory, workspace);
           return visit(graph, node, [&](const auto& nodes) { return nodes.compile(graph, node, memory, workspace, seed); });
-        });
+        },
+        communicator_ && exchange_thread_ ? std::make_unique<BackgroundExchange>(*communicator_) : nullptr);
   }
 
  private:
@@ -137,7 +139,7 @@ class CpuBackend final : public Backend {
 
   int threads_;
   Communicator* communicator_;  // null: a single rank
-  bool portable_;
+  bool portable_, exchange_thread_;
   CpuNodes<float> fp32_;
   std::optional<CpuNodes<Bf16>> bf16_;  // if the CPU has the instructions and they may be used; int8_ as well
   std::optional<CpuInt8Nodes> int8_;

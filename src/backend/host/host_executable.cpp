@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "src/backend/host/exchange_order.h"
 #include "src/backend/host/stored_values.h"
 #include "src/base/clock.h"
 
@@ -63,17 +62,21 @@ std::vector<GradientTensor> gradient_tensors(const Graph& graph, const Node& nod
   return tensors;
 }
 
-HostExecutable::HostExecutable(const Program& program, int threads, const NodeCompiler& compile_node)
+HostExecutable::HostExecutable(const Program& program, int threads, const NodeCompiler& compile_node,
+                               std::unique_ptr<BackgroundExchange> exchange)
     : layout_(program),
       variables_(layout_.variable_bytes()),
       slots_(layout_.slot_bytes() * kInputSlots),
-      arena_(layout_.arena_bytes() + layout_.workspace_bytes()) {
+      arena_(layout_.arena_bytes() + layout_.workspace_bytes()),
+      exchange_(std::move(exchange)) {
   for (const HostMemory* memory : {&variables_, &slots_}) touch_first(memory->data(), memory->size(), threads);
   for (std::size_t i = 0; i < kEntryCount; ++i)
     if (program.entries[i]) compile_entry(static_cast<Entry>(i), *program.entries[i], threads, compile_node);
   touch_first(arena_.data(), arena_.size(), threads);
   finished_.resize(kRecordsWithoutDrain);
   finished_.clear();
+  const EntryGraph *part = program.entry(Entry::train), *update = program.entry(Entry::update);
+  if (exchange_ && part && update) exchange_order_ = exchange_order(*part, *update);
 }
 
 void HostExecutable::compile_entry(Entry which, const EntryGraph& entry, int threads, const NodeCompiler& compile_node) {
@@ -101,13 +104,28 @@ void HostExecutable::submit(InputSlot slot) {
     if (entry) entry->memory.select(slot);
 }
 
+void HostExecutable::run_step(Entry which) {
+  const InputSlot slot = entry_of(entries_, which).memory.slot();
+  if (which == Entry::train && !exchange_order_.empty())
+    for_each_turn(entries_, exchange_order_, layout_.parts(), slot, [&](Turn::Kind kind, const CompiledNode* node) {
+      if (kind == Turn::Kind::join)
+        exchange_->join();
+      else if (kind == Turn::Kind::begin)
+        exchange_->begin(node->step);
+      else if (node->step)
+        node->step();
+    });
+  else
+    for_each_part(entries_, which, layout_.parts(), slot, [](const auto& running) {
+      for (const CompiledNode& node : running.nodes)
+        if (node.step) node.step();
+    });
+}
+
 void HostExecutable::run(Entry which) {
-  auto& entry = entry_of(entries_, which);
+  const auto& entry = entry_of(entries_, which);
   const double begin = steady_seconds();
-  for_each_part(entries_, which, layout_.parts(), entry.memory.slot(), [](const auto& running) {
-    for (const CompiledNode& node : running.nodes)
-      if (node.step) node.step();
-  });
+  run_step(which);
   StepRecord record{which, 0, 0, steady_seconds() - begin};
   if (entry.loss != kNoValue) record.loss = *entry.memory.get(entry.loss);
   if (entry.correct != kNoValue) record.correct = *entry.memory.get(entry.correct);

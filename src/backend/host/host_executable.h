@@ -3,12 +3,15 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "epochbench/backend.h"
 #include "kernels/shapes.h"
+#include "src/backend/host/background_exchange.h"
 #include "src/backend/host/compiled_entry.h"
+#include "src/backend/host/exchange_order.h"
 #include "src/backend/host/host_memory.h"
 #include "src/backend/host/program_layout.h"
 
@@ -34,7 +37,9 @@ using NodeCompiler = std::function<CompiledNode(const Graph&, const Node&, const
 
 class HostExecutable final : public Executable {
  public:
-  HostExecutable(const Program& program, int threads, const NodeCompiler& compile_node);
+  // `exchange`: what nodes exchange between ranks runs there, as early as it can; null: in its turn.
+  HostExecutable(const Program& program, int threads, const NodeCompiler& compile_node,
+                 std::unique_ptr<BackgroundExchange> exchange = nullptr);
 
   using Executable::stage;
   std::span<std::byte> stage(InputSlot slot, int input, int part) override;
@@ -49,12 +54,15 @@ class HostExecutable final : public Executable {
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 
  private:
+  void run_step(Entry which);
   void compile_entry(Entry which, const EntryGraph& entry, int threads, const NodeCompiler& compile_node);
 
   ProgramLayout layout_;
   HostMemory variables_, slots_, arena_;  // the workspace is in arena_, after the largest entry
   CompiledEntries<CompiledEntry<CompiledNode>> entries_;
   std::vector<StepRecord> finished_;
+  std::unique_ptr<BackgroundExchange> exchange_;
+  std::vector<Turn> exchange_order_;  // empty: every node runs in its turn
 };
 
 }  // namespace epochbench
