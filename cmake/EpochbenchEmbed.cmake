@@ -1,11 +1,12 @@
 # epochbench_embed(TARGET FILES relative/path ... ELSEWHERE name=/path ...): the files become part of the static library TARGET,
 # which defines epochbench::embedded_file("relative/path") and epochbench::embedded_files(prefix) of
 # include/epochbench/embedded.h. Files outside the repository have the name given with them.
-# The assembler's .incbin embeds the bytes, so a changed file changes one object, without a generator script.
+# The assembler's .incbin embeds the bytes, so a changed file changes one object, without a generator script. The file is one to
+# preprocess (.S), since clang says of files that are not that they use no dependency options.
 enable_language(ASM)
 function(epochbench_embed target)
   cmake_parse_arguments(ARG "" "" "FILES;ELSEWHERE" ${ARGN})
-  set(asm "${CMAKE_CURRENT_BINARY_DIR}/${target}.s")
+  set(asm "${CMAKE_CURRENT_BINARY_DIR}/${target}.S")
   set(cpp "${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp")
   set(asm_text "        .section .rodata\n")
   set(declarations "")

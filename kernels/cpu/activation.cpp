@@ -75,13 +75,13 @@ void add(Real* y, const Real* a, const Real* b, std::int64_t n, int threads) {
 void accumulate(float* sum, const Real* x, float factor, bool first, std::int64_t n, int threads) {
 #pragma omp parallel num_threads(threads) if (n > kSerialElements)
   {
-    const auto [begin, end] = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
+    const Range part = part_of(n, omp_get_thread_num(), omp_get_num_threads(), 16);
     if (first)
 #pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) sum[i] = factor * widen(x[i]);
+      for (std::int64_t i = part.begin; i < part.end; ++i) sum[i] = factor * widen(x[i]);
     else
 #pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) sum[i] += factor * widen(x[i]);
+      for (std::int64_t i = part.begin; i < part.end; ++i) sum[i] += factor * widen(x[i]);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "kernels/shapes.h"
 
@@ -37,6 +38,22 @@ static inline Bf16 narrow(float x) {
 using Real = float;
 static inline float narrow(float x) { return x; }
 #endif
+
+// Lane i of the result is lane kLane(i) of the pair (a, b), whose second half is numbered from b's first lane on. GCC 11 lacks
+// clang's builtin, clang lacks GCC's.
+template <int (*kLane)(int), typename Vector, int... kIndex>
+static inline __attribute__((always_inline)) Vector pick_lanes(Vector a, Vector b, std::integer_sequence<int, kIndex...>) {
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, kLane(kIndex)...);
+#else
+  using Lanes = decltype(a < b);
+  return __builtin_shuffle(a, b, Lanes{kLane(kIndex)...});
+#endif
+}
+template <int (*kLane)(int), typename Vector>
+static inline __attribute__((always_inline)) Vector pick_lanes(Vector a, Vector b) {
+  return pick_lanes<kLane>(a, b, std::make_integer_sequence<int, sizeof(Vector) / sizeof(a[0])>{});
+}
 
 struct Range {
   std::int64_t begin, end;

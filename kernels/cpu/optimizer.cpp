@@ -18,12 +18,12 @@ struct SgdFactors {
 template <typename Gradient>
 void update(const SgdTensor& tensor, const Gradient* gradient, Range part, const SgdFactors& f) {
   float *weight = tensor.weight, *velocity = tensor.velocity;
-  const auto [rate, momentum, decay, clip] = f;
+  const SgdFactors factors = f;
 #pragma omp simd
   for (std::int64_t i = part.begin; i < part.end; ++i) {
-    const float v = momentum * velocity[i] + (clip * widen(gradient[i]) + decay * weight[i]);
+    const float v = factors.momentum * velocity[i] + (factors.clip * widen(gradient[i]) + factors.decay * weight[i]);
     velocity[i] = v;
-    weight[i] -= rate * v;
+    weight[i] -= factors.rate * v;
   }
 }
 

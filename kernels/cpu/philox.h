@@ -84,14 +84,12 @@ static inline void philox_round(PhiloxState& state, PhiloxLanes key0, PhiloxLane
 struct PhiloxWords {  // in order of elements: the two halves of the words of kPhiloxBlocks blocks
   PhiloxLanes halves[2];
 };
+// The lanes of a pair (a, b), alternately, from the first or from the middle on.
+static constexpr int first_half_lane(int lane) { return lane / 2 + lane % 2 * kPhiloxBlocks; }
+static constexpr int second_half_lane(int lane) { return first_half_lane(lane) + kPhiloxBlocks / 2; }
 static inline PhiloxWords philox_output(const PhiloxState& state) {
-  PhiloxLanes first_half{}, second_half{};  // interleave the lanes of a pair (a, b)
-  for (int i = 0; i < kPhiloxBlocks; ++i) {
-    first_half[i] = static_cast<std::uint64_t>(i / 2 + i % 2 * kPhiloxBlocks);
-    second_half[i] = first_half[i] + kPhiloxBlocks / 2;
-  }
   const PhiloxLanes low = (state.c0 & 0xffffffffu) | state.c1 << 32, high = (state.c2 & 0xffffffffu) | state.c3 << 32;
-  return {{__builtin_shuffle(low, high, first_half), __builtin_shuffle(low, high, second_half)}};
+  return {{pick_lanes<first_half_lane>(low, high), pick_lanes<second_half_lane>(low, high)}};
 }
 
 template <int kCount>

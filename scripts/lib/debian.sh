@@ -6,6 +6,8 @@
 #
 # Needs root, debootstrap, git and the network.
 
+fresh='' mounts=''
+
 say() { printf '%s: %s\n' "$program" "$*" >&2; }
 die() {
   say "$@"
@@ -35,7 +37,7 @@ clean_up() {
     umount "$mounted" || umount --lazy "$mounted" || keep=yes
   done
   if [ "$keep" = yes ]; then
-    say "kept: $fresh"
+    say "kept: $directory"
   else
     rm -rf --one-file-system "$directory"
   fi
@@ -50,8 +52,24 @@ show_inside() { # MODE FOLDER
   mount -o "remount,bind,$1" "$fresh$2"
 }
 
-# Sets `fresh`, the root of a new bare system in `directory`, which may be empty for a new folder in ${TMPDIR:-/var/tmp}.
+make_directory() {
+  if [ -n "$directory" ]; then
+    mkdir -p "$directory"
+    [ -z "$(ls -A "$directory")" ] || die "$directory is not empty"
+    directory=$(readlink -f "$directory")
+  else
+    directory=$(mktemp -d "${TMPDIR:-/var/tmp}/epochbench-debian.XXXXXX")
+  fi
+  trap clean_up EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+}
+
+# Sets `fresh`, the root of a new bare system of `release` in `directory`, which may be empty for a new folder in
+# ${TMPDIR:-/var/tmp}. A script may make one of each release.
 make_debian() {
+  if [ -z "$fresh" ]; then make_directory; fi
+  fresh=$directory/$release
   # "RELEASE COMPONENT URL" of every source that apt uses on this machine.
   # shellcheck disable=SC2016
   sources=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages')
@@ -62,19 +80,6 @@ make_debian() {
       END { print url }')
     [ -n "$mirror" ] || die "this machine's apt has no source for Debian $release: name one with --mirror URL"
   fi
-  if [ -n "$directory" ]; then
-    mkdir -p "$directory"
-    [ -z "$(ls -A "$directory")" ] || die "$directory is not empty"
-    directory=$(readlink -f "$directory")
-  else
-    directory=$(mktemp -d "${TMPDIR:-/var/tmp}/epochbench-debian.XXXXXX")
-  fi
-  fresh=$directory/root
-  mounts=
-  trap clean_up EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
-
   say "creating a bare Debian ($release) in $fresh"
   debootstrap --variant=minbase --include=git,ca-certificates "$release" "$fresh" "$mirror" >"$directory/debootstrap.log" 2>&1 || {
     tail -n 5 "$directory/debootstrap.log" >&2
@@ -87,7 +92,7 @@ make_debian() {
     $1 ~ "^" release "-" && $2 == "main" { print "deb", $3, $1, $2 }' >"$fresh/etc/apt/sources.list"
   apt-config dump | grep -E '^Acquire::https?::Proxy' >"$fresh/etc/apt/apt.conf.d/90proxy" || true
   mount -t proc proc "$fresh/proc"
-  mounts=$fresh/proc
+  mounts="$fresh/proc $mounts"
   [ -z "$(ls -A "$fresh/sys")" ] || die "$fresh/sys is mounted, but the check requires a machine without it"
 }
 

@@ -4,12 +4,19 @@
 # that has set `program` (for messages) and `root` (the repository). Sourcing it runs nothing; it never changes the current
 # folder and writes only to stderr, so that stdout belongs to the program. A failed setup exits with 2.
 #
-# Environment: CXX selects the compiler, EPOCHBENCH_JOBS the number of parallel compilations; EPOCHBENCH_WERROR=ON makes warnings
-# errors, here and in later calls; for CUDA see cuda.sh.
+# Environment: CXX selects the compiler (one of Debian's, such as g++-14 or clang++-19, is installed if it is missing),
+# EPOCHBENCH_JOBS the number of parallel compilations; EPOCHBENCH_WERROR=ON makes warnings errors, here and in later calls; for
+# CUDA see cuda.sh.
 
 build=$root/build
 log=$build/setup.log
-build_packages="g++ cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev libutf8proc-dev zlib1g-dev libjs-d3 libturbojpeg0-dev libpng-dev"
+compiler=${CXX:-g++}
+case $compiler in
+  g++-[0-9]*) compiler_packages=$compiler ;;
+  clang++*) compiler_packages="clang${compiler#clang++} libomp${compiler#clang++}-dev" ;;  # OpenMP does not come with clang
+  *) compiler_packages=g++ ;;
+esac
+build_packages="$compiler_packages cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev libutf8proc-dev zlib1g-dev libjs-d3 libturbojpeg0-dev libpng-dev"
 test_packages="$build_packages libgtest-dev libgmock-dev libbenchmark-dev libopenmpi-dev openmpi-bin python3 python3-jsonschema"
 job_kib=1572864  # memory of one compilation: 1.5 GiB covers the largest kernel file and the sanitizer builds
 
@@ -35,7 +42,8 @@ have_header() {
 # Whether the tool or header of Debian package $1 is present, from that package or from elsewhere.
 have() {
   case $1 in
-    g++) command -v "${CXX:-g++}" ;;
+    g++*) command -v "$compiler" ;;
+    clang | clang-[0-9]*) command -v "clang++${1#clang}" ;;
     cmake | python3) command -v "$1" ;;
     ninja-build) command -v ninja || { ! command -v apt-get && command -v make; } ;;
     nlohmann-json3-dev) have_header nlohmann/json.hpp ;;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <random>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -87,7 +86,7 @@ std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, Data
   const std::vector<CaseSpec> cases = expand(block);
   CaseSpec base = cases.front();
   const auto parts_of = [](const CaseSpec& spec) { return spec.accumulate * spec.ranks; };
-  const std::int64_t parts = std::ranges::max(cases | std::views::transform(parts_of));
+  const std::int64_t parts = parts_of(std::ranges::max(cases, {}, parts_of));
   switch (axis) {
     case Axis::batch:
       base.batch = parts_of(base);

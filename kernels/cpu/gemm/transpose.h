@@ -17,25 +17,27 @@ inline __attribute__((always_inline)) void transpose(WordVec (&rows)[kLanes]) {
   rows[3] = {vtrn2q_u64(a.high, b.high), vtrn2q_u64(c.high, d.high)};
 }
 #else
-typedef std::int32_t VecLanes __attribute__((vector_size(sizeof(WordVec))));
+// Of the pair (a, b): blocks of kBlock lanes at even places, or at odd ones.
+template <int kBlock>
+constexpr int even_block_lane(int lane) {
+  return (lane & kBlock) != 0 ? kLanes + lane - kBlock : lane;
+}
+template <int kBlock>
+constexpr int odd_block_lane(int lane) {
+  return (lane & kBlock) != 0 ? kLanes + lane : lane + kBlock;
+}
 
 // Lane j of rows[i] becomes lane i of rows[j], in log2(kLanes) exchanges of blocks that halve each time.
 template <int kBlock>
 inline __attribute__((always_inline)) void transpose(WordVec (&rows)[kLanes]) {
   if constexpr (kBlock > 0) {
-    VecLanes low{}, high{};  // lanes of the pair (a, b); lanes of b are numbered from kLanes
-#pragma GCC unroll 16
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const bool second = (lane & kBlock) != 0;
-      low[lane] = second ? kLanes + lane - kBlock : lane;
-      high[lane] = second ? kLanes + lane : lane + kBlock;
-    }
+    constexpr auto kEven = even_block_lane<kBlock>, kOdd = odd_block_lane<kBlock>;
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) {
       if ((i & kBlock) == 0) {
         const WordVec a = rows[i], b = rows[i + kBlock];
-        rows[i] = __builtin_shuffle(a, b, low);
-        rows[i + kBlock] = __builtin_shuffle(a, b, high);
+        rows[i] = pick_lanes<kEven>(a, b);
+        rows[i + kBlock] = pick_lanes<kOdd>(a, b);
       }
     }
     transpose<kBlock / 2>(rows);

@@ -38,7 +38,7 @@ bool has_any(const Graph& graph, const Node& node, DType dtype) {
 std::string processor_name() {
 #if defined(__x86_64__)
   unsigned registers[12] = {};
-  if (__get_cpuid_max(0x80000000, nullptr) >= 0x80000004) {
+  if (static_cast<unsigned>(__get_cpuid_max(0x80000000, nullptr)) >= 0x80000004) {
     for (unsigned leaf = 0; leaf < 3; ++leaf)
       __get_cpuid(0x80000002 + leaf, &registers[4 * leaf], &registers[4 * leaf + 1], &registers[4 * leaf + 2],
                   &registers[4 * leaf + 3]);
