@@ -112,7 +112,7 @@ std::uintmax_t make(const Options& options) {
     for (std::int64_t label = 0; label < options.classes; ++label)
       fs::create_directories(folder / ("class" + std::to_string(label)));
     const bool test = split == std::string("val");
-    for_all_rows(options.classes * per_class, [&](std::int64_t i) {
+    for_all_rows(options.classes * per_class, [&, per_class = per_class](std::int64_t i) {
       const std::int64_t label = i / per_class;
       const auto file = Picture(options, label, static_cast<std::uint64_t>(2 * i + (test ? 1 : 0))).jpeg(options.quality);
       const fs::path path = folder / ("class" + std::to_string(label)) / (std::to_string(i) + ".jpg");

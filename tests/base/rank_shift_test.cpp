@@ -130,8 +130,10 @@ TEST(PairedShift, PValuesAreExactOverAllSigns) {
 TEST(PairedShift, BoundsMissTheTruthAsOftenAsTheirLevel) {
   const Numbers magnitudes{0.3, 1.1, 1.7, 2.9, 4.3, 5.2, 7.7, 9.1, 13.6, 21.4};
   for (const auto& [level, sums] : {std::pair(0.005, 5), std::pair(0.01, 10), std::pair(0.025, 25), std::pair(0.05, 43)}) {
-    const double above = share_of_signs(magnitudes, [&](const RankShift& shift) { return *shift.lower(level) > 0; });
-    const double below = share_of_signs(magnitudes, [&](const RankShift& shift) { return *shift.upper(level) < 0; });
+    const double above =
+        share_of_signs(magnitudes, [level = level](const RankShift& shift) { return *shift.lower(level) > 0; });
+    const double below =
+        share_of_signs(magnitudes, [level = level](const RankShift& shift) { return *shift.upper(level) < 0; });
     EXPECT_EQ(above, sums / 1024.0) << level;
     EXPECT_EQ(below, sums / 1024.0) << level;
   }

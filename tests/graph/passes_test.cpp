@@ -130,7 +130,8 @@ TEST_P(Passes, MemoryPlanNeverOverwritesWhatIsStillNeeded) {
     const Program program =
         make_program(test::made_workload(GetParam(), 4), *build.backend, test::kAllEntries, build.precision);
     for (Entry entry : test::kAllEntries) {
-      const auto& [graph, plan] = *program.entry(entry);
+      const Graph& graph = program.entry(entry)->graph;
+      const MemoryPlan& plan = program.entry(entry)->plan;
       std::map<std::int64_t, std::pair<std::int64_t, ValueId>> owner;  // begin -> (end, value) of what lies there
       auto erase_overlaps = [&](std::int64_t begin, std::int64_t end) {
         for (auto it = owner.begin(); it != owner.end();)

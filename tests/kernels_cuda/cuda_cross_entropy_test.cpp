@@ -197,8 +197,9 @@ TEST(CudaCrossEntropy, LongerRowsMatchReference) {
     Matrix m;
     std::int64_t row_elements;
   };
-  for (const auto& [m, row_elements] :
-       {Padded{{5, 10}, 16}, Padded{{4, 7}, 9}, Padded{{3, 1001}, 1008}, Padded{{2, 30522}, 30528}})
+  for (const Padded& rows : {Padded{{5, 10}, 16}, Padded{{4, 7}, 9}, Padded{{3, 1001}, 1008}, Padded{{2, 30522}, 30528}}) {
+    const Matrix& m = rows.m;
+    const std::int64_t row_elements = rows.row_elements;
     for_each_element(describe(m, true) + " of " + std::to_string(row_elements), [&](Element element) {
       const GuardedBuffer<float> dense = random_tensor(m.elements(), element, 9, -6, 6).floats();
       GuardedBuffer<float> padded(m.rows * row_elements);
@@ -237,6 +238,7 @@ TEST(CudaCrossEntropy, LongerRowsMatchReference) {
         EXPECT_TRUE(dlogits.guards_intact() && in_place.guards_intact() && workspace.guards_intact());
       });
     });
+  }
 }
 
 // With a log_sum_exp of 0 and the sum as loss, the gradient is the kernel's exponential.

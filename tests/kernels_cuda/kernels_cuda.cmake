@@ -10,10 +10,11 @@ if(NOT EPOCHBENCH_CUDA_HEADERS)
 endif()
 
 file(GLOB cuda_kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
-# Kernels load up to several rows and use only what they loaded, which the compiler cannot prove.
+# Kernels load up to several rows and use only what they loaded, which the compiler cannot prove. Constants of launches are used by
+# nvcc's syntax alone.
 set(cuda_on_cpu_options
-  -x c++ -include ${CMAKE_CURRENT_SOURCE_DIR}/support/cuda_on_cpu.h
-  -Wno-unknown-pragmas -Wno-uninitialized -Wno-maybe-uninitialized)
+  -x c++ -include ${CMAKE_CURRENT_SOURCE_DIR}/support/cuda_on_cpu.h -Wno-unknown-pragmas -Wno-uninitialized
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:Clang>:-Wno-unused-const-variable>)
 # Properties of source files apply in this folder only: the CUDA build in kernels/ does not see them.
 set_source_files_properties(${cuda_kernel_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${cuda_on_cpu_options}")
 # The threads of a block are announced to ThreadSanitizer explicitly; it must not see the stack switches themselves.
