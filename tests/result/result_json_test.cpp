@@ -94,7 +94,7 @@ TEST(ResultJson, NumbersThatAreNotFiniteBecomeNull) {
 TEST(ResultJson, TextThatIsNotUtf8IsStillWritten) {
   Result result = complete_result();
   result.runs[1].message = "bad \xff byte\nand a line break";
-  EXPECT_NO_THROW(Json::parse(result_to_text(result)));
+  EXPECT_TRUE(Json::accept(result_to_text(result)));
 }
 
 TEST(ResultJson, ANewerVersionIsRefusedByName) {
