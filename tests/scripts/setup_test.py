@@ -140,6 +140,25 @@ class SetUp(unittest.TestCase):
         self.assertIn("ninja-build", machine.calls("apt-get")[-1])
         self.assertNotIn("g++", machine.calls("apt-get")[-1])
 
+    def test_the_compiler_that_is_named_is_installed_and_clangs_openmp_library_with_it(self):
+        machine = Machine(self.folder)
+
+        def packages(compiler):
+            machine.run("info", CXX=compiler)
+            return [word for word in machine.calls("apt-get")[-1].split() if word.startswith(("g++", "clang", "libomp"))]
+
+        self.assertEqual(packages("g++-14"), ["g++-14"])
+        self.assertEqual(packages("clang++-19"), ["clang-19", "libomp-19-dev"])
+        self.assertEqual(packages("clang++"), ["clang", "libomp-dev"])
+        machine.command("clang++-19")
+        self.assertEqual(packages("clang++-19"), ["libomp-19-dev"])
+
+    def test_a_compiler_in_another_place_is_taken_as_it_is(self):
+        machine = Machine(self.folder)
+        machine.command("clang++-20")
+        self.assertEqual(machine.run("info", CXX=str(machine.bin / "clang++-20")).returncode, 3)
+        self.assertEqual(machine.calls("apt-get"), [])
+
     def test_a_user_installs_with_sudo(self):
         machine = Machine(self.folder, uid=1000)
         (machine.bin / "ninja").unlink()
