@@ -79,7 +79,8 @@ std::string now_rfc3339() {
 
 std::string compiler() {
 #if defined(__clang__)
-  return "clang " __clang_version__;
+  const auto number = [](int part) { return std::to_string(part); };
+  return "clang " + number(__clang_major__) + "." + number(__clang_minor__) + "." + number(__clang_patchlevel__);
 #elif defined(__GNUC__)
   return "gcc " __VERSION__;
 #else
