@@ -1,9 +1,9 @@
 # cmake --install: the binary, which contains all its data; the schema, for readers of results; the suites, documents and license;
-# completion for bash, zsh and fish, and the man page. CPack makes a Debian package and a tarball of the same files, by scripts/package.
+# completion for bash, zsh and fish, and the man page. CPack makes Debian packages and a tarball of the same files, by scripts/package.
 include(GNUInstallDirs)
 install(TARGETS epochbench RUNTIME)
-if(TARGET epochbench-mpi AND NOT EPOCHBENCH_PACKAGE)  # a package depends on no MPI
-  install(TARGETS epochbench-mpi RUNTIME)
+if(TARGET epochbench-mpi)
+  install(TARGETS epochbench-mpi RUNTIME COMPONENT mpi)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/results/schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/suites DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench FILES_MATCHING PATTERN "*.json")
@@ -18,8 +18,14 @@ if(NOT EPOCHBENCH_PACKAGE)
   return()
 endif()
 
-# The map says from which archives the linker took something, for the SBOM (scripts/lib/make_sbom.py).
-target_link_options(epochbench PRIVATE -Wl,-Map=${PROJECT_BINARY_DIR}/epochbench.map)
+if(NOT TARGET epochbench-mpi)
+  message(FATAL_ERROR "a package has epochbench-mpi too, and CMake finds no MPI; install libopenmpi-dev")
+endif()
+
+# A map says from which archives the linker took something, for the SBOM (scripts/lib/make_sbom.py).
+foreach(program epochbench epochbench-mpi)
+  target_link_options(${program} PRIVATE -Wl,-Map=${PROJECT_BINARY_DIR}/${program}.map)
+endforeach()
 
 # The licenses of what is inside the binary ask to be passed on with it.
 foreach(package libcli11-dev libgcc-12-dev libjs-d3 libpcre2-dev libpng-dev libturbojpeg0-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev
@@ -46,5 +52,15 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# Debian packages apart, so that only the one of epochbench-mpi depends on MPI; in the tarball both programs are together.
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME epochbench)
+set(CPACK_DEBIAN_UNSPECIFIED_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION_SUMMARY}\n${CPACK_PACKAGE_DESCRIPTION}")
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME epochbench-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "epochbench (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS openmpi-bin)
+set(CPACK_DEBIAN_MPI_DESCRIPTION "several processes that share a batch, for epochbench
+The program that `epochbench run --ranks` starts through Open MPI's launcher.")
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 include(CPack)

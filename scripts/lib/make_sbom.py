@@ -26,10 +26,12 @@ def output_of(*command):
 def used_files(build):
     """Headers that were compiled in and archives that were linked, outside of the repository; with links resolved."""
     headers = {line.strip() for line in output_of("ninja", "-C", build, "-t", "deps").splitlines() if line.startswith("    /")}
-    link_map = (build / "epochbench.map").read_text()
-    archives = set(re.findall(r"^(/\S+\.a)\(", link_map, re.MULTILINE))
-    if not archives:
-        sys.exit(f"make_sbom: {build}/epochbench.map names no archive; build with EPOCHBENCH_PACKAGE=ON")
+    archives = set()
+    for link_map in (build / "epochbench.map", build / "epochbench-mpi.map"):
+        named = set(re.findall(r"^(/\S+\.a)\(", link_map.read_text(), re.MULTILINE))
+        if not named:
+            sys.exit(f"make_sbom: {link_map} names no archive; build with EPOCHBENCH_PACKAGE=ON")
+        archives |= named
     root = pathlib.Path(__file__).resolve().parents[2]
     files = {os.path.realpath(file) for file in headers | archives | {CHARTS}}
     return sorted(file for file in files if not file.startswith(f"{root}/") or "/packages/" in file)
