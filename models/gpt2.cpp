@@ -40,9 +40,7 @@ class Gpt2 {
         heads_(config.options.at("heads")),
         sample_(sample(config)),
         batch_(config.batch),
-        dropout_(!config.training      ? 0
-                 : config.dropout >= 0 ? config.dropout
-                                       : kDropout) {
+        dropout_(dropout_of(config, kDropout)) {
     step_ = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
   }
 

@@ -11,6 +11,12 @@ namespace epochbench {
 
 Initializer uniform_fan_in(std::int64_t fan_in);  // +-1/sqrt(fan-in), PyTorch's default
 
+// What is dropped in training: what the config says, else the model's own rate. Nothing is dropped otherwise.
+inline double dropout_of(const ModelConfig& config, double own) {
+  if (!config.training) return 0;
+  return config.dropout >= 0 ? config.dropout : own;
+}
+
 // Writes a model's forward graph; `name` arguments are the parameters' prefixes ("layer1.0.conv1").
 class Layers {
  public:

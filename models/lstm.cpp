@@ -33,9 +33,7 @@ class Lstm {
         sequence_(config.options.at("sequence")),
         vocabulary_(config.options.at("vocabulary")),
         batch_(config.batch),
-        dropout_(!config.training      ? 0
-                 : config.dropout >= 0 ? config.dropout
-                                       : dropout) {
+        dropout_(dropout_of(config, dropout)) {
     if (dropout_ > 0) step_ = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
   }
 
