@@ -34,11 +34,17 @@ std::string ranks_program() {  // beside this one
   return error || access(file.c_str(), X_OK) != 0 ? "" : file;
 }
 
-// Whether it is Open MPI's, whose names differ between versions and distributions: orterun, prterun, mpirun.openmpi.
-bool is_open_mpi(const std::string& launcher) {
+constexpr const char *kOpenMpi = "Open MPI", *kMpich = "MPICH";
+constexpr std::string_view kBuiltWith = EPOCHBENCH_MPI;  // of the program of ranks; empty: another MPI
+
+// Whose launcher it is; empty: not known, as srun, which starts ranks of any. Names differ between versions and distributions.
+std::string mpi_of(const std::string& launcher) {
   std::error_code error;
   const std::string name = std::filesystem::canonical(launcher, error).filename().string();
-  return name == "orterun" || name == "prterun" || name.find("openmpi") != std::string::npos;
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  if (has("orterun") || has("prterun") || has("openmpi")) return kOpenMpi;
+  if (has("hydra") || has("mpich")) return kMpich;
+  return "";
 }
 
 bool is_set(const char* name) {
@@ -63,13 +69,16 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
   if (launcher.empty())
     return ranks + ": the launcher " + name + " was not found; " +
            (spec.launcher.empty() ? "install openmpi-bin, or name another one (--launcher)" : "name one that is installed");
+  if (const std::string mpi = mpi_of(launcher); !mpi.empty() && !kBuiltWith.empty() && mpi != kBuiltWith)
+    return ranks + ": the launcher " + name + " is that of " + mpi + ", and " + kRanksProgram + " was built with " +
+           std::string(kBuiltWith) + "; give that one's launcher (--launcher)";
   if (!spec.launcher.empty()) return std::nullopt;  // it knows its machines
   const int threads = spec.threads.value_or(1), exchanging = exchange_threads(spec);
   if (std::int64_t{spec.ranks} * (threads + exchanging) > cores && !spec.oversubscribe)
     return ranks + (threads > 1 ? " of --threads " + std::to_string(threads) : "") +
            (exchanging > 0 ? ", with --communication-threads " + std::to_string(exchanging) : "") + ": more than the " +
            std::to_string(cores) + (cores == 1 ? " core" : " cores") + " here; ask for fewer, or add --oversubscribe";
-  if (geteuid() == 0 && is_open_mpi(launcher) &&
+  if (geteuid() == 0 && mpi_of(launcher) == kOpenMpi &&
       !(is_set("OMPI_ALLOW_RUN_AS_ROOT") && is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")))
     return ranks +
            ": Open MPI does not run as root; be another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
@@ -80,7 +89,7 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
 WorkerCommand launch_command(const CaseSpec& spec, double patience_seconds) {
   std::vector<std::string> parts = command_parts(spec);
   const std::string launcher = found_program(parts.front());
-  if (spec.launcher.empty() && is_open_mpi(launcher)) {  // ranks place their threads themselves
+  if (spec.launcher.empty() && mpi_of(launcher) == kOpenMpi) {  // ranks place their threads themselves
     parts.insert(parts.end(), {"--bind-to", "none"});
     if (spec.oversubscribe) parts.insert(parts.end(), {"--oversubscribe", "--mca", "mpi_yield_when_idle", "1"});
   }

@@ -208,6 +208,15 @@ class Ranks(RanksTest):
         call = self.call(*lenet, env=self.environment, executable=alone)
         self.assert_refused(call, 2, "this build has no epochbench-mpi", "libopenmpi-dev")
 
+    def test_a_launcher_of_another_mpi_is_refused(self):
+        version = subprocess.run(["mpirun", "--version"], env=self.environment, capture_output=True, text=True, check=True).stdout
+        other, name = ("mpiexec.hydra", "MPICH") if "Open MPI" in version else ("orterun", "Open MPI")
+        (self.folder / other).write_text("#!/bin/sh\n")
+        (self.folder / other).chmod(0o755)
+        call = self.call("run", "--model", "lenet5", "--batch", "64", *TWO, "--launcher", f"{self.folder / other} -n {{ranks}}",
+                         env=self.environment)
+        self.assert_refused(call, 2, f"is that of {name}, and epochbench-mpi was built with", "--launcher")
+
     def test_ranks_of_one_each_are_those_of_another_mpi(self):
         launcher = self.script('shift\nexec "$@"')
         run = self.run_model("--model", "lenet5", "--batch", "64", *TWO, "--launcher", f"{launcher} {{ranks}}", code=1)
