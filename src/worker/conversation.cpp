@@ -51,12 +51,11 @@ Conversation::Conversation(const WorkerCommand& command, const EnvironmentSettin
       limits_(limits),
       process_(command, settings, limits) {}
 
-Json Conversation::ask(const Json& command, const char* answer) {
-  process_.send(command.dump());  // that the process is gone is found when its answer is missing, with the reason
+std::string Conversation::next_line() {
   std::string line;
   switch (process_.receive(line, interrupted_)) {
     case CaseProcess::Received::line:
-      break;
+      return line;
     case CaseProcess::Received::ended:
       throw ended_by(process_.wait());
     case CaseProcess::Received::interrupted:
@@ -69,6 +68,13 @@ Json Conversation::ask(const Json& command, const char* answer) {
       throw CaseEnded{RunStatus::failed, std::string("hung: ") + called_ + " neither answered nor used the CPU for " +
                                              short_number(limits_.hung_seconds) + " s, and was killed"};
   }
+  return line;
+}
+
+Json Conversation::ask(const Json& command, const char* answer) {
+  process_.send(command.dump());  // that the process is gone is found when its answer is missing, with the reason
+  std::string line = next_line();
+  while (launches_ && !line.starts_with('{')) line = next_line();  // MPICH's launcher writes there how a rank ended
   note_memory();
   Json message = parse_message(line, "event");
   const auto event = message["event"].get<std::string>();

@@ -37,6 +37,7 @@ class Conversation {
   void await_exit();
 
  private:
+  std::string next_line();
   CaseEnded ended_by(const CaseProcess::End& end) const;
   bool killed_for_memory() const;
   void note_memory();

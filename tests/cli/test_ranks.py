@@ -217,6 +217,12 @@ class Ranks(RanksTest):
                          env=self.environment)
         self.assert_refused(call, 2, f"is that of {name}, and epochbench-mpi was built with", "--launcher")
 
+    def test_what_a_launcher_says_itself_is_no_answer(self):
+        launcher = self.script('printf "\\n=== a launcher speaks ===\\n"\nranks=$1\nshift\n'
+                               'exec mpirun --bind-to none --oversubscribe -n "$ranks" "$@"')
+        run = self.run_model("--model", "lenet5", "--batch", "64", *TWO, *FEW_STEPS, "--launcher", f"{launcher} {{ranks}}")
+        self.assertEqual(run["status"], "ok")
+
     def test_ranks_of_one_each_are_those_of_another_mpi(self):
         launcher = self.script('shift\nexec "$@"')
         run = self.run_model("--model", "lenet5", "--batch", "64", *TWO, "--launcher", f"{launcher} {{ranks}}", code=1)
