@@ -150,7 +150,7 @@ compile_jobs() {
 build() {
   start=$(date +%s)
   jobs=$(compile_jobs)
-  if [ "$changed" = yes ] || [ ! -e "$build/epochbench" ]; then say "building with $jobs jobs; this takes a few minutes"; fi
+  if [ "$changed" = yes ] || [ ! -e "$build/epochbench" ]; then say "building with $jobs jobs; this takes a few minutes (log: $log)"; fi
   # shellcheck disable=SC2086
   cmake --build "$build" --parallel "$jobs" ${1:+--target $1} >>"$log" 2>&1 </dev/null ||
     die_with_log "the build failed; if the compiler ran out of memory, try EPOCHBENCH_JOBS=1"

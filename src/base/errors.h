@@ -48,8 +48,8 @@ class FileError : public std::runtime_error {  // a file cannot be written: exit
   using std::runtime_error::runtime_error;
 };
 
-// From this call on SIGINT, SIGTERM and SIGHUP set a flag, so that the running case is ended and finished ones are kept; a
-// second one of the same kind ends the program at once. A SIGHUP that is ignored stays ignored, as nohup asks. SIGPIPE is
+// From this call on SIGINT, SIGTERM and SIGHUP set a flag, so that the running case is ended and finished ones are kept;
+// another one after 0.3 s or more ends the program at once. A SIGHUP that is ignored stays ignored, as nohup asks. SIGPIPE is
 // ignored, so a reader that goes away (run | head) does not end a suite.
 void catch_interrupts();
 bool interrupted();

@@ -79,7 +79,9 @@ Until parse_until(const std::string& text) {
   if (equals == std::string::npos) throw CallError("'" + text + "' must be METRIC=VALUE, such as accuracy=0.97 or loss=0.1");
   Until until;
   until.metric = parse_word(text.substr(0, equals), {"accuracy", "loss"});
-  until.value = parse_real(text.substr(equals + 1), {0, until.metric == "accuracy" ? 1 : 1e6, false, true});
+  until.value = parse_real(text.substr(equals + 1), {0, 1e6, false, true});
+  if (until.metric == "accuracy" && until.value > 1)
+    throw CallError("'" + text + "': accuracy is a share of 1; write accuracy=0.97 for 97 %");
   return until;
 }
 

@@ -33,7 +33,8 @@ constexpr const char* kClaimsExamples = R"(Examples:
 A verdict compares the measured 95 % interval with the claimed one: reproduced (inside), exceeded, not reproduced, undecided
 (across a bound, or no interval), or not testable here. A claim of several parts is as good as the worst of those that could
 be tested; the others are named. Each class of evidence has a verdict of its own: measured, planned (by arithmetic), published (by
-others; the range of their figures stands for an interval) and predicted (by a bound). The first two lead where they decide.
+others; the range of their figures stands for an interval) and predicted (by bounds and expected times). The first two lead where
+they decide.
 A claim of your own: [MEASURE] SIDE[/SIDE] [of MODEL] OPERATOR NUMBER. MEASURE is speed (samples per second, the default),
 per-dollar or per-joule (epochs), memory (MiB) or accuracy (%). SIDE is cpu, cuda, a precision, or both as in cuda-bf16; a device
 alone is in fp32. OPERATOR is >=, >, <=, < or =, which stands for 0.8 to 1.25 times the number. Without a model it is about

@@ -273,7 +273,7 @@ Kept rows_with(const std::string& match, const Json& rows) {
 
 // What can be listed: how many there are, one of them, and the call that shows all.
 std::string index_text(const std::vector<std::pair<const Section*, Json>>& found) {
-  Table table({"what", ">count", "-such as", "shown by"});
+  Table table({"what", ">count", "-example", "shown by"});
   for (const auto& [section, rows] : found)
     table.add({section->name, std::to_string(rows.size()), rows.empty() ? "" : rows[0].at(section->key).get<std::string>(),
                std::string("epochbench list ") + section->name});

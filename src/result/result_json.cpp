@@ -71,7 +71,8 @@ void read_settings_of_older(Named& named) {
 }  // namespace
 
 std::string describe(RunStatus status, const std::optional<std::string>& message) {
-  return spaced(name(status)) + (message ? ": " + *message : "");
+  const std::string text = spaced(name(status));
+  return text + (message && *message != text ? ": " + *message : "");
 }
 
 Json JsonConversion<Settings>::write(const Settings& settings) {

@@ -74,13 +74,14 @@ std::string machine_text(const Context& context) {
 void print_tables(const Measurement& measured, const std::string& tables, std::FILE* out) {
   const Result& result = measured.result;
   std::fputs(fitted("\n" + machine_text(result.context) + "\n" + tables).c_str(), out);
-  bool projected = false, priced = false;
+  bool projected = false, priced = false, timed = false;
   std::string text;
   std::set<std::string> sources;
   for (const Run& run : result.runs) {
     if (run.timing && run.timing->epoch_kind == "projected" && run.workload.dataset == "synthetic") projected = true;
     if (run.cost && run.cost->price_source) sources.insert(*run.cost->price_source);
     priced = priced || run.cost;
+    timed = timed || run.throughput;
   }
   if (projected) text = "projected: from the measured steps; of synthetic data, so reading and decoding are left out\n";
   text += remarks(result);
@@ -88,7 +89,7 @@ void print_tables(const Measurement& measured, const std::string& tables, std::F
   std::fputs(fitted(text).c_str(), out);
   print_interference(result, out);
   print_clocks(result, out);
-  if (!priced)
+  if (timed && !priced)
     std::fputs(
         fitted("cost: no price is known for this machine; give --price cpu=USD_PER_HOUR (epochbench list prices)\n").c_str(),
         out);

@@ -10,13 +10,15 @@
 namespace epochbench {
 namespace {
 
-// The first `columns` code points.
+// Without the middle, where it is wider: the case is known by how its name begins, and what is left of it stands at the end.
 std::string cut(const std::string& text, std::size_t columns) {
   if (display_width(text) <= columns) return text;
-  std::size_t seen = 0, at = 0;
-  for (; at < text.size(); ++at)
-    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && ++seen > columns) break;
-  return text.substr(0, at);
+  if (columns == 0) return "";
+  std::vector<std::size_t> begins;  // of code points
+  for (std::size_t at = 0; at < text.size(); ++at)
+    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80) begins.push_back(at);
+  const std::size_t front = (columns - 1) / 3, back = columns - 1 - front;
+  return text.substr(0, begins[front]) + "…" + (back == 0 ? "" : text.substr(begins[begins.size() - back]));
 }
 
 // What is known, the most important first: a narrow terminal leaves out the last.

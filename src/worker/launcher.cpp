@@ -64,7 +64,8 @@ std::vector<std::string> command_parts(const CaseSpec& spec) {
 std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
   const std::string ranks = "--ranks " + std::to_string(spec.ranks);
   if (ranks_program().empty())
-    return ranks + ": this build has no " + kRanksProgram + "; install libopenmpi-dev and openmpi-bin, and build again";
+    return ranks + ": there is no " + kRanksProgram +
+           " beside this program; copy it there too, or install libopenmpi-dev and " + "openmpi-bin, and build again";
   const std::string name = command_parts(spec).front(), launcher = found_program(name);
   if (launcher.empty())
     return ranks + ": the launcher " + name + " was not found; " +

@@ -64,7 +64,8 @@ class Faults(CliTest):
                 self.out.unlink(missing_ok=True)
                 process = self.start(*self.suite(THREE_WITH_ENDLESS))
                 case = self.wait_for_second_case(process)
-                os.killpg(process.pid, number)  # as the terminal does
+                process.send_signal(number)
+                os.killpg(process.pid, number)  # as the terminal does, and `timeout` besides
                 _, errors = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, 130, errors)
                 self.assertEqual(self.statuses(), {"lenet5": "ok", "resnet20": "interrupted"})

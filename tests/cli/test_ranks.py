@@ -206,7 +206,7 @@ class Ranks(RanksTest):
         alone = self.folder / "epochbench"
         shutil.copy(BINARY, alone)
         call = self.call(*lenet, env=self.environment, executable=alone)
-        self.assert_refused(call, 2, "this build has no epochbench-mpi", "libopenmpi-dev")
+        self.assert_refused(call, 2, "there is no epochbench-mpi beside this program", "libopenmpi-dev")
 
     def test_a_launcher_of_another_mpi_is_refused(self):
         version = subprocess.run(["mpirun", "--version"], env=self.environment, capture_output=True, text=True, check=True).stdout

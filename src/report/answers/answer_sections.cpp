@@ -108,7 +108,7 @@ bool any_on_gpu(const std::vector<Run>& runs) {
 std::string no_gpu_text(const std::vector<Run>& runs) {
   for (const Run& run : runs)
     if (on_gpu(run) && run.message) return "no run on a GPU: " + *run.message;
-  return "no run on a GPU was requested";
+  return "no run on a GPU: this result has none";
 }
 
 std::string epoch_text(const CaseSummary& work) {

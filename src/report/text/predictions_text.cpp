@@ -140,7 +140,7 @@ std::vector<std::string> launches_lines(const std::vector<Prediction>& predictio
     return each.expected && each.expected->bound == std::string_view(name(Demand::launches));
   });
   if (count == 0) return {};
-  return {std::to_string(count) + " of " + counted(predictions.size(), "row is", "rows are") +
+  return {std::to_string(count) + " of " + counted(predictions.size(), "row", "rows") + (count == 1 ? " is" : " are") +
           " bound by launches: a larger --batch costs less per sample"};
 }
 

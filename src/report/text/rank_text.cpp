@@ -54,7 +54,7 @@ std::string rank_remark(const Run& run) {
   const auto measured = run.ranks ? measurement_of(run) : std::nullopt;
   if (!measured) return "";
   return "ranks: " + run.name + ": " + exposed_text(measured->exposed(), measured->step_seconds) +
-         ", while nothing is computed; " + slowest_text(measured->slowest() / measured->fastest()) + "\n";
+         " in exchange that no computing hides; " + slowest_text(measured->slowest() / measured->fastest()) + "\n";
 }
 
 }  // namespace epochbench

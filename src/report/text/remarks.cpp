@@ -125,7 +125,7 @@ std::string remarks(const Result& result) {
     if (std::string line = rank_remark(run); !line.empty()) ranks.push_back(std::move(line));
   for (std::size_t i = 0; i < std::min(ranks.size(), kMostLines); ++i) text += ranks[i];
   if (ranks.size() > kMostLines)
-    text += "ranks: " + std::to_string(ranks.size() - kMostLines) + " more such lines (sweep --over ranks)\n";
+    text += "ranks: " + std::to_string(ranks.size() - kMostLines) + " more such lines in the result\n";
   for (const TimeToQuality& time : times_to_quality(result.runs)) text += "to quality: " + time_to_quality(time) + "\n";
   return text + energy_remarks(result) + memory_remark(result);
 }

@@ -33,7 +33,7 @@ void add_gap(Reasons& gaps, const std::string& what, const Figure& figure) {
 // Each reason once, with what it keeps from being known.
 std::string gaps_text(Reasons gaps) {
   std::string text;
-  for (auto& [reason, what] : gaps) text += joined(without_repeats(std::move(what)), ",") + ": " + reason + "\n";
+  for (auto& [reason, what] : gaps) text += joined(without_repeats(std::move(what))) + ": " + reason + "\n";
   return text.empty() ? "" : "\n" + text;
 }
 
@@ -160,9 +160,9 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
   std::string text = "local against cloud" + (answer.measured_on.empty() ? "" : ", measured on " + answer.measured_on) + "\n\n";
   text += answer.runs.empty() ? months_text(answer.question, gaps) : runs_text(answer.runs, gaps);
   return text + gaps_text(std::move(gaps)) + "\n" + assumptions_text(answer) +
-         "read: with fewer hours of work per month than break-even, renting is cheaper; with more, owning; storage, traffic,\n"
-         "discounts, cooling, space and labor are on neither side; in brackets the 95 % interval over\n"
-         "repetitions, or their range\n";
+         "read: with fewer hours of work per month than break-even, renting is cheaper; with more, owning; storage, traffic, "
+         "discounts, cooling, space and labor are on neither side" +
+         (answer.runs.empty() ? "" : "; in brackets the 95 % interval over repetitions, or their range") + "\n";
 }
 
 Json rent_or_buy_json(const RentOrBuyAnswer& answer) {
