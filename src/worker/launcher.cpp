@@ -72,7 +72,7 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
            (spec.launcher.empty() ? "install openmpi-bin, or name another one (--launcher)" : "name one that is installed");
   if (const std::string mpi = mpi_of(launcher); !mpi.empty() && !kBuiltWith.empty() && mpi != kBuiltWith)
     return ranks + ": the launcher " + name + " is that of " + mpi + ", and " + kRanksProgram + " was built with " +
-           std::string(kBuiltWith) + "; give that one's launcher (--launcher)";
+           std::string(kBuiltWith) + "; give the launcher of that (--launcher)";
   if (!spec.launcher.empty()) return std::nullopt;  // it knows its machines
   const int threads = spec.threads.value_or(1), exchanging = exchange_threads(spec);
   if (std::int64_t{spec.ranks} * (threads + exchanging) > cores && !spec.oversubscribe)
