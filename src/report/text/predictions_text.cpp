@@ -102,7 +102,7 @@ std::string steps_table(const std::vector<Prediction>& predictions) {
   const std::string shared = shared_work(predictions);
   const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
   Table table({"device", "-model", "-precision", batch_heading(predictions), shared.empty() ? "->memory ≥" : ">memory ≥",
-               ">step", "80 %", ">error", "-fits", "->largest batch ≤", "->step ≥", "->samples/s", "-bound by"});
+               ">step", "80 %", "->error", "fits", "->largest batch ≤", "->step ≥", "->samples/s", "-bound by"});
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> step = amount_of_step(each);
     table.add({short_name(each), cell(each.work.model), cell(name(each.work.precision)), cell(batch_text(each.work)),
@@ -250,7 +250,7 @@ std::string rental_question(const Rentals& rentals) {
 }
 
 std::string rentals_table(const Rentals& rentals) {
-  Table table({"instance", "device", "--GPUs", "-precision", ">hours", "-hours, 80 %", ">cost", "cost, 80 %", ">error",
+  Table table({"instance", "device", "--GPUs", "-precision", ">hours", "-hours, 80 %", ">cost", "cost, 80 %", "->error",
                "evidence", "->per hour", "-bound by", "--price"});
   for (const Prediction& each : rentals.predictions) {
     const PredictedCost& cost = *each.cost;
