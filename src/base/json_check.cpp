@@ -69,12 +69,12 @@ class Inspector final : public Json::json_sax_t {
     const bool at_end = offset >= text_.size();
     const char* remedy = "fix that place (an unknown value is null, never NaN)";
     const std::size_t begin = text_.find_first_not_of(" \t\r\n");
-    if (begin != std::string_view::npos && text_[begin] != '{' && text_[begin] != '[')
-      remedy = "so this is not a file of epochbench; name another";
-    else if (at_end)
+    if (at_end)
       remedy = "it ends too early, so copy it again or write it again";
     else if (why.find("UTF-8") != std::string::npos || is_foreign(text_[offset]))
       remedy = "save it as UTF-8";
+    else if (text_[begin] != '{' && text_[begin] != '[' && !is_foreign(text_[begin]))
+      remedy = "so this is not a file of epochbench; name another";
     throw not_json(text_, source_, offset, why + "; " + remedy);
   }
 

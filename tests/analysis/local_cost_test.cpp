@@ -234,7 +234,7 @@ TEST(RentOrBuyText, TellsEachReasonOnce) {
   RentOrBuy question;
   question.cloud.usd_per_hour = 0.5;
   const std::string text = rent_or_buy_text(answer_of(question, {epoch_run("a", 60), epoch_run("b", 60)}));
-  const std::string reason = "local/epoch,break-even: not known: purchase price";
+  const std::string reason = "local/epoch, break-even: not known: purchase price";
   EXPECT_THAT(text, HasSubstr(reason));
   EXPECT_EQ(text.find(reason), text.rfind(reason)) << text;
   EXPECT_THAT(text, HasSubstr("idle hours without electricity"));

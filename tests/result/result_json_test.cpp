@@ -163,6 +163,7 @@ TEST(ParseJson, SaysWhereAndHowToFixIt) {
   EXPECT_THAT(json_failure("[1e999]"), HasSubstr("number overflow"));
   EXPECT_THAT(json_failure("{\"a\": [1, 2"), HasSubstr("column 12: unexpected end of input; it ends too early, so copy it"));
   EXPECT_THAT(json_failure("{\"a\": \"text"), HasSubstr("missing closing quote; it ends too early"));
+  EXPECT_THAT(json_failure("samples: 3"), HasSubstr("so this is not a file of epochbench; name another"));
   EXPECT_THAT(json_failure(""), HasSubstr("at line 1, column 1: unexpected end of input; it ends too early"));
   EXPECT_THAT(json_failure("{\"a\":\"\xff\"}"), HasSubstr("column 7: invalid string: ill-formed UTF-8 byte; save it as UTF-8"));
   EXPECT_THAT(json_failure("\xff\xfe{"), HasSubstr("at line 1, column 1: invalid literal; save it as UTF-8"));
