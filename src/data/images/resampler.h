@@ -34,7 +34,7 @@ class Resampler {
   void compute(Taps& taps, std::int64_t target, std::int64_t source, double begin, double length);
 
   ImageSize target_;
-  [[maybe_unused]] bool wide_;
+  bool wide_;
   Taps rows_, columns_;
   std::vector<double> exact_;
   std::vector<std::uint8_t> row_;  // [source width,3] of one target row, and what the last weights reach beyond it
