@@ -18,8 +18,8 @@ constexpr const char* kCostExamples = R"(Examples:
 
 With a result: cost per epoch of the measured machine, owned and rented; without one: cost of hours of work. Nothing is assumed
 for missing values: the answer says what is missing. An instance is the price of its vCPUs and GPUs: where the result's machine
-has others, --price-scaling says what counts; of another machine, whose speed --cloud-speed gives, that is whole. A measured power draw is that of the
-metered parts (CPU package, GPU card), not that of the plug; --power replaces it.)";
+has others, --price-scaling says what counts: whole for another machine, whose speed --cloud-speed gives. A measured power draw
+is that of the metered parts (CPU package, GPU card), not that of the plug; --power replaces it.)";
 
 struct CostOptions {
   std::string result;  // empty: of hours alone

@@ -64,15 +64,15 @@ std::vector<std::string> command_parts(const CaseSpec& spec) {
 std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
   const std::string ranks = "--ranks " + std::to_string(spec.ranks);
   if (ranks_program().empty())
-    return ranks + ": there is no " + kRanksProgram +
-           " beside this program; copy it there too, or install libopenmpi-dev and " + "openmpi-bin, and build again";
+    return ranks + ": " + kRanksProgram + " was not found next to epochbench; copy it there, or install libopenmpi-dev and " +
+           "openmpi-bin, and build again";
   const std::string name = command_parts(spec).front(), launcher = found_program(name);
   if (launcher.empty())
     return ranks + ": the launcher " + name + " was not found; " +
            (spec.launcher.empty() ? "install openmpi-bin, or name another one (--launcher)" : "name one that is installed");
   if (const std::string mpi = mpi_of(launcher); !mpi.empty() && !kBuiltWith.empty() && mpi != kBuiltWith)
-    return ranks + ": the launcher " + name + " is that of " + mpi + ", and " + kRanksProgram + " was built with " +
-           std::string(kBuiltWith) + "; give the launcher of that (--launcher)";
+    return ranks + ": the launcher " + name + " belongs to " + mpi + ", but " + kRanksProgram + " was built with " +
+           std::string(kBuiltWith) + "; use a launcher of " + std::string(kBuiltWith) + " (--launcher)";
   if (!spec.launcher.empty()) return std::nullopt;  // it knows its machines
   const int threads = spec.threads.value_or(1), exchanging = exchange_threads(spec);
   if (std::int64_t{spec.ranks} * (threads + exchanging) > cores && !spec.oversubscribe)

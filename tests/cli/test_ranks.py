@@ -206,7 +206,7 @@ class Ranks(RanksTest):
         alone = self.folder / "epochbench"
         shutil.copy(BINARY, alone)
         call = self.call(*lenet, env=self.environment, executable=alone)
-        self.assert_refused(call, 2, "there is no epochbench-mpi beside this program", "libopenmpi-dev")
+        self.assert_refused(call, 2, "epochbench-mpi was not found next to epochbench", "libopenmpi-dev")
 
     def test_a_launcher_of_another_mpi_is_refused(self):
         version = subprocess.run(["mpirun", "--version"], env=self.environment, capture_output=True, text=True, check=True).stdout
@@ -215,7 +215,7 @@ class Ranks(RanksTest):
         (self.folder / other).chmod(0o755)
         call = self.call("run", "--model", "lenet5", "--batch", "64", *TWO, "--launcher", f"{self.folder / other} -n {{ranks}}",
                          env=self.environment)
-        self.assert_refused(call, 2, f"is that of {name}, and epochbench-mpi was built with", "--launcher")
+        self.assert_refused(call, 2, f"belongs to {name}, but epochbench-mpi was built with", "--launcher")
 
     def test_what_a_launcher_says_itself_is_no_answer(self):
         launcher = self.script('printf "\\n=== a launcher speaks ===\\n"\nranks=$1\nshift\n'
