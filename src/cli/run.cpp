@@ -102,6 +102,13 @@ RunOptions with_recipe(RunOptions options) {
   return options;
 }
 
+// Of several ranks there is no profile: their nodes wait for each other.
+void ask_for_profiles(std::vector<PlannedCase>& cases) {
+  for (PlannedCase& planned : cases) planned.spec.profile = planned.spec.ranks == 1;
+  if (std::ranges::none_of(cases, [](const PlannedCase& planned) { return planned.spec.profile; }))
+    throw CallError("--profile: times the nodes of one process; leave out --ranks");
+}
+
 int run(const RunOptions& call) {
   const RunOptions options = with_recipe(call);
   const std::optional<Suite> suite = suite_of(options);
@@ -109,11 +116,7 @@ int run(const RunOptions& call) {
   request.call = call.cases;
   request.cases = plan_cases(suite ? cases_of(*suite, options) : expand(options.cases),
                              options.repetitions.value_or(suite ? suite->repetitions : 1));
-  for (PlannedCase& planned : request.cases) {
-    planned.spec.profile = options.profile;
-    if (options.profile && planned.spec.ranks > 1)
-      throw CallError("--profile: times the nodes of one process; leave out --ranks");
-  }
+  if (options.profile) ask_for_profiles(request.cases);
   if (options.feed && std::ranges::none_of(request.cases, [](const PlannedCase& planned) { return decodes(planned.spec); }))
     throw CallError(
         "--feed: no case of this call decodes anything; read pictures (--data images:DIR), add --decode-cost SECONDS, or leave "
@@ -204,7 +207,7 @@ void add_run(Commands& commands) {
       ->type_name("RATE")
       ->group("Output");
   command.add_flag("-v,--verbose", options.verbose, "print each run besides its case")->group("Output");
-  command.add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass")->group("Output");
+  command.add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass; not of several ranks")->group("Output");
 }
 
 }  // namespace epochbench

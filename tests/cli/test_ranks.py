@@ -195,6 +195,12 @@ class Ranks(RanksTest):
         run = self.run_model("--model", "lenet5", "--batch", "1024", "--ranks", "1,1024", "--threads", "1", *FEW_STEPS, code=2)
         self.assertEqual(run["status"], "ok")
 
+    def test_only_the_cases_of_one_process_are_profiled(self):
+        self.run_model("--model", "lenet5", "--batch", "64", "--ranks", "1,2", "--threads", "1", "--oversubscribe", *FEW_STEPS, "--profile")
+        self.assertEqual([bool(run.get("profile")) for run in self.result()["runs"]], [True, False])
+        call = self.call("run", "--model", "lenet5", "--batch", "64", *TWO, "--profile", env=self.environment)
+        self.assert_refused(call, 2, "--profile", "leave out --ranks")
+
     def test_says_what_is_missing(self):
         lenet = ["run", "--model", "lenet5", "--batch", "64", *TWO]
         nothing = {**self.environment, "PATH": str(self.folder)}
