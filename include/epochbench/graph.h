@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "epochbench/op.h"
@@ -114,6 +115,7 @@ class Graph {
 
  private:
   std::vector<Value> values_;
+  std::unordered_map<std::string, ValueId> variable_ids_;
 };
 
 // Positions of the inputs of an sgd or adamw node: single ones, one group per parameter (weight, gradient, state), copies.

@@ -207,7 +207,9 @@ void add_run(Commands& commands) {
       ->type_name("RATE")
       ->group("Output");
   command.add_flag("-v,--verbose", options.verbose, "print each run besides its case")->group("Output");
-  command.add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass; not of several ranks")->group("Output");
+  command
+      .add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass; not of several ranks")
+      ->group("Output");
 }
 
 }  // namespace epochbench

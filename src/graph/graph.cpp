@@ -24,17 +24,16 @@ void Graph::set_input_type(ValueId input, DType dtype) {
 }
 
 ValueId Graph::add_variable(Variable variable) {
-  for (std::size_t id = 0; id < values_.size(); ++id) {
-    const Value& value = values_[id];
-    if (value.kind != ValueKind::variable || value.name != variable.name) continue;
-    if (value.desc != variable.desc)
-      throw GraphError("variable " + variable.name + " is declared as " + to_string(value.desc) + " and as " +
+  const auto [known, is_new] = variable_ids_.try_emplace(variable.name, static_cast<ValueId>(values_.size()));
+  if (!is_new) {
+    if (desc(known->second) != variable.desc)
+      throw GraphError("variable " + variable.name + " is declared as " + to_string(desc(known->second)) + " and as " +
                        to_string(variable.desc));
-    return static_cast<ValueId>(id);
+    return known->second;
   }
   values_.push_back({variable.name, variable.desc, ValueKind::variable, static_cast<int>(variables.size())});
   variables.push_back(std::move(variable));
-  return static_cast<ValueId>(values_.size() - 1);
+  return known->second;
 }
 
 std::vector<ValueId> Graph::add_node(Op op, Attributes attributes, std::vector<ValueId> inputs, std::string name, int ordinal) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <unordered_set>
 
 #include "epochbench/philox.h"
 #include "src/base/numbers.h"
@@ -165,6 +166,7 @@ std::vector<Entry> entries_of_mode(Mode mode, bool trained) {
 Program make_program(const WorkloadSpec& workload, const Backend& backend, const std::vector<Entry>& entries,
                      Precision precision, bool fusion, const std::vector<float>& pixel_values) {
   Program program;
+  std::unordered_set<std::string> known;  // names of program.variables
   program.parts = workload.accumulate;
   const bool sharded = workload.ranks > 1 && workload.shard == Shard::optimizer;
   const auto has = [&](const Graph& whole, const Node& node) { return !backend.unsupported(whole, node); };
@@ -192,9 +194,7 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
           throw GraphError(workload.model.name + ": " + node.name + ": " + *reason);
       MemoryPlan plan = plan_memory(graph, backend);
       for (const Variable& variable : graph.variables)
-        if (std::none_of(program.variables.begin(), program.variables.end(),
-                         [&](const Variable& known) { return known.name == variable.name; }))
-          program.variables.push_back(variable);
+        if (known.insert(variable.name).second) program.variables.push_back(variable);
       program.entries[static_cast<std::size_t>(entry)] = EntryGraph{std::move(graph), std::move(plan)};
     }
   }

@@ -80,7 +80,7 @@ TEST(CudaBackend, NamesAlgorithmsWithFewerMultiplicationsAndLeavesThemOutOnReque
 }
 
 TEST(CudaBackend, SaysThatALibraryDrawsTheMasksAndGivesItASeedAStepAndLayer) {
-  Training training{"bert-tiny:sequence=16", 1, Precision::bf16, 0.1};
+  Training training{test::kSmallBert, 1, Precision::bf16, 0.1};
   const auto device = std::make_shared<FakeDevice>();
   const auto libraries = std::make_shared<FakeLibraries>(*device);
   const auto backend = make_cuda_backend(device, [&] { return libraries; });
@@ -141,7 +141,7 @@ TEST(CudaBackend, CapturedStepsAreThoseNodeByNodeToTheBit) {
 
 // Products of the fake libraries are the reference's, so little differs except the order of sums in our own kernels.
 TEST(CudaBackend, GoesForwardAsTheReferenceDoesCapturedOrNot) {
-  for (const char* model : {"lenet5", "resnet20", "bert-tiny:sequence=16", "lstm:units=20,sequence=6,vocabulary=50"}) {
+  for (const char* model : {"lenet5", "resnet20", test::kSmallBert, "lstm:units=20,sequence=6,vocabulary=50"}) {
     const auto on_cuda = [&](bool captures) {
       const auto device = std::make_shared<FakeDevice>();
       const auto backend =
@@ -157,7 +157,7 @@ TEST(CudaBackend, GoesForwardAsTheReferenceDoesCapturedOrNot) {
 }
 
 TEST(CudaBackend, GoesForwardWithWeightsOf16BitsAsWithCasts) {
-  for (const char* model : {"lenet5", "resnet20", "bert-tiny:sequence=16", "lstm:units=20,sequence=6,vocabulary=50"})
+  for (const char* model : {"lenet5", "resnet20", test::kSmallBert, "lstm:units=20,sequence=6,vocabulary=50"})
     for (Precision precision : {Precision::bf16, Precision::fp16}) {
       const auto device = std::make_shared<FakeDevice>();
       const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });

@@ -18,6 +18,7 @@
 #include "tests/support/cuda_fake_cublas.h"
 #include "tests/support/cuda_fake_device.h"
 #include "tests/support/cuda_fake_libraries.h"
+#include "tests/support/made_workload.h"
 #include "tests/support/print.h"
 #include "tests/support/roundoff.h"
 #include "tests/support/trainer.h"
@@ -78,8 +79,6 @@ struct Fakes {
 
 bool is_bert(const Training& training) { return training.model.starts_with("bert"); }
 
-// A step of BERT takes a second here, nearly all of it AdamW of its parameters.
-int steps_of(const Training& training) { return is_bert(training) ? 2 : 3; }
 Entry shown(const Training& training) { return is_bert(training) ? Entry::evaluate : Entry::train; }
 
 constexpr double kEnough = 1e6;  // seconds for timing
@@ -96,7 +95,7 @@ class CudaWays : public ::testing::Test {
                              const FakeLibrariesOptions& options = {}) {
     Fakes fakes(choices, options);
     Trainer trainer(training, *fakes.backend);
-    std::vector<double> losses = trainer.losses(steps_of(training));
+    std::vector<double> losses = trainer.losses(3);
     implementations_.clear();
     for (const NodeTime& node : trainer.executable().profile(shown(training), 1)) implementations_.insert(node.implementation);
     return losses;
@@ -110,7 +109,7 @@ std::vector<Training> trainings() {
   std::vector<Training> all;
   for (const Precision precision : kPrecisions)
     for (const char* model : {"mlp:width=24", "lenet5"}) all.push_back({model, 8, "synthetic", precision});
-  all.push_back({"bert-tiny:sequence=8", 1, "synthetic", Precision::bf16, 0});  // a library's masks would be others
+  all.push_back({test::kSmallBert, 1, "synthetic", Precision::bf16, 0});  // a library's masks would be others
   return all;
 }
 
@@ -178,8 +177,7 @@ TEST_F(CudaWays, AWayThatRoundsMoreIsNotTakenForItsSpeed) {
 
 TEST_F(CudaWays, ConvolutionsAndAttentionAreComparedWithOurOwn) {
   const ChoiceOptions choices{.seconds_per_program = kEnough};
-  for (const Training& training :
-       {Training{"lenet5", 2}, Training{"bert-tiny:sequence=8", 1, "synthetic", Precision::bf16, 0}}) {
+  for (const Training& training : {Training{"lenet5", 2}, Training{test::kSmallBert, 1, "synthetic", Precision::bf16, 0}}) {
     SCOPED_TRACE(training.model);
     const bool text = is_bert(training);
     const std::string library = text ? "fake attention" : "fake convolution", own = text ? "attention_softmax + " : "im2col + ";
@@ -234,7 +232,7 @@ TEST_F(CudaWays, ADepthwiseConvolutionIsTheLibrarysWhereThatIsFaster) {
 // The plan of both does not round what is between them.
 TEST_F(CudaWays, AProductIncludesItsGeluWhereThatIsFaster) {
   const ChoiceOptions choices{.seconds_per_program = kEnough};
-  const Training training{"bert-tiny:sequence=8", 1, "synthetic", Precision::bf16, 0};
+  const Training training{test::kSmallBert, 1, "synthetic", Precision::bf16, 0};
   const std::vector<double> joined = losses(training, choices);
   EXPECT_THAT(implementations_, Contains("fake product with gelu [fastest of 3]"));
   EXPECT_THAT(implementations_, Each(Not(HasSubstr("cuda gelu"))));
@@ -277,8 +275,8 @@ TEST_F(CudaWays, AnotherRunTimesNothingAndTrainsAlike) {
   file_ = ::testing::TempDir() + "cuda_choices_test-" + std::to_string(getpid()) + ".json";
   const ChoiceOptions choices{.file = file_, .seconds_per_program = kEnough};
   fake_cublas().algorithms = {FakeAlgorithm{.id = 1, .seconds = 2e-3}, FakeAlgorithm{.id = 2, .seconds = 1e-3}};
-  for (const Training& training : {Training{"lenet5", 2, "synthetic", Precision::bf16},
-                                   Training{"bert-tiny:sequence=8", 1, "synthetic", Precision::bf16, 0}}) {
+  for (const Training& training :
+       {Training{"lenet5", 2, "synthetic", Precision::bf16}, Training{test::kSmallBert, 1, "synthetic", Precision::bf16, 0}}) {
     SCOPED_TRACE(training.model);
     const FakeLibrariesOptions options{.seconds = {4e-3, 1e-3}};
     const std::vector<double> first = losses(training, choices, options);

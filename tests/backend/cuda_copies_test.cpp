@@ -32,7 +32,7 @@ bool has_copies(const Trainer& trainer) { return trainer.program().entry(Entry::
 
 // Also over a skipped step, after which the copies are as they were, and after weights that came from outside.
 TEST(CudaCopies, TrainAsCastsDoToTheBit) {
-  for (const char* model : {"lenet5", "bert-tiny:sequence=16", test::kSmallVit})
+  for (const char* model : {"lenet5", test::kSmallBert, test::kSmallVit})
     for (Precision precision : {Precision::bf16, Precision::fp16}) {
       SCOPED_TRACE(std::string(model) + " " + name(precision));
       Trainer with({model, 4, "synthetic", precision}, *make_backend(true));

@@ -15,6 +15,9 @@ namespace epochbench::test {
 // A vision transformer of 12 patches and 64 units.
 inline constexpr const char* kSmallVit = "vit-s-16:layers=2,units=64,heads=2,patch=8,height=32,width=24";
 
+// A masked language model with two layers; half a million of its parameters embed a vocabulary that has no option.
+inline constexpr const char* kSmallBert = "bert-tiny:sequence=16,units=16";
+
 // A causal language model with two layers.
 inline constexpr const char* kSmallGpt2 = "gpt2:layers=2,units=64,heads=2,sequence=24,vocabulary=320";
 // One whose heads share keys and values.
