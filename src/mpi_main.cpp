@@ -1,12 +1,14 @@
 // epochbench-mpi: one rank of a case whose batches several processes share. `epochbench run --ranks` starts it through a
 // launcher, with the number of ranks, the threads of each, their pinning, and the seconds that a rank may keep the others
 // waiting.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -44,15 +46,22 @@ std::optional<int> number_of(std::initializer_list<const char*> names) {
   return std::nullopt;
 }
 
+// How many ranks run on this machine, or that of all where the launcher does not say.
+int ranks_here(int ranks) {
+  if (const auto count = number_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})) return *count;
+  if (const char* numbers = std::getenv("SLURM_GTIDS"))  // of the ranks here, separated by commas
+    return 1 + static_cast<int>(std::ranges::count(std::string_view(numbers), ','));
+  return ranks;
+}
+
 // OpenMP reads its environment before main, so the program begins again with that of its rank: CPUs of its own.
 void place(const RankCall& call, char** argv) {
   if (std::getenv(kPlaced) != nullptr) return;
   const auto rank = number_of({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"});
-  const int here = number_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}).value_or(call.ranks);
   const std::vector<LogicalCpu> cpus = topology(affinity_cpus());
   const auto quota = cgroup_cpu_quota();
   const bool shared = quota && *quota < static_cast<double>(cpus.size());
-  const auto own = rank ? cpus_of_rank(cpus, call.threads, *rank, here) : std::vector<LogicalCpu>();
+  const auto own = rank ? cpus_of_rank(cpus, call.threads, *rank, ranks_here(call.ranks)) : std::vector<LogicalCpu>();
   EnvironmentSettings settings = openmp_settings(call.threads, own, shared ? std::optional(0.0) : std::nullopt, call.pin);
   settings.push_back({kPlaced, "1", true});
   std::vector<std::string> environment = environment_with(settings);

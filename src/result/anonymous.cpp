@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "src/base/text.h"
 
 namespace epochbench {
 namespace {
+
+constexpr std::string_view kOfTheKernel[] = {"/dev/nvidia", "/proc/", "/sys/"};
 
 // The path part of "idx:DIR"; empty for an embedded or synthetic data set.
 std::string path_of(const std::string& dataset) {
@@ -49,7 +52,13 @@ std::string without_paths(const std::string& text) {
       result += text[i];
       continue;
     }
+    const std::size_t begin = i;
     while (i + 1 < text.size() && !ends(text[i + 1])) ++i;
+    const std::string path = text.substr(begin, i + 1 - begin);
+    if (std::ranges::any_of(kOfTheKernel, [&](std::string_view folder) { return path.starts_with(folder); })) {
+      result += path;
+      continue;
+    }
     // A path may close a clause: "cannot read /data/x: no such file".
     result += text[i] == ':' ? "<path>:" : "<path>";
   }

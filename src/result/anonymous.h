@@ -13,7 +13,7 @@ Result anonymous(Result result);
 
 Context anonymous(Context context);  // of any document
 
-// Every absolute path in a message becomes "<path>".
+// Every absolute path in a message becomes "<path>", except /dev/nvidia... and those of /proc and /sys, which name no user.
 std::string without_paths(const std::string& text);
 
 }  // namespace epochbench

@@ -4,6 +4,7 @@ The tests are registered where epochbench-mpi was built."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -222,6 +223,22 @@ class Ranks(RanksTest):
         call = self.call("run", "--model", "lenet5", "--batch", "64", *TWO, "--launcher", f"{self.folder / other} -n {{ranks}}",
                          env=self.environment)
         self.assert_refused(call, 2, f"belongs to {name}, but epochbench-mpi was built with", "--launcher")
+
+    def test_slurm_says_which_ranks_share_a_machine(self):
+        """A rank that is alone on its machine gets the cores that one process gets."""
+        def places(pid):
+            return sorted(re.findall(rb"OMP_(?:PLACES|PROC_BIND)=[^\0]*", pathlib.Path(f"/proc/{pid}/environ").read_bytes()))
+
+        launcher = self.script('ranks=$1\nshift\nexec mpirun --bind-to none --oversubscribe -n "$ranks" sh -c '
+                               '\'unset OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_LOCAL_SIZE; '
+                               'SLURM_LOCALID=0 SLURM_GTIDS=$OMPI_COMM_WORLD_RANK exec "$@"\' sh "$@"')
+        training = ["--model", "resnet20", "--batch", "16", "--min-time", "600", "--threads", str(len(os.sched_getaffinity(0)))]
+        alone = self.start("run", *training, "--out", self.folder / "alone.json")
+        expected = wait_until(lambda: places(self.case_of(alone)), "a case with its environment")
+        self.end(alone)
+        process, _, ranks = self.begin(*training, "--ranks", "2", "--oversubscribe", "--launcher", f"{launcher} {{ranks}}")
+        self.assertEqual([places(rank) for rank in ranks], [expected, expected])
+        self.end(process)
 
     def test_what_a_launcher_says_itself_is_no_answer(self):
         launcher = self.script('printf "\\n=== a launcher speaks ===\\n"\nranks=$1\nshift\n'

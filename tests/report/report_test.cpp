@@ -136,6 +136,7 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
   result.runs[2].message = "cannot read /home/me/x: no such file, 120 samples/s";
   result.runs[2].energy = Energy{};
   result.runs[2].energy->reason = "CPU: /home/me/powercap/intel-rapl:0/energy_uj holds no number";
+  result.runs[1].message = "no /dev/nvidia*, no libcuda in /home/me/lib";
   const Result hidden = anonymous(result);
   EXPECT_FALSE(hidden.context.host_name || hidden.context.command_line);
   EXPECT_EQ(hidden.context.gpus[0].uuid + hidden.context.gpus[0].pci_bus_id, "");
@@ -144,6 +145,7 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
   EXPECT_EQ(hidden.runs[0].workload.dataset, "idx:");
   EXPECT_EQ(hidden.runs[1].name, "lenet5/cpu/fp32/b64/data=idx:2");
   EXPECT_EQ(hidden.runs[1].quality->parity_with, hidden.runs[0].name);
+  EXPECT_EQ(hidden.runs[1].message, "no /dev/nvidia*, no libcuda in <path>");
   EXPECT_EQ(hidden.runs[2].name, "mlp/cpu/fp32/b64");
   EXPECT_EQ(hidden.runs[2].message, "cannot read <path>: no such file, 120 samples/s");
 }
