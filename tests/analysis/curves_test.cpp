@@ -126,6 +126,12 @@ TEST(Best, HasAReasonWhereSomethingIsMissing) {
   EXPECT_EQ(one.value, 2);
   EXPECT_FALSE(one.indistinguishable);
   EXPECT_THAT(one.reason, Optional(HasSubstr("5 repetitions")));
+  Result alone;
+  add(alone, made_batch("cpu", "fp32", 4, five(100)));
+  const CurveBest only = best_of(curves_of(alone, Axis::batch).at(0));
+  EXPECT_EQ(only.value, 4);
+  EXPECT_FALSE(only.indistinguishable) << "there is nothing to compare with";
+  EXPECT_EQ(only.reason, "only one value was measured");
   Result result;
   result.runs.push_back(failed(made_batch("cpu", "fp32", 1, {1})[0], RunStatus::failed));
   const CurveBest none = best_of(curves_of(result, Axis::batch).at(0));

@@ -115,6 +115,7 @@ std::vector<const CurvePoint*> measured(const Curve& curve) {
 }
 
 constexpr const char* kNothingMeasured = "no point was measured";
+constexpr const char* kOneValue = "only one value was measured";
 
 }  // namespace
 
@@ -177,6 +178,10 @@ CurveBest best_of(const Curve& curve) {
   const CurvePoint* top = *std::ranges::max_element(points, {}, &CurvePoint::rate);
   best.value = top->value;
   best.rate = top->rate();
+  if (points.size() == 1) {
+    best.reason = kOneValue;
+    return best;
+  }
   std::vector<std::int64_t> equals;
   for (const CurvePoint* point : points) {
     if (point == top) continue;
@@ -195,7 +200,7 @@ CurveFlattening flattening_of(const Curve& curve) {
   CurveFlattening flattening{curve.name, curve.device, curve.precision, {}, {}, {}};
   const auto points = measured(curve);
   if (points.size() < 2) {
-    flattening.reason = points.empty() ? kNothingMeasured : "only one value was measured";
+    flattening.reason = points.empty() ? kNothingMeasured : kOneValue;
     return flattening;
   }
   const CurvePoint* top = *std::ranges::max_element(points, {}, &CurvePoint::rate);
