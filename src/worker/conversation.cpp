@@ -121,9 +121,9 @@ CaseEnded Conversation::ended_by(const CaseProcess::End& end) const {
     return {RunStatus::out_of_memory, std::string("the kernel killed ") + called_ +
                                           " because memory ran out: reduce --batch or the model, or lift the limit"};
   std::string message = called_ + (" " + to_string(end));
-  // As a shell, a launcher reports a rank that was killed by a code above 128.
-  if (launches_ && end.exit_code > kKilledCode)
-    message += ": a rank " + to_string(CaseProcess::End{.signal = end.exit_code - kKilledCode});
+  // As a shell, a launcher reports a rank that was killed by a code above 128; 255 is an error of its own.
+  if (const int signal = end.exit_code - kKilledCode; launches_ && signal > 0 && signal < NSIG)
+    message += ": a rank " + to_string(CaseProcess::End{.signal = signal});
   return {RunStatus::failed, message};
 }
 

@@ -49,6 +49,12 @@ class RanksTest(CliTest):
         time.sleep(1)
         return processes
 
+    def script(self, body):
+        path = self.folder / "launch"
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+        return path
+
     def end_of(self, process, processes, seconds=10):
         """Standard error of a call that ends within that time and leaves no process behind."""
         _, errors = process.communicate(timeout=seconds)
@@ -252,12 +258,6 @@ class Ranks(RanksTest):
         self.assertEqual(run["status"], "failed")
         self.assertIn("the launcher started ranks of 1", run["message"])
 
-    def script(self, body):
-        path = self.folder / "launch"
-        path.write_text(f"#!/bin/sh\n{body}\n")
-        path.chmod(0o755)
-        return path
-
 
 class RankFaults(RanksTest):
     def failed_run(self):
@@ -277,6 +277,13 @@ class RankFaults(RanksTest):
         self.assertEqual(process.returncode, 1, errors)
         self.assertEqual([run["status"] for run in self.result()["runs"]], ["ok", "failed"])
         self.assertRegex(self.result()["runs"][1]["message"], "launcher of the ranks ended with exit code 137.*SIGKILL")
+
+    def test_a_launcher_that_fails_is_not_a_rank_that_was_killed(self):
+        """As mpirun does where hosts do not answer."""
+        process = self.start("run", *ENDLESS, "--launcher", f"{self.script('exit 255')} {{ranks}}", "--out", self.out, env=self.environment)
+        errors = self.end_of(process, [])
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertEqual(self.failed_run(), "the launcher of the ranks ended with exit code 255")
 
     def test_ranks_end_with_rank_0(self):
         process, launcher, ranks = self.begin(*ENDLESS)
@@ -304,9 +311,8 @@ class RankFaults(RanksTest):
         self.assertEqual([run["status"] for run in self.result()["runs"]], ["interrupted"])
 
     def test_a_rank_that_hangs_is_given_up(self):
-        launcher = self.folder / "launch"  # with 2 seconds of patience instead of the usual
-        launcher.write_text('#!/bin/sh\nexec mpirun --oversubscribe --bind-to none -n "$1" "$2" "$3" "$4" "$5" 2\n')
-        launcher.chmod(0o755)
+        # With 2 seconds of patience instead of the usual.
+        launcher = self.script('exec mpirun --oversubscribe --bind-to none -n "$1" "$2" "$3" "$4" "$5" 2')
         process, launcher, ranks = self.begin(*ENDLESS, "--launcher", f"{launcher} {{ranks}}")
         os.kill(ranks[1], signal.SIGSTOP)
         self.end_of(process, [launcher, *ranks])
