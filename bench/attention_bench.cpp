@@ -43,7 +43,7 @@ struct Operands {
                                     options.threads);
   }
 
-  std::int64_t elements, inputs;  // inputs: with what lies between the rows
+  std::int64_t elements, inputs;  // inputs: including what lies between the rows
   std::int32_t step = 0;
   Buffer<Real> q{inputs, 1}, k{inputs, 2}, v{inputs, 3}, dy{elements, 4}, y{elements}, dq{inputs}, dk{inputs}, dv{inputs};
   Floats log_sum_exp, workspace;

@@ -1,9 +1,9 @@
-// What ranks of epochbench-mpi exchange, alone: bus bandwidth by size, the peak beside that of a step.
+// The exchanges of epochbench-mpi's ranks by themselves: bus bandwidth by size, the peak to compare that of a step with.
 //
 //   mpirun --bind-to none -n 2 build/bench/epochbench_collectives [MIB...]
 //
-// Each size is exchanged for half a second at least, in pieces that begin together; a piece counts with its slowest rank, and
-// the median over the pieces is printed. Bus bytes as nccl-tests counts them: of a sum of n bytes 2 n (ranks - 1) / ranks.
+// Each size is exchanged for at least half a second, in pieces that begin together; a piece takes as long as its slowest rank,
+// and the median over the pieces is printed. Bus bytes as in nccl-tests: 2 n (ranks - 1) / ranks for a sum of n bytes.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -48,7 +48,7 @@ void measure(Communicator& ranks, double mib) {
   std::vector<float> values(std::max<std::size_t>(1, static_cast<std::size_t>(mib * (1 << 20) / sizeof(float))), 1.0F);
   const std::vector<std::span<float>> pieces{values};
   const double sums = bus_rate(ranks, [&] {
-    std::ranges::fill(values, 1.0F);  // so that sums stay small; in the caches, as gradients come
+    std::ranges::fill(values, 1.0F);  // so that sums stay small; in the caches, like gradients
     ranks.all_reduce(values);
   });
   const double shares = bus_rate(ranks, [&] { ranks.reduce_scatter(pieces); });

@@ -1,4 +1,4 @@
-// The printed side of a library comparison: a line per library and work, and at the end what they come to over the whole file.
+// Prints a library comparison: a line per library and work, and at the end a summary of the whole file.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace epochbench::bench {
 struct Measured {  // the rounds of one work
   Work work;
   double bytes = 0;             // of its operands, each moved once
-  std::vector<Figure> seconds;  // by library, of one call; without processes: it has no such work
-  std::vector<Figure> cores;    // by library, that were busy
+  std::vector<Figure> seconds;  // by library, of one call; empty: it has no such work
+  std::vector<Figure> cores;    // busy cores, by library
   std::vector<Figure> peaks;    // by burst, FLOP/s; the second one: of one thread
 };
 

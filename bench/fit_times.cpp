@@ -1,7 +1,7 @@
 // epochbench_fit [--root=DIR] [--steps]
 //
-// Makes bench/time_model.json of bench/throughputs.json and results/, and prints how well each device is predicted by the
-// others; with --steps every step too. Exits with 2 for what it does not understand.
+// Makes bench/time_model.json from bench/throughputs.json and results/, and prints how well the other devices predict each
+// device; with --steps also every step. Exits with 2 for arguments that it does not understand.
 #include <cmath>
 #include <cstdio>
 #include <exception>

@@ -1,5 +1,5 @@
-// Products of bytes: those of the linear layers' and convolutions' forward passes, which are all that inference has. Operands
-// and results are codes, as between two layers.
+// Products of bytes: the forward passes of linear layers and convolutions, the only ones in inference. Operands and results are
+// codes, as between two layers.
 #include "bench/kernel_bench.h"
 #include "bench/work.h"
 #include "src/machine/peaks.h"

@@ -11,12 +11,12 @@
 namespace epochbench::bench {
 namespace {
 
-// As long as each other, so that the scheduler treats them alike on a machine that is shared.
+// Equally long, so that the scheduler treats them alike on a shared machine.
 constexpr double kTurnSeconds = 0.03;  // of the kernel between two bursts
 constexpr double kBurstSeconds = 0.03;
 // Idle OpenMP threads spin for some milliseconds; a burst beside them would measure half a machine.
 constexpr std::chrono::milliseconds kCalm{10};
-constexpr std::int64_t kTriadBytes = 128 << 20;  // an array, beyond the caches
+constexpr std::int64_t kTriadBytes = 128 << 20;  // per array, larger than the caches
 constexpr int kTriadPasses = 4;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the benchmarks of the CPU kernels share. Operands are reused, so small ones stay in cache.
+// Shared by the benchmarks of the CPU kernels. Operands are reused, so small ones stay in cache.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@
 namespace epochbench::bench {
 namespace {
 
-constexpr std::int64_t kTriadBytes = 128 << 20;  // an array, beyond the caches
+constexpr std::int64_t kTriadBytes = 128 << 20;  // per array, larger than the caches
 constexpr int kTriadPasses = 4;
 
 template <typename Real>
@@ -33,14 +33,14 @@ std::unique_ptr<PeerCall> prepare(const NamedPeer& peer, const Work& work, Opera
                    : peer.peer->conv2d(o.first.data(), o.second.data(), o.third.data(), work.conv2d, work.pass, element);
 }
 
-// Sums of n products whose order differs may differ by n roundings each, and be rounded once more where they are stored.
+// Sums of n products in different orders may differ by n roundings each, and be rounded once more where they are stored.
 template <typename Real>
 double tolerance(const Work& work) {
   const double sum = work.flops / 2 / static_cast<double>(work.elements[work.result]);
   return 2 * (FLT_EPSILON * sum + (sizeof(Real) == sizeof(float) ? FLT_EPSILON : 0x1p-8));
 }
 
-// Checks that the peer did the same work: the difference of the results, over ours, both as Euclidean norms.
+// Checks that the peer did the same work, by the Euclidean norm of the results' difference relative to that of ours.
 template <typename Real>
 void expect_same(const std::vector<Real>& ours, Buffer<Real>& theirs, const Work& work, const std::string& peer) {
   double difference = 0, norm = 0;
@@ -124,7 +124,7 @@ void add_line(Measured& measured, const std::string& line) {
   append(measured.peaks, "peaks");
 }
 
-// What a process of its own prints for this file. Errors: std::runtime_error where it does not end well.
+// The lines that a separate process prints for this file. Errors: std::runtime_error if it does not end well.
 std::vector<std::string> lines_of_process(const std::vector<std::string>& flags, const std::string& path, int process) {
   std::string command = "exec '" + std::filesystem::read_symlink("/proc/self/exe").string() + "'";
   for (const std::string& flag : flags) command += " '" + flag + "'";

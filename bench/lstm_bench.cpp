@@ -1,4 +1,4 @@
-// lstm batch= sequence= units=: the recurrence of a layer, whose inputs' products come before. Two benchmarks, forward and
+// lstm batch= sequence= units=: the recurrence of a layer, without the products of its inputs. Two benchmarks, forward and
 // grad, each with the FLOPs of its products: one of [batch,units] by [units,4*units] per position.
 #include "bench/kernel_bench.h"
 

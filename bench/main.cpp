@@ -3,12 +3,12 @@
 // epochbench_bench --peers=[onednn,onednn-plain,openblas,mkl] [--scaling] [--spin] [--precision=fp32|bf16] [--rounds=N]
 //                  [--processes=N] [--seed=N] [--pages=small] [--shapes=...] [--isa=...] [--threads=N]
 //
-// Microbenchmarks of the CPU kernels over files of problems (bench/shapes/). Without flags: resnet20.txt, the best
-// instruction set, one thread. The second form interleaves products and convolutions with other libraries'
-// (library_comparison.h), or with themselves on one thread (--scaling). --processes: so many processes measure one after the
-// other; from 5 on, ratios have an interval instead of a range. --spin: idle threads stay awake for some milliseconds, as in a
-// run, which is what counts for products of less than one. --pages=small: no huge pages, as memory of most programs' heaps.
-// int8: forward products alone, without peers. Exits with 2 for a flag, file or problem that it does not understand.
+// Microbenchmarks of the CPU kernels over files of problems (bench/shapes/). Without flags: resnet20.txt, the best instruction
+// set, one thread. The second form interleaves products and convolutions with other libraries' (library_comparison.h), or with
+// themselves on one thread (--scaling). --processes: the number of processes that measure, one after the other; from 5 on,
+// ratios have an interval instead of a range. --spin: idle threads stay awake for some milliseconds, as in a run, which matters
+// for products of less than one. --pages=small: no huge pages, as in most programs' heaps. int8: forward products only, without
+// peers. Exits with 2 for a flag, file or problem that it does not understand.
 #include <exception>
 #include <iostream>
 #include <stdexcept>

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kThroughputs = "bench/throughputs.json";
 
-// A result of ours, and the instance of the catalog that has its CPU.
+// One of our results, and the catalog's instance with its CPU.
 struct OwnResult {
   const char *file, *instance;
 };
@@ -50,7 +50,7 @@ CaseSpec case_of(const std::string& model, std::int64_t batch, const std::string
   return spec;
 }
 
-// Empty unless the run is of the kind that own_steps() takes.
+// Empty unless own_steps() uses this kind of run.
 std::optional<CaseSpec> usual_case(const Run& run) {
   if (!run.timing || run.timing->step_seconds.empty() || run.workload.mode != "train" || run.device.backend != "cpu") return {};
   for (const auto& [key, value] : further_settings(speed_settings(run)))

@@ -1,5 +1,4 @@
-// Kernels that the memory limits: n= for those over all elements, rows= channels= for the others. Bytes count every operand
-// once.
+// Memory-bound kernels: n= for those over all elements, rows= channels= for the others. Bytes count every operand once.
 #include <algorithm>
 #include <stdexcept>
 

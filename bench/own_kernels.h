@@ -1,4 +1,4 @@
-// Our kernel of a product or of a convolution's pass, on operands of its own.
+// Our kernel for a product or one pass of a convolution, on its own operands.
 #pragma once
 
 #include <array>

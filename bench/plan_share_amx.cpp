@@ -10,7 +10,7 @@ PlanShare amx_share(const GemmShape& shape, int threads) {
   constexpr double kMultiplyAdds = kTilePair * kStepReals / kCyclesPerStep;  // per cycle
   const auto steps = static_cast<double>(steps_of(shape.k));
   const std::int64_t row_blocks = divide_up(shape.m, plan.row_block);
-  // A block of rows is packed by the whole team.
+  // The whole team packs a block of rows.
   const double of_packed_a =
       plan.pack_a ? static_cast<double>(divide_up(shape.m, kTilePair)) * kTilePair * kCyclesPerLine / plan.team : 0;
   for (int part = 0; part < plan.team; ++part) {

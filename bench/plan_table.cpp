@@ -1,8 +1,8 @@
 // epochbench_plans [--shapes=FILE] [--threads=2,4,..] [--kernels=avx512|avx512-large-l2|amx]
 //
-// For each product of a file of problems and each number of threads: the part of the threads' time, in percent, in which they
-// multiply what the product needs, if memory is fast enough and waiting costs nothing (plan_share.h). The rest is lost to parts
-// of unequal size, to vectors and tiles that are not full, and to packing. Exits with 2 for what it does not understand.
+// For each product of a file of problems and each number of threads: the percentage of the threads' time in which they multiply
+// what the product needs, if memory is fast enough and waiting costs nothing (plan_share.h). The rest is lost to parts of
+// unequal size, to partial vectors and tiles, and to packing. Exits with 2 for arguments that it does not understand.
 #include <cmath>
 #include <cstdio>
 #include <exception>

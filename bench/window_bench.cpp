@@ -1,4 +1,4 @@
-// What every channel does by itself, with windows over the image: bytes count every operand once.
+// Operations on each channel separately, with windows over the image: bytes count every operand once.
 //   depthwise n= h= w= c= r= s= [stride=1] [pad=0]     a convolution, as of conv2d otherwise: forward and both gradients
 //   average_pool n= h= w= c= window= [stride=1] [pad=0] [zeros=0], max_pool without zeros: forward and gradient
 #include <stdexcept>

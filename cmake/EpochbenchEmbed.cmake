@@ -2,7 +2,7 @@
 # which defines epochbench::embedded_file("relative/path") and epochbench::embedded_files(prefix) of
 # include/epochbench/embedded.h. Files outside the repository have the name given with them.
 # The assembler's .incbin embeds the bytes, so a changed file changes one object, without a generator script. The file is one to
-# preprocess (.S), since clang says of files that are not that they use no dependency options.
+# preprocess (.S), because for others clang warns that dependency options are unused.
 enable_language(ASM)
 function(epochbench_embed target)
   cmake_parse_arguments(ARG "" "" "FILES;ELSEWHERE" ${ARGN})

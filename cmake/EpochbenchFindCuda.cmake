@@ -2,8 +2,8 @@
 # to nothing and then EPOCHBENCH_CUDA_LIBRARY_FOLDERS to the folders that programs load libraries from.
 #
 # The toolkit's folders come first, then EPOCHBENCH_PACKAGES (unpacked wheels, or include/ and lib/), the system's, and the
-# packages of EPOCHBENCH_PYTHON in both of their layouts: nvidia/cudnn, nvidia/cublas and so on, and nvidia/cu13 for what is of
-# CUDA 13. NCCL is looked for in the same way; without it (NCCL_INCLUDE_DIR) only ranks on GPUs are left out.
+# packages of EPOCHBENCH_PYTHON in both of their layouts: nvidia/cudnn, nvidia/cublas and so on, and nvidia/cu13 for CUDA 13. NCCL
+# is searched for in the same way; without it (NCCL_INCLUDE_DIR) only ranks on GPUs are left out.
 
 # Folders of CUDA's libraries in the packages of a Python; empty without any.
 function(epochbench_python_cuda_folders result)

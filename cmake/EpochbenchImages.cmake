@@ -1,10 +1,9 @@
 # Finds libjpeg-turbo, with the TurboJPEG API, and libpng, which decode the pictures of `--data images:`. Sets
-# EPOCHBENCH_HAS_IMAGES, and says what is missing if it is off: then the rest is built, and such data are refused.
+# EPOCHBENCH_HAS_IMAGES. If it is off, this says what is missing, the rest is built, and such data are refused.
 #
 # EPOCHBENCH_IMAGES  AUTO: if both are found; ON: a missing one is an error; OFF
 #
-# Why these two: every distribution has them, tests them by fuzzing and repairs them, and libjpeg-turbo is what other loaders use,
-# so its speed is theirs.
+# Why these two: every distribution has, fuzzes and fixes them, and other loaders use libjpeg-turbo, so its speed is theirs too.
 set(EPOCHBENCH_IMAGES AUTO CACHE STRING "Pictures of --data images: AUTO (if libjpeg-turbo and libpng are found), ON or OFF")
 set_property(CACHE EPOCHBENCH_IMAGES PROPERTY STRINGS AUTO ON OFF)
 set(EPOCHBENCH_HAS_IMAGES FALSE)

@@ -22,7 +22,7 @@ if(NOT TARGET epochbench-mpi)
   message(FATAL_ERROR "a package has epochbench-mpi too, and CMake finds no MPI; install libopenmpi-dev")
 endif()
 
-# A map says from which archives the linker took something, for the SBOM (scripts/lib/make_sbom.py).
+# The map lists the archives from which the linker took something, for the SBOM (scripts/lib/make_sbom.py).
 foreach(program epochbench epochbench-mpi)
   target_link_options(${program} PRIVATE -Wl,-Map=${PROJECT_BINARY_DIR}/${program}.map)
 endforeach()
@@ -52,7 +52,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Debian packages apart, so that only the one of epochbench-mpi depends on MPI; in the tarball both programs are together.
+# Separate Debian packages, so that only the one of epochbench-mpi depends on MPI; the tarball has both programs.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME epochbench)

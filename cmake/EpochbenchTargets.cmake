@@ -1,6 +1,6 @@
 # Options that all targets share, and functions that create targets.
 
-# Continuous integration sets it; a user's compiler may know more warnings than ours.
+# Set in continuous integration; a user's compiler may know more warnings than ours.
 option(EPOCHBENCH_WERROR "Warnings are errors")
 
 add_library(epochbench_options INTERFACE)
@@ -27,8 +27,8 @@ if(EPOCHBENCH_SANITIZE)
 endif()
 
 # epochbench_library(NAME [TOGETHER] [BRIEF] SOURCES ... LIBRARIES ...): a static library of this folder. TOGETHER: a unity build,
-# which takes a third of the time; the files must not define the same local names. BRIEF: what it does takes moments and is never
-# timed, so a release optimizes it less, which takes two thirds of the time.
+# which takes a third of the time; the files must not define the same local names. BRIEF: the code runs only for moments and is
+# never timed, so a release optimizes it less, which takes two thirds of the time.
 function(epochbench_library name)
   cmake_parse_arguments(ARG "TOGETHER;BRIEF" "" "SOURCES;LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -39,7 +39,7 @@ function(epochbench_library name)
     target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-    # The same pictures and answers on every machine: fused multiply-adds, which x86-64 lacks, round otherwise.
+    # The same pictures and answers on every machine: fused multiply-adds, which x86-64 lacks, round differently.
     target_compile_options(${name} PRIVATE -ffp-contract=off)
   endif()
   target_link_libraries(${name} PUBLIC epochbench_options ${ARG_LIBRARIES})

@@ -1,6 +1,6 @@
-// What a core decodes of a folder's images, and what augmentation adds: epochbench_decode_rate PATH
+// How fast a core decodes a folder's images, and what augmentation adds: epochbench_decode_rate PATH
 //
-// The files are in memory, as reading belongs to the disk. The kinds take turns, so that all of them meet the same machine.
+// The files are in memory, so that the disk does not count. The kinds take turns, so that all run under the same conditions.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -31,7 +31,7 @@ struct Kind {
   std::function<void(const Bytes&, std::int64_t)> run;
 };
 
-// Of this thread, so that what others take of the core does not count.
+// Of this thread, so that other load on the core does not count.
 double core_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -23,13 +23,13 @@ namespace {
 struct Options {
   std::string folder;
   std::int64_t classes = 10, train = 100, val = 20;
-  int width = 500, height = 375, quality = 92;  // the size that ImageNet's photographs have most often
+  int width = 500, height = 375, quality = 92;  // the most common size of ImageNet's photographs
   std::uint64_t seed = 0;
 };
 
 class Picture {
  public:
-  // `number`: of the image, from which all is drawn.
+  // `number`: the image's, from which everything is drawn.
   Picture(const Options& options, std::int64_t label, std::uint64_t number)
       : key_(options.seed ^ number << 20), width_(options.width), height_(options.height) {
     const std::array<double, 4> sizes = uniform(0);
@@ -64,7 +64,7 @@ class Picture {
     return {uniform01(bits[0]), uniform01(bits[1]), uniform01(bits[2]), uniform01(bits[3])};
   }
 
-  // Random values every `step` pixels, interpolated between: mostly gray, as nature is.
+  // Random values every `step` pixels, interpolated in between: mostly gray, like nature.
   void add_noise(int step, float amplitude) {
     const int columns = width_ / step + 2, rows = height_ / step + 2;
     std::vector<float> lattice(static_cast<std::size_t>(columns * rows) * 4);

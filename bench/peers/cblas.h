@@ -1,4 +1,4 @@
-// What libraries with CBLAS's interface have in common: products in fp32 alone, and no convolution. Sizes are 64 bits wide.
+// Shared by libraries with the CBLAS interface: products in fp32 only, and no convolution. Sizes have 64 bits.
 #pragma once
 
 #include "bench/peer.h"

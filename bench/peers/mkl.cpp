@@ -1,6 +1,6 @@
-// Intel MKL, the library of the package mkl: products in fp32 alone; it has no convolution, and its product in bf16 writes
-// fp32. It runs on this program's own OpenMP (its "GNU" threading layer). Its functions are declared here, so that its headers
-// need not be installed.
+// Intel MKL, from the package mkl: products in fp32 only; it has no convolution, and its bf16 product writes fp32. It runs on
+// this program's own OpenMP (its "GNU" threading layer). Its functions are declared here, so that its headers need not be
+// installed.
 #include <stdexcept>
 
 #include "bench/peers/cblas.h"

@@ -1,9 +1,9 @@
-// oneDNN, the library of the package onednn, on its CPU engine: products in plain layouts; convolutions with activations in
-// plain NHWC and weights in a layout of its own choice, which they have before and after the time (variant "plain": they come
-// and go in plain layout, and their reordering is part of the time, as in frameworks that keep weights so; its convolutions in
-// plain weights themselves are a naive loop). Strict fp32; scratch memory and primitives are made beforehand.
+// oneDNN, from the package onednn, on its CPU engine. Products use plain layouts. Convolutions use plain NHWC activations, and
+// weights in a layout that oneDNN chooses, reordered outside the timed part (variant "plain": weights come and go in plain
+// layout and their reordering is timed, as in frameworks that keep them so; its convolutions on plain weights themselves are a
+// naive loop). Strict fp32; scratch memory and primitives are made beforehand.
 //
-// This build of oneDNN runs on SYCL's CPU device, so on OpenCL's, whose threads are TBB's: each run passes through their queue.
+// This build of oneDNN runs on SYCL's CPU device, thus on OpenCL's with TBB threads: each run passes through their queue.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -38,12 +38,12 @@ class Call final : public PeerCall {
     arguments_.insert_or_assign(argument, wanted == plain ? memory(plain, engine_, data) : own(wanted));
     if (wanted != plain) before_.emplace_back(memory(plain, engine_, data), arguments_.at(argument));
   }
-  // The operand that is written: the same, and brought back.
+  // The operand that is written: likewise, and copied back.
   void output(int argument, const memory::desc& wanted, const memory::desc& plain, void* data) {
     arguments_.insert_or_assign(argument, wanted == plain ? memory(plain, engine_, data) : own(wanted));
     if (wanted != plain) after_.emplace_back(arguments_.at(argument), memory(plain, engine_, data));
   }
-  // After the operands.
+  // Call it after the operands.
   template <typename Primitive>
   void prepare(const typename Primitive::primitive_desc& desc) {
     arguments_.insert_or_assign(DNNL_ARG_SCRATCHPAD, own(desc.scratchpad_desc()));
@@ -69,7 +69,7 @@ class Call final : public PeerCall {
     void operator()(char* p) const { ::operator delete (p, std::align_val_t{64}); }
   };
 
-  // Memory of the library's own, in ordinary pages: buffers of SYCL would be mapped again at every use.
+  // The library's own memory, in ordinary pages: SYCL buffers would be mapped again at every use.
   memory own(const memory::desc& desc) {
     const std::size_t bytes = (desc.get_size() + 64) / 64 * 64;
     storage_.emplace_back(static_cast<char*>(::operator new (bytes, std::align_val_t{64})));
@@ -115,7 +115,7 @@ class OneDnn final : public Peer {
   }
 
   std::unique_ptr<PeerCall> gemm(void* c, const void* a, const void* b, const GemmShape& shape, Element element) override {
-    if (plain_weights_) return nullptr;  // the same as without
+    if (plain_weights_) return nullptr;  // the same as without the variant
     using tag = memory::format_tag;
     const memory::desc a_desc({shape.m, shape.k}, type_of(element), shape.transpose_a ? tag::ba : tag::ab);
     const memory::desc b_desc({shape.k, shape.n}, type_of(element), shape.transpose_b ? tag::ba : tag::ab);
@@ -179,12 +179,12 @@ class OneDnn final : public Peer {
 
   bool plain_weights_;
   oneapi::tbb::global_control threads_;
-  oneapi::tbb::task_arena arena_;  // in it the library sees that number, and divides a primitive's work by it
+  oneapi::tbb::task_arena arena_;  // in it the library sees the number of threads, and divides a primitive's work by it
   dnnl::engine engine_;
   dnnl::stream stream_;
 };
 
-// OpenCL's loader finds no driver by itself, as the package's lies beside oneDNN and nowhere else.
+// OpenCL's loader finds no driver by itself, because the package puts it only beside oneDNN.
 void name_driver() {
   Dl_info library{};
   if (dladdr(reinterpret_cast<void*>(&dnnl_version), &library) == 0) return;

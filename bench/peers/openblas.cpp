@@ -1,5 +1,5 @@
-// OpenBLAS, the library of the package scipy-openblas64: products in fp32 alone, as it has no convolution, and this build no
-// product in bf16. Its functions are declared here, since the package brings no header.
+// OpenBLAS, from the package scipy-openblas64: products in fp32 only, because it has no convolution and this build has no bf16
+// product. Its functions are declared here, because the package has no header.
 #include <stdexcept>
 
 #include "bench/peers/cblas.h"

@@ -9,7 +9,7 @@
 namespace epochbench::cuda {
 namespace {
 
-constexpr int kRowsAtOnce = 4;  // of the bias gradient, which runs 768 threads per multiprocessor: 48 KB in flight
+constexpr int kRowsAtOnce = 4;  // in the bias gradient, with 768 threads per multiprocessor: 48 KB in flight
 
 // ---- Element by element ----
 
@@ -37,7 +37,7 @@ struct Add {
   }
 };
 
-// kAligned: dropout.first is a multiple of 4; otherwise each element draws its words by itself.
+// kAligned: dropout.first is a multiple of 4; otherwise the words of each element are computed separately.
 template <bool kAligned>
 struct DropOut {
   static constexpr int kInputs = 1;
@@ -172,7 +172,7 @@ std::size_t reduction_workspace_bytes(std::int64_t rows, std::int64_t channels) 
   return sizeof(float) * static_cast<std::size_t>(reduction_floats(rows, channels));
 }
 
-// What lies between the rows is summed like channels, so that all strips are whole, and left out at the end.
+// Sums what lies between the rows like channels, so that all strips are whole, and drops it at the end.
 void bias_add_grad(void* dbias, const void* dy, std::int64_t rows, std::int64_t channels, std::int64_t row_elements,
                    Element element, void* workspace, Stream stream) {
   auto* const partials = static_cast<float*>(workspace);

@@ -1,6 +1,6 @@
-// Softmax with dropout over rows of attention scores, and its gradient, for attention by products of our own (in fp32 and tf32,
-// or where cuDNN has no plan). A warp holds a row of up to 1024 scores in registers. For longer rows, and rows of other lengths
-// than multiples of 4, a block reads the row twice.
+// Softmax with dropout over rows of attention scores, and its gradient, for unfused attention (in fp32 and tf32, or where cuDNN
+// has no plan). A warp holds a row of up to 1024 scores in registers. A block reads longer rows, and rows whose length is not a
+// multiple of 4, twice.
 #include <cfloat>
 
 #include "kernels/cuda/exponential.cuh"
@@ -23,19 +23,19 @@ struct Softmax {             // tensors of one call; rows have [rows, sequence] 
   Dropout dropout;
 };
 
-// The number of scores of a row that count; those after a causal row's position are as if -infinity.
+// The number of scores of a row that count; those after the position of a causal row are treated as -infinity.
 __device__ inline int visible(const Softmax& s, std::int64_t row) {
   return s.causal ? static_cast<int>(row % s.sequence) + 1 : s.sequence;
 }
 
-// The random words of the block of four that has this element; arbitrary without dropout.
+// The random words of the block of four that contains this element; arbitrary without dropout.
 __device__ inline DropoutWords random_words(const Softmax& s, std::int64_t element) {
   return s.dropout.threshold != 0 ? dropout_words(s.dropout, *s.step, (s.first + element) / kFour) : DropoutWords{};
 }
 __device__ inline std::uint32_t word_of(const Softmax& s, std::int64_t element) {
   const DropoutWords random = random_words(s, element);
   std::uint32_t word = random.word[0];
-  for (int i = 1; i < kFour; ++i)  // an index that is not constant would put the words into local memory
+  for (int i = 1; i < kFour; ++i)  // a non-constant index would put the words into local memory
     if ((s.first + element) % kFour == i) word = random.word[i];
   return word;
 }
@@ -166,8 +166,8 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// Calls function(T{}, groups of four per lane); no groups: one row per block, as are causal rows that would take more registers
-// than there are.
+// Calls function(T{}, groups of four per lane). No groups: one row per block, also for causal rows that would need too many
+// registers.
 constexpr int kMaxCausalFours = 4;
 template <typename Function>
 void with_fours(Element element, const AttentionShape& s, Function function) {

@@ -1,4 +1,4 @@
-// Transposition of heads, for attention by products of our own: from rows that hold all heads to a matrix per head, and back.
+// Transposes heads for unfused attention: from rows that hold all heads to one matrix per head, and back.
 #include <initializer_list>
 
 #include "kernels/cuda/register_pack.cuh"
@@ -15,14 +15,14 @@ struct SwapTensors {  // by blockIdx.y
   const T* from[3];
 };
 
-// An index that is not constant would copy the parameters to local memory.
+// A non-constant index would copy the parameters to local memory.
 template <typename T>
 __device__ inline T* one_of(T* const (&three)[3], unsigned index) {
   return index == 0 ? three[0] : index == 1 ? three[1] : three[2];
 }
 
 // to [batch, middle_to, middle_from, packs] = from [batch, middle_from, middle_to, packs]; Index holds `count`, the number of
-// packs. Strides, in packs: from an index of the first of the two middle extents of `to` or `from` to the next.
+// packs. Strides, in packs: between successive indices of the first middle extent of `to` or `from`.
 template <typename Index>
 struct SwapShape {
   Index middle_to, middle_from, packs, count, to_stride, from_stride;
@@ -82,7 +82,7 @@ void swap(std::initializer_list<void*> to, std::initializer_list<const void*> fr
 
 SwapSizes split_sizes(const AttentionShape& s) { return {s.heads, s.sequence, s.sequence * s.width, input_stride(s)}; }
 SwapSizes merge_sizes(const AttentionShape& s) { return {s.sequence, s.heads, input_stride(s), s.sequence * s.width}; }
-// The same of k and v.
+// The same for k and v.
 SwapSizes split_key_sizes(const AttentionShape& s) { return {key_heads(s), s.sequence, s.sequence * s.width, key_stride(s)}; }
 SwapSizes merge_key_sizes(const AttentionShape& s) { return {s.sequence, key_heads(s), key_stride(s), s.sequence * s.width}; }
 

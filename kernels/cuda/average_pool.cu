@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kBlocks = 4;  // per multiprocessor
 
-// Of the sum over a window of `window` pixels at `corner`, along one axis: what it is divided by.
+// The divisor along one axis of the sum over a window of `window` pixels that starts at `corner`.
 __device__ inline int divisor(int corner, int window, int extent, bool zeros) {
   return zeros ? window : min(corner + window, extent) - max(corner, 0);
 }

@@ -19,7 +19,7 @@ constexpr int kFinalThreads = 256;
 struct Moments {
   float pivot = 0, offset = 0, deviations = 0;
 };
-// Merges b (n_b rows) into a (n_a rows). b may be empty, and so may both.
+// Merges b (n_b rows) into a (n_a rows). b or both may be empty.
 __device__ inline void merge(Moments& a, float n_a, const Moments& b, float n_b) {
   if (n_b == 0) return;
   const float delta = (b.pivot - a.pivot) + (b.offset - a.offset), share = n_b / (n_a + n_b);
@@ -109,8 +109,8 @@ __global__ void __launch_bounds__(kStripThreads, kStripBlocks) moments_kernel(fl
   out[2 * strips.channels] = total.deviations;
 }
 
-// What a convolution summed while it wrote x: x - pivot and its square [2, channels]. Squares about a pivot other than the mean
-// lose accuracy as 1 + (mean - pivot)^2 / variance grows; the running mean is near.
+// Sums that a convolution computed while it wrote x: of x - pivot and of its square [2, channels]. Squares about a pivot other
+// than the mean lose accuracy as 1 + (mean - pivot)^2 / variance grows; the running mean is close to the mean.
 struct Sums {
   const float *sums, *pivot;
   __device__ Moments moments(std::int64_t c, std::int64_t channels, float rows) const {
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kFinalThreads)
 
 // ---- y = activation((x - center) * slope + offset [+ shortcut]) ----
 
-// Coefficients per channel: from finish_moments_kernel (variance null), or of inference.
+// Coefficients per channel: from finish_moments_kernel (variance null), or for inference.
 struct Normalizer {
   const float *center, *slope, *offset, *variance;
   float epsilon;

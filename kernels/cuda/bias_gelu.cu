@@ -5,7 +5,7 @@
 namespace epochbench::cuda {
 namespace {
 
-// y = gelu(product + bias), computed from the sum before it is rounded, which x receives unless it is null.
+// y = gelu(product + bias), computed from the unrounded sum. x receives the sum unless it is null.
 template <typename T, typename Form>
 struct BiasGelu {
   static constexpr int kInputs = 1;

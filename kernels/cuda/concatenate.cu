@@ -1,5 +1,5 @@
-// Rows side by side, and apart again: copies of bytes, in the largest units that fit every part. A block processes kRows rows
-// of one part.
+// Puts rows side by side, and separates them again, by copying bytes in the largest unit that divides every part. A block
+// processes kRows rows of one part.
 #include "kernels/cuda/device_code.cuh"
 
 namespace epochbench::cuda {
@@ -16,13 +16,13 @@ struct Unit<2> {
   std::uint16_t half;
 };
 
-// Of one part: where it is, its width and its first column in the whole, in units.
+// One part: its address, its width and its first column in the whole, in units.
 template <typename Pointer>
 struct Part {
   Pointer at;
   int width, first;
 };
-// Without an index that the compiler does not know, which would put the parts in local memory.
+// Avoids a non-constant index, which would put the parts in local memory.
 template <typename Pointer>
 __device__ Part<Pointer> part_of(const ChannelParts<Pointer>& parts, unsigned index) {
   Part<Pointer> part{};
@@ -37,7 +37,7 @@ __device__ Part<Pointer> part_of(const ChannelParts<Pointer>& parts, unsigned in
   return part;
 }
 
-// `width` [rows, width of all parts]. The channels of the parts count units.
+// width: of all parts together. The channels of the parts count units.
 template <typename Copy, typename Pointer>
 __device__ void copy_part(const ChannelParts<Pointer>& parts, std::int64_t rows, int width, Copy copy) {
   const Part<Pointer> part = part_of(parts, blockIdx.y);

@@ -1,7 +1,7 @@
 // Softmax cross entropy of rows of logits, its gradient, and the number of correctly classified rows. A block reads a row once
 // from memory; a final launch of one block adds the results of the rows in a fixed order. Rows need no alignment: a row's
-// vectors start at the first multiple of 16 bytes. What lies between the last class of a row and the next row is neither read
-// nor written. One column is that of class 1 of two: class 0 has logit 0.
+// vectors start at the first multiple of 16 bytes. Elements between the last class of a row and the next row are neither read
+// nor written. A single column is class 1 of two, and class 0 has logit 0.
 #include <cfloat>
 
 #include "kernels/cuda/exponential.cuh"
@@ -15,7 +15,7 @@ constexpr int kShortThreads = kWarp, kLongThreads = 256;  // threads per block; 
 constexpr int kFinalThreads = 512;
 constexpr int kVectors = 2;  // in flight per thread
 
-// Of some logits: the largest (at least the lowest float), and the sum of exp(logit - largest).
+// Over some logits: the largest (at least the lowest float), and the sum of exp(logit - largest).
 struct LogSum {
   float largest = -FLT_MAX, sum = 0;
 };
@@ -25,8 +25,8 @@ __device__ inline LogSum merged(const LogSum& a, const LogSum& b) {
   return {largest, a.sum * exponential<T>(a.largest - largest) + b.sum * exponential<T>(b.largest - largest)};
 }
 
-// one(class) for single elements, vector(first class) for whole vectors that start at a multiple of 16 bytes: each thread's
-// share of a row of n elements. Pairs of vectors are adjacent in the code, so that both are in flight.
+// Calls one(class) for single elements and vectors(first class, ...) for whole vectors, which start at multiples of 16 bytes:
+// each thread's share of a row of n elements. Pairs of vectors are adjacent in the code, so that both are in flight.
 template <int kThreads, typename T, typename One, typename Vectors>
 __device__ inline void for_each_class(const T* row, int n, One one, Vectors vectors) {
   constexpr int kSize = Vector<T>::kSize, kStep = kThreads * kSize;
@@ -61,14 +61,14 @@ __device__ inline LogSum log_sum_of_block(LogSum mine) {
 }
 
 __device__ inline int classes_of(int columns) { return columns == 1 ? 2 : columns; }
-// Of a class that may be the one without a column.
+// The logit of a class, which may be the one without a column.
 template <typename T>
 __device__ inline float logit_of(const T* row, int columns, std::int32_t label) {
   if (columns > 1) return to_float(row[label]);
   return label == 0 ? 0 : to_float(row[0]);
 }
 
-// The label that has the rest of a row's share: its neighbor's, or, where that is ignored, its own.
+// The label that gets the rest of a row's share: its neighbor's, or its own if the neighbor's is ignored.
 __device__ inline std::int32_t other_label(const std::int32_t* labels, std::int64_t row, std::int64_t rows) {
   const std::int64_t other = row % 2 == 0 ? row + 1 : row - 1;
   const std::int32_t label = labels[other < rows ? other : row];
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int32_t label = labels[r], column = label - (classes == 1 ? 1 : 0);
   const float log_sum = log_sum_exp[r], factor = *weight;
   const float of_all = smoothing / static_cast<float>(classes_of(classes)), of_labels = 1 - smoothing;
-  std::int32_t other = column;  // of two samples in a row: the column of the second label
+  std::int32_t other = column;  // the column of the second label if two samples are mixed in a row
   float own_part = of_labels, other_part = 0;
   if (shares != nullptr) {
     other = other_label(labels, r, gridDim.x) - (classes == 1 ? 1 : 0);

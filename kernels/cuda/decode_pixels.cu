@@ -1,6 +1,6 @@
-// The values of the bytes of images. A thread stores 16 bytes at a time, which takes a load of 4 or 8 bytes and as many
-// lookups. The lookups would be slowest: the lanes of a warp ask for 32 random elements, which in shared memory cost three to
-// four turns of its banks, and in the cache a turn for each of the up to eight lines of a channel's table that they hit.
+// Converts the bytes of images to values. A thread stores 16 bytes at a time, which takes a load of 4 or 8 bytes and as many
+// lookups. The lookups would be slowest: the lanes of a warp read 32 random elements, which takes three to four passes over the
+// banks of shared memory, and in the cache one pass for each of the up to eight lines that they hit in a channel's table.
 #include "kernels/cuda/register_pack.cuh"
 
 namespace epochbench::cuda {
@@ -21,8 +21,8 @@ __device__ inline void look_up(float (&values)[kSize], const std::uint8_t (&byte
   }
 }
 
-// Threads take packs of 16 bytes of y in turn. A thread's channel advances by a constant with each turn, so that it divides
-// once.
+// Threads take packs of 16 bytes of y in turn. A thread's channel advances by a constant with each turn, so a thread divides
+// only once.
 template <typename T, bool kShared>
 __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
     decode_kernel(T* y, const std::uint8_t* x, const float* table, std::int64_t n, int channels) {

@@ -1,6 +1,6 @@
 // Depthwise convolution, channels last, and the gradient of its input. A block processes a row of pixels; a thread processes a
 // pack of channels of kTile neighboring pixels, so that an input that several taps read is loaded once, and neighboring threads
-// access neighboring memory. No sum depends on the order of threads. And transposed weights, as cuDNN's are.
+// access neighboring memory. No sum depends on the order of threads. Also transposes weights to and from cuDNN's layout.
 #include "kernels/cuda/pack.cuh"
 #include "kernels/cuda/register_pack.cuh"
 
@@ -133,7 +133,7 @@ auto kernel_of(const Conv2dShape& s) -> void (*)(T*, const T*, const T*, Conv2dS
   return kFlip ? depthwise_grad_kernel<T, kSize> : depthwise_pixel_kernel<T, kSize>;
 }
 
-// Of a few thousand elements, which the L2 cache has: neighboring threads write neighbors.
+// For a few thousand elements, which are in the L2 cache: neighboring threads write adjacent elements.
 template <typename T>
 __global__ void __launch_bounds__(kMaxThreads) transpose_kernel(T* y, const T* x, std::int64_t rows, std::int64_t columns) {
   const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * kMaxThreads + threadIdx.x;

@@ -1,4 +1,4 @@
-// A clock that all multiprocessors share. How often it moves on depends on the GPU: every 32 ns to 1 us.
+// A clock that all multiprocessors share. How often it advances depends on the GPU: every 32 ns to 1 us.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ __device__ inline std::uint64_t device_nanoseconds() {
   return nanoseconds;
 }
 #else
-std::uint64_t device_nanoseconds();  // of the test that runs the kernel on the CPU
+std::uint64_t device_nanoseconds();  // defined by the test that runs the kernel on the CPU
 #endif
 
 }  // namespace epochbench::cuda

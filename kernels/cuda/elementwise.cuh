@@ -1,5 +1,5 @@
-// Kernels that compute each element by itself, from one tensor or two. They are bound by memory bandwidth, so a thread issues
-// several 16-byte loads before it computes.
+// Element-wise kernels of one or two tensors. They are bound by memory bandwidth, so a thread issues several 16-byte loads
+// before it computes.
 #pragma once
 
 #include "kernels/cuda/register_pack.cuh"

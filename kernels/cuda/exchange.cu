@@ -1,5 +1,5 @@
-// How long the compute stream of a rank waits for what ranks exchange: events that are part of a captured step would be
-// recorded again by the next launch of it before anyone reads them.
+// Measures how long the compute stream of a rank waits for exchanges between ranks. Events in a captured step would not work:
+// its next launch would record them again before anyone reads them.
 #include "kernels/cuda/device_clock.cuh"
 #include "kernels/cuda/exchange.h"
 

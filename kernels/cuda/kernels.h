@@ -5,10 +5,10 @@
 // Pointers are device memory, aligned to 64 bytes; `element` is the element type of all void* tensors; every sum, statistic and
 // transcendental function is computed in float at least. Each call enqueues on `stream` and returns; what it enqueues does not
 // depend on host memory, so it can be captured. Element-wise outputs may alias their inputs exactly. Equal arguments give
-// bit-equal results on devices with equally many multiprocessors, except for embedding_grad, whose float sums use atomics.
-// `workspace` is scratch of the size that the *_workspace_bytes function returns, which is enough on every device.
-// `row_elements`: from the beginning of a row of a matrix to that of the next, at least its columns. Throws cuda::Error if a
-// launch fails.
+// bit-equal results on devices with the same number of multiprocessors, except for embedding_grad, whose float sums use
+// atomics. `workspace` is scratch of the size that the *_workspace_bytes function returns, which is enough on every device.
+// `row_elements` is the distance between the starts of consecutive rows of a matrix, at least its number of columns. Throws
+// cuda::Error if a launch fails.
 //
 // This header includes no CUDA header, so that tests can build the backend with the kernels compiled for the CPU.
 #pragma once
@@ -69,13 +69,13 @@ void swiglu_grad(void* dgate, void* dup, const void* dy, const void* gate, const
 // rotary.cu
 void rotary(void* y, const void* x, const float* table, const RotaryShape& shape, Element element, Stream stream);
 
-// scale_channels.cu. x, y, dy [batch, pixels, channels], scale, dscale, dmean [batch, channels]; of stochastic depth [batch,
+// scale_channels.cu. x, y, dy [batch, pixels, channels], scale, dscale, dmean [batch, channels]; for stochastic depth [batch,
 // n].
 void scale_channels(void* y, const void* x, const void* scale, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
                     Element element, Stream stream);
 void scale_channels_grad(void* dscale, const void* dy, const void* x, std::int64_t batch, std::int64_t pixels,
                          std::int64_t channels, Element element, Stream stream);
-// dx = (dy scale + dmean / pixels) times the gradient of silu at x; x (or null): the sum alone. dx may be dy or x.
+// dx = (dy scale + dmean / pixels) times the gradient of silu at x, or the sum alone if x is null. dx may be dy or x.
 void squeeze_excite_grad(void* dx, const void* dy, const void* scale, const void* dmean, const void* x, std::int64_t batch,
                          std::int64_t pixels, std::int64_t channels, Element element, Stream stream);
 void stochastic_depth(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t batch,
@@ -90,7 +90,7 @@ std::size_t depthwise_conv2d_grad_weight_workspace_bytes(const Conv2dShape& shap
 void depthwise_conv2d_grad_weight(void* dweight, const void* dy, const void* x, const Conv2dShape& shape, Element element,
                                   void* workspace, Stream stream);
 
-// y [columns, rows] = x [rows, columns], for small ones.
+// y [columns, rows] = x [rows, columns], for small matrices.
 void transpose(void* y, const void* x, std::int64_t rows, std::int64_t columns, Element element, Stream stream);
 
 // Several tensors in one launch. The descriptions of tensors and chunks are in device memory; a chunk is kChunkElements
@@ -129,8 +129,8 @@ void batch_norm_grad(void* dx, float* dscale, float* dbias, void* dz, const void
                      const std::uint32_t* mask, const void* y, const void* x, const float* scale, const float* mean,
                      const float* inv_std, std::int64_t rows, std::int64_t channels, Element element, void* workspace,
                      Stream stream);
-// The same after a convolution that summed [2, channels] while it wrote x or dz. sums of batch_norm: of x - running_mean and of
-// its square; of the gradient: of dz and of dz * (x - mean), where dz is the incoming gradient. dx may be dz.
+// The same after a convolution that summed [2, channels] while it wrote x or dz. sums, in batch_norm: of x - running_mean and
+// of its square; in the gradient: of dz and of dz * (x - mean), where dz is the incoming gradient. dx may be dz.
 void batch_norm_of_sums(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
                         const void* x, const float* sums, const float* scale, const float* bias, const void* shortcut,
                         std::int64_t rows, std::int64_t channels, double epsilon, double momentum, Activation activation,
@@ -173,7 +173,7 @@ void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* l
 void count_correct(float* count, const void* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
                    std::int64_t row_elements, Element element, void* workspace, Stream stream);
 
-// mix_rows.cu. y, x [rows, n] of `element`; share [rows] of each row, whose neighbor has the rest.
+// mix_rows.cu. y, x [rows, n] of `element`; share [rows]: the share of each row, whose neighbor has the rest.
 void mix_rows(void* y, const void* x, const float* share, std::int64_t rows, std::int64_t n, Element element, Stream stream);
 
 // average_pool.cu: over windows
@@ -206,16 +206,16 @@ void gather_rows_grad(void* dx, const void* dy, const std::int32_t* positions, s
                       std::int64_t count, std::int64_t width, Element element, Stream stream);
 
 // attention.cu, attention_heads.cu: the parts of unfused attention other than matrix products. Separated heads are [batch,
-// heads, sequence, width]; of k and v, kv_heads.
-void split_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);  // as many as of q
+// heads, sequence, width], with kv_heads heads for k and v.
+void split_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);  // of as many heads as q
 void merge_heads(void* y, const void* x, const AttentionShape& shape, Element element, Stream stream);  // the inverse
-// The same for q, k and v, side by side in the rows of qkv if the shape is joint, in one kernel; with fewer heads of k and v,
-// in one of q and one of both.
+// The same for q, k and v in one kernel, or, if k and v have fewer heads, in one for q and one for both. They are side by side
+// in the rows of qkv if the shape is joint.
 void split_joint_heads(void* q, void* k, void* v, const void* qkv, const AttentionShape& shape, Element element, Stream stream);
 void merge_joint_heads(void* qkv, const void* q, const void* k, const void* v, const AttentionShape& shape, Element element,
                        Stream stream);
 // weights = dropout(softmax(scores)) of rows [batch*heads*sequence, sequence]. scores, already scaled, are float; weights are
-// of `element` and may be scores if that is float. Of a causal row, the scores after its position count as -infinity.
+// of `element` and may be scores if that is float. In a causal row, the scores after its position count as -infinity.
 // log_sum_exp [rows]. The mask is that of the rows from first_row on in a tensor of more samples.
 void attention_softmax(void* weights, float* log_sum_exp, const float* scores, const std::int32_t* step,
                        const AttentionShape& shape, std::int64_t first_row, const Dropout& dropout, Element element,
@@ -229,7 +229,7 @@ void attention_softmax_grad(void* weights, void* dscores, const float* scores, c
 // seed_offset [2]: the dropout seed that cuDNN uses in this step (a hash of seed, ordinal, step and part of the batch), and 0.
 void attention_seed(std::int64_t* seed_offset, const std::int32_t* step, const Dropout& dropout, Stream stream);
 
-// lstm.cu: what follows the product of a step. sums [batch, 4*units], or in the gradient [batch, units]: the product, float, or
+// lstm.cu: a step after its matrix product. sums [batch, 4*units], or in the gradient [batch, units]: the product in float, or
 // null for 0. For the next step: state, dense rows of `element`, the other factor of its product (h, or the gates' gradients),
 // and cell, float [batch, units]. The others are whole tensors. gates, cells and previous may be null; gates may be x, and dx
 // may be gates.
@@ -253,8 +253,8 @@ struct OptimizerTensor {  // one parameter
   const void* gradient;
   std::int64_t n;
   Element gradient_element;
-  float weight_decay;    // adamw only, as
-  void* copy = nullptr;  // null, or what receives the weights in 16 bits, rounded to nearest even
+  float weight_decay;    // adamw only
+  void* copy = nullptr;  // adamw only; null, or receives the weights in 16 bits, rounded to nearest even
   Element copy_element = Element::bf16;
 };
 // Dynamic loss scaling (Micikevicius et al. 2018): gradients are divided by *scale, and nothing changes if *finite is 0. AdamW

@@ -1,13 +1,13 @@
-// Layer normalization of rows that a Source reads, and its gradient, which a Target writes; or, if not kCentered, root mean
-// square normalization, which has neither a mean nor a bias. A warp holds a row of up to 1024
-// channels in registers, so that it is read once. For longer or unaligned rows, a block reads the row again from the cache.
+// Layer normalization of rows read by a Source, and its gradient, written by a Target; or, if not kCentered, root mean square
+// normalization, which has neither a mean nor a bias. A warp holds a row of up to 1024 channels in registers, so that it is
+// read once. For longer or unaligned rows, a block reads the row again from the cache.
 //
 // Statistics: the float mean of the row, then the mean and mean square of the deviations from it. This corrects the rounding of
 // the mean, which would matter for a row with a small deviation.
 //
-// A Source has load<kSize>(i), kSize elements from i on, called once per element before load_again<kSize>(i), which gives the
-// same. A Target has wanted() and store(i, values), and kHeldFloats: up to how many channels per lane its kernel's registers
-// also hold scale.
+// A Source has load<kSize>(i), which returns kSize elements from i on and is called once per element before
+// load_again<kSize>(i), which returns the same. A Target has wanted(), store(i, values) and kHeldFloats, the number of channels
+// per lane up to which its kernel also holds scale in registers.
 #pragma once
 
 #include "kernels/cuda/row_strips.cuh"

@@ -1,4 +1,4 @@
-// The logistic sigmoid. It follows from exp(-|x|), which does not overflow, and both of its tails keep their relative accuracy.
+// The logistic sigmoid, computed from exp(-|x|), which does not overflow; both tails keep their relative accuracy.
 #pragma once
 
 #include "kernels/cuda/device_code.cuh"

@@ -1,5 +1,5 @@
-// A step of long short-term memory and of its gradient, after the product with the recurrent weights. A thread has one unit of
-// one sequence: a step has too few elements for more per thread to be faster, and all that it reads was just written.
+// A step of long short-term memory and of its gradient, after the product with the recurrent weights. A thread computes one
+// unit of one sequence: a step has too few elements for more per thread to be faster, and everything it reads was just written.
 #include "kernels/cuda/exponential.cuh"
 
 namespace epochbench::cuda {
@@ -13,7 +13,7 @@ struct Step {
   int units;
 };
 
-// Where a thread's unit is: of a dense row per sequence, of a row per position, and whether there is one.
+// A thread's unit: its row among the dense rows (one per sequence), its row among the positions, and whether it exists.
 struct Place {
   std::int64_t state, position;
   int unit;

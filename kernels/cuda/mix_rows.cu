@@ -5,8 +5,8 @@
 namespace epochbench::cuda {
 namespace {
 
-// A thread processes one pack of both rows of a pair, so that each is read once. `per_row` packs make a row; of a last row
-// without a neighbor the pair is this row alone.
+// A thread processes one pack of both rows of a pair, so that each is read once. A row has `per_row` packs; a last row without
+// a neighbor forms a pair by itself.
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kThreads)
     mix_rows_kernel(T* y, const T* x, const float* share, std::int64_t rows, std::int64_t per_row, std::int64_t packs) {

@@ -1,6 +1,5 @@
-// SGD with momentum and AdamW (Loshchilov and Hutter 2019) for all parameters in one launch, dynamic loss scaling, and the
-// scalars that a step reports; the norm of all gradients. Nothing here waits for the host: the device decides whether a step
-// counts.
+// SGD with momentum and AdamW (Loshchilov and Hutter 2019) for all parameters in one launch, the norm of all gradients, dynamic
+// loss scaling, and the scalars that a step reports. Nothing here waits for the host: the device decides whether a step counts.
 #include <cfloat>
 #include <cmath>
 
@@ -88,7 +87,7 @@ __device__ void update_part(const Part& part, const Update& update) {
 }
 
 __device__ bool counts(const LossScale& loss_scale) { return loss_scale.finite == nullptr || *loss_scale.finite != 0; }
-// What gradients are multiplied by.
+// The factor that gradients are multiplied by.
 __device__ float unscaling(const LossScale& loss_scale, const float* clip) {
   return (loss_scale.scale == nullptr ? 1 : 1 / *loss_scale.scale) * (clip == nullptr ? 1 : *clip);
 }
@@ -130,8 +129,8 @@ struct AdamwFloats {
   const float* clip;
 };
 
-// 1 - beta^updates within 2^-22 of itself: the logarithm and its product with up to 2^24 updates round by 2^-24 each, which 1 -
-// exp(x) does not amplify for x < 0, and expm1f by 2^-23.
+// 1 - beta^updates with a relative error of at most 2^-22: the logarithm and its product with up to 2^24 updates round by 2^-24
+// each, which 1 - exp(x) does not amplify for x < 0, and expm1f by 2^-23.
 __device__ inline float bias_correction(float log_beta, float updates) { return -expm1f(log_beta * updates); }
 
 __global__ void __launch_bounds__(kThreads, kAdamwBlocks)
@@ -151,7 +150,7 @@ __global__ void __launch_bounds__(kThreads, kAdamwBlocks)
   update_part(part, update);
 }
 
-struct NotFinite {  // 1 for what is infinite or NaN
+struct NotFinite {  // 1 for infinity and NaN
   __device__ float operator()(float value) const { return fabsf(value) <= FLT_MAX ? 0 : 1; }
 };
 struct Square {
@@ -199,15 +198,14 @@ __device__ float sum_part(const Part& part, const Of& of) {
 
 __global__ void __launch_bounds__(1) set_kernel(std::int32_t* value, std::int32_t to) { *value = to; }
 
-// Several blocks may find one.
+// Several blocks may find a gradient that is not finite.
 __global__ void __launch_bounds__(kThreads)
     all_finite_kernel(std::int32_t* finite, const OptimizerTensor* tensors, const Chunk* chunks) {
   const float count = block_sum<kThreads>(sum_part(part_of_block(tensors, chunks), NotFinite{}));
   if (threadIdx.x == 0 && count > 0) atomicExch(finite, 0);
 }
 
-// sums [blocks]. Each gradient is unscaled before it is squared, so that no square is too large for a float where the norm is
-// not.
+// sums [blocks]. Each gradient is unscaled before it is squared, so that no square overflows where the norm does not.
 __global__ void __launch_bounds__(kThreads)
     sum_squares_kernel(float* sums, const OptimizerTensor* tensors, const Chunk* chunks, const float* loss_scale) {
   const Square square = {loss_scale == nullptr ? 1 : 1 / *loss_scale};

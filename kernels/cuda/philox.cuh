@@ -33,7 +33,7 @@ __device__ inline float dropped_out(float value, std::uint32_t word, const Dropo
 }
 
 // Drops out the elements first + i of a tensor; both `first` and dropout.first are multiples of 4, or kCount is 1. A part of a
-// batch holds whole rows, so this is so wherever rows are read in vectors.
+// batch holds whole rows, so this holds wherever rows are read in vectors.
 template <int kCount>
 __device__ inline void drop_out(float (&values)[kCount], std::int64_t first, std::int32_t step, const Dropout& dropout) {
   static_assert(kCount == 1 || kCount % 4 == 0);

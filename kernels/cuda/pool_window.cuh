@@ -1,4 +1,4 @@
-// What the kernels of pooling over windows share: a block processes a row of pixels, each thread packs of channels.
+// Shared by the kernels that pool over windows: a block processes a row of pixels, each thread packs of channels.
 #pragma once
 
 #include "kernels/cuda/device_code.cuh"

@@ -1,4 +1,4 @@
-// Rotary position embedding (Su et al. 2021): a thread rotates a pack of pairs, or copies two packs of the columns that stay.
+// Rotary position embedding (Su et al. 2021): a thread rotates a pack of pairs, or copies two packs of unrotated columns.
 #include "kernels/cuda/register_pack.cuh"
 
 namespace epochbench::cuda {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kRotaryThreads = 256;
 
-// In packs; Index holds `count`, the number of threads with work: pairs of packs, per row `rotated` and then `kept`.
+// Sizes in packs; Index holds `count`, the number of threads with work: per row, `rotated` and then `kept` pairs of packs.
 template <typename Index>
 struct RotaryPacks {
   Index sequence, half, columns, rotated, kept, count;
@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kRotaryThreads)
   const Index at = static_cast<Index>(blockIdx.x) * kRotaryThreads + threadIdx.x;
   if (at >= s.count) return;
   const Index pairs = s.rotated + s.kept, row = at / pairs, pair = at % pairs;
-  if (pair >= s.rotated) {  // two packs, the second beyond the row if their number is odd
+  if (pair >= s.rotated) {  // two packs; the second is beyond the row if their number is odd
     const Index column = 2 * s.rotated + 2 * (pair - s.rotated);
     const std::int64_t first = (static_cast<std::int64_t>(row) * s.columns + column) * kSize;
     const RegisterPack<T, kSize> pack = load_registers<kSize>(x + first);
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kRotaryThreads)
 }  // namespace
 
 void rotary(void* y, const void* x, const float* table, const RotaryShape& shape, Element element, Stream stream) {
-  // Rows of whole packs begin at multiples of a pack, too, if the columns that stay are whole packs.
+  // If the unrotated columns are whole packs too, every row begins at a multiple of a pack.
   const std::int64_t half = shape.width / 2, extent = shape.columns % half == 0 ? half : 1;
   with_pack(element, extent, [&](auto zero, auto size) {
     using T = decltype(zero);

@@ -1,6 +1,6 @@
-// How the threads of a launch divide a matrix [rows, channels] whose columns have sums or coefficients of their own: each
-// thread keeps a strip of kSize channels, so that these stay in registers, and iterates over the rows with several of them in
-// flight. The next launch may find in the cache what this launch reads last, so it processes the chunks backward.
+// How the threads of a launch divide a matrix [rows, channels] whose columns have their own sums or coefficients: each thread
+// keeps a strip of kSize channels, so that these stay in registers, and iterates over the rows with several of them in flight.
+// The next launch may find in the cache what this launch reads last, so it processes the chunks backward.
 #pragma once
 
 #include "kernels/cuda/register_pack.cuh"
@@ -13,8 +13,8 @@ inline constexpr int kStripBlocks = 3;  // per multiprocessor: 80 registers per 
 // Scratch is planned before the device is known, so this is the largest number of multiprocessors that a reduction occupies.
 // The largest GPU has 192.
 inline constexpr int kMostMultiprocessors = 256;
-// Blocks of a reduction: as many as the device holds at once. So the order of sums depends on how many multiprocessors it has.
-// Launches that only write may have more blocks, which balances their end.
+// Blocks of a reduction: as many as the device holds at once, so the order of sums depends on its number of multiprocessors.
+// Launches that only write may have more blocks, which evens out their end.
 inline std::int64_t reducing_blocks() {
   const int count = multiprocessors();
   return kStripBlocks * (count < kMostMultiprocessors ? count : kMostMultiprocessors);

@@ -1,5 +1,5 @@
-// Images whose channels are multiplied by numbers of their own, the last step of squeeze-and-excitation (Hu et al. 2018), with
-// the gradient of what is squeezed and scaled, and stochastic depth (Huang et al. 2016), which multiplies whole samples.
+// Multiplies each channel of an image by its own factor, the last step of squeeze-and-excitation (Hu et al. 2018), with the
+// gradient of what is squeezed and scaled, and stochastic depth (Huang et al. 2016), which multiplies whole samples.
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/logistic.cuh"
 #include "kernels/cuda/pack.cuh"
@@ -8,7 +8,7 @@
 namespace epochbench::cuda {
 namespace {
 
-// Where the numbers of the pack of channels `item` are in [batch, channels].
+// The index in [batch, channels] of the factors for the pack of channels `item`.
 template <int kSize>
 __device__ inline std::int64_t of_image_at(std::int64_t item, std::int64_t pixels, std::int64_t channels, std::int64_t packs) {
   const std::int64_t of_pixel = channels / kSize, of_image = of_pixel * pixels;
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kGroups* kWarp, kSumBlocks)
   store_registers(dscale + image * channels + channel, to_registers<T>(totals));
 }
 
-// What is dropped is 0, even if it was a NaN.
+// A dropped element is 0, even if it was a NaN.
 struct KeepSamples {
   static constexpr int kInputs = 1;
   Dropout dropout;
@@ -100,7 +100,7 @@ struct KeepSamples {
   __device__ bool keeps(std::int64_t sample) const {
     sample += dropout.first;
     const DropoutWords random = dropout_words(dropout, *step, sample / 4);
-    // By halves: an index, and what the compiler takes for one, would put all words into local memory.
+    // By halves: an index, or code that the compiler turns into one, would put all words into local memory.
     const std::uint32_t even = sample % 4 < 2 ? random.word[0] : random.word[2];
     const std::uint32_t odd = sample % 4 < 2 ? random.word[1] : random.word[3];
     return (sample % 2 == 0 ? even : odd) >= dropout.threshold;

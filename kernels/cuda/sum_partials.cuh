@@ -1,4 +1,4 @@
-// The last step of a reduction: the sums of what its blocks stored, in a fixed order.
+// The last step of a reduction: adds the partial sums of its blocks in a fixed order.
 #pragma once
 
 #include "kernels/cuda/device_code.cuh"

@@ -1,12 +1,12 @@
-// SwiGLU (Shazeer 2020) and its gradient, of tensors by themselves or side by side in rows: bound by memory bandwidth, so each
-// tensor is read and written once, in packs of 16 bytes where the width allows.
+// SwiGLU (Shazeer 2020) and its gradient, of separate tensors or of tensors side by side in rows: bound by memory bandwidth, so
+// each tensor is read and written once, in packs of 16 bytes where the width allows.
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/logistic.cuh"
 
 namespace epochbench::cuda {
 namespace {
 
-// In packs: columns of a row, what gate and up have beside them in theirs, and all.
+// In packs: the columns of a row, the gap between rows of gate and up, and the total.
 template <typename Index>
 struct SwigluPacks {
   Index columns, between, count;

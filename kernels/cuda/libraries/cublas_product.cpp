@@ -118,7 +118,7 @@ struct Problem {
   Layout a, b, c;
 };
 
-// What the library's heuristics list, the most promising first.
+// The algorithms that the library's heuristics list, the most promising first.
 std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle, const Problem& problem,
                                                         const Alignments& alignments) {
   Preference preference;
@@ -166,7 +166,7 @@ bool rounds_partial_sums(const cublasLtMatmulAlgo_t& algorithm) {
   return (configuration<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) & ~kSumsInFloat) != 0;
 }
 
-// Whether the algorithm keeps what the precision promises; heuristics receive the same restrictions.
+// Whether the algorithm meets the guarantees of the precision; heuristics receive the same restrictions.
 bool keeps_precision(const cublasLtMatmulAlgo_t& algorithm, const ProductSpec& spec) {
   if (strict(spec) && uses_tensor_cores(algorithm)) return false;
   return spec.out == Element::f32 || !rounds_partial_sums(algorithm);

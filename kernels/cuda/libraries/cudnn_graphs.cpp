@@ -65,10 +65,10 @@ std::string plan_name(const Graph& graph, std::int64_t index) {
   return "cudnn " + engine_name(graph, index) + (graph.is_winograd(index) ? " winograd" : "");
 }
 
-// An engine of a graph, built: it holds kernels on the device until it is destroyed, and must not be running then.
+// A built engine of a graph: it holds kernels on the device until it is destroyed, and must not be running then.
 class Plan {
  public:
-  // Throws Error if the engine cannot be built or needs more scratch than there is.
+  // Throws Error if the engine cannot be built or needs more scratch than is available.
   Plan(cudnnHandle_t handle, std::shared_ptr<Graph> graph, std::int64_t index, std::size_t workspace_bytes)
       : handle_(handle), graph_(std::move(graph)), index_(index), name_(plan_name(*graph_, index)) {
     try {
@@ -233,7 +233,7 @@ struct CudnnGraphs::State {
 
 namespace {
 
-// The engines of a layer's graph, which is only built when one of them is asked for.
+// The engines of a layer's graph, which is built only when one of them is requested.
 template <typename T>
 class Engines final : public Alternatives<T> {
  public:

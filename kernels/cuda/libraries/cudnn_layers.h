@@ -1,5 +1,5 @@
-// Layers as cuDNN graphs: what is to be computed, without choosing an engine; building a graph needs no device. Included only
-// by cudnn_graphs.cpp, the one file that includes cudnn_frontend, because that compiles slowly.
+// Layers as cuDNN graphs: what to compute, without choosing an engine; building a graph needs no device. Included only by
+// cudnn_graphs.cpp, the one file that includes cudnn_frontend, because that compiles slowly.
 #pragma once
 
 #include <algorithm>
@@ -118,8 +118,8 @@ inline Tensor pointwise(Graph& graph, fe::PointwiseMode_t mode, const Tensor& a,
   return graph.pointwise(a, b, fe::graph::Pointwise_attributes().set_mode(mode));
 }
 
-// The sums of ConvolutionSpec::sums. Deviations are from the running mean, since sums of squares in float would lose what a
-// large mean leaves of the variance.
+// The sums of ConvolutionSpec::sums. Deviations are from the running mean: with a large mean, float sums of squares would lose
+// the precision of the variance.
 inline void sum_forward(Graph& graph, const Tensor& y, std::int64_t channels) {
   PerChannel per_channel(graph, channels);
   const Tensor deviation = pointwise(graph, fe::PointwiseMode_t::SUB, y, per_channel.input("mean", kMean));
@@ -140,7 +140,7 @@ inline Tensor sum_gradient(Graph& graph, const Tensor& dx, const Shape& x, const
   return dz;
 }
 
-// Matrices have one more extent, of 1, in front.
+// Matrices have an extra leading extent of 1.
 inline std::shared_ptr<Graph> gelu_product_graph(const GeluProductSpec& spec, const DescribedDevice* device = nullptr) {
   const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
   const auto strides = [](std::int64_t rows, std::int64_t columns, bool transposed) {
@@ -171,7 +171,7 @@ inline std::shared_ptr<Graph> convolution_graph(const ConvolutionSpec& spec, con
   const Shape x{s.batch, s.channels, s.height, s.width}, x_strides = nhwc(s.channels, s.height, s.width);
   const Shape y{s.batch, s.out_channels, s.out_height, s.out_width},
       y_strides = nhwc(s.out_channels, s.out_height, s.out_width);
-  const std::int64_t of_group = spec.depthwise ? 1 : s.channels;  // from which the library sees how many groups there are
+  const std::int64_t of_group = spec.depthwise ? 1 : s.channels;  // tells the library the number of groups
   const Shape weight{s.out_channels, of_group, s.kernel_height, s.kernel_width},
       weight_strides = nhwc(of_group, s.kernel_height, s.kernel_width);
   // Rows and columns at the end that a stride skips are not padding for the library: it computes as many outputs as fit.

@@ -1,6 +1,6 @@
 // Matrix products (cuBLASLt), convolutions and fused attention (cuDNN) behind plain interfaces, so that the backend above can
-// be built and tested without these libraries. A library says how it can solve a problem; which of its plans is used is decided
-// above. A plan enqueues the same work repeatedly: run() neither allocates nor waits, and can be captured.
+// be built and tested without these libraries. A library lists the ways in which it can solve a problem; the backend above
+// chooses one. A plan enqueues the same work repeatedly: run() neither allocates nor waits, and can be captured.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@
 namespace epochbench::cuda {
 
 struct Offer {
-  std::string tag;           // names the way among those of its problem
-  bool last_resort = false;  // only if nothing before it works, as it rounds more often
+  std::string tag;           // identifies the way among those of its problem
+  bool last_resort = false;  // only if nothing before it works, because it rounds more often
 };
 
-// Ways to solve one problem; T is what one of them becomes. A tag means the same to the same version of the same library on the
-// same kind of device in every process, so it can be stored.
+// Ways to solve one problem; T is the type of a built one. A tag means the same in every process for the same version of the
+// same library on the same kind of device, so it can be stored.
 template <typename T>
 class Alternatives {
  public:
   virtual ~Alternatives() = default;
-  // Equal text: the same ways, each as fast as the other's.
+  // Equal texts mean equal ways, equally fast.
   virtual std::string problem() const = 0;
   virtual std::vector<Offer> offers() = 0;  // the most promising first. Throws Error with the reason if there is none
-  // Equal ways may share what they hold. Throws Error if it does not work here or needs more scratch than there is.
+  // Equal ways may share what they hold. Throws Error if it does not work here or needs more scratch than is available.
   virtual std::shared_ptr<T> build(const std::string& tag) = 0;
 };
 
@@ -58,7 +58,7 @@ struct ProductSpec {  // c = alpha a b [+ c] [+ bias] [relu], float accumulation
   bool bias = false, relu = false;
   bool bias_gradient = false;  // also dbias [m] = the sums of a's rows over k, of type out (a [m,k] is dy transposed)
   std::int64_t batch = 1;      // independent products: a, b, c each densely packed
-  // Elements from the beginning of a matrix's row in memory to that of the next; 0: as many as its columns. Only with batch 1.
+  // Elements between the starts of consecutive rows in memory; 0: the number of columns. Only with batch 1.
   std::int64_t a_row = 0, b_row = 0, c_row = 0;
 };
 class Product {
@@ -74,7 +74,7 @@ struct GeluProductSpec {  // float accumulation
   Element element = Element::bf16;  // of all tensors
   Math math = Math::exact;
   bool gradient = false;  // out = a b gelu'(x); otherwise out = gelu(x) of x = a b + bias
-  bool x = false;         // forward: x is written, too
+  bool x = false;         // forward: also write x
   bool tanh = false;      // the form of gelu
 };
 class GeluProduct {
@@ -101,9 +101,9 @@ struct ConvolutionSpec {
 };
 class Convolution {
  public:
-  // Of the batch norm next to a convolution with sums [2, channels of out]; all per channel but x. Forward, whose norm reads y:
-  // the sums of y - mean and of its square over all pixels. grad_input, whose norm's relu wrote what the convolution read: dx
-  // is zeroed where (x - mean) * inv_std * scale + bias <= 0; the sums of dx and of dx * (x - mean).
+  // Tensors of the batch norm next to a convolution with sums [2, channels of out]; all but x are per channel. Forward, whose
+  // norm reads y: the sums of y - mean and of its square over all pixels. grad_input, where the norm's relu wrote the
+  // convolution's input: dx is zeroed where (x - mean) * inv_std * scale + bias <= 0; the sums of dx and of dx * (x - mean).
   struct NormTensors {
     float* sums = nullptr;
     const float* mean = nullptr;
@@ -127,7 +127,7 @@ struct AttentionSpec {
   Element element = Element::bf16;
   double dropout = 0;
 };
-// The directions have plans of their own, of any combination: the masks of the gradient are those of the same seed.
+// Each direction has its own plan, and any two combine: the same seed gives the gradient the same masks.
 class AttentionForward {
  public:
   struct Tensors {

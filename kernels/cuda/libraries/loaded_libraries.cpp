@@ -117,7 +117,7 @@ FUNCTION(cudnn, cudnnStatus_t, cudnnBackendGetAttribute,
 FUNCTION(cudnn, cudnnStatus_t, cudnnBackendExecute,
          (cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t tensors), (handle, plan, tensors))
 
-// cudnn_frontend has an engine of its own that references these; this program does not use it.
+// An engine inside cudnn_frontend references these; this program does not use it.
 FUNCTION(nvrtc, nvrtcResult, nvrtcCreateProgram,
          (nvrtcProgram * program, const char* source, const char* name, int count, const char* const* headers,
           const char* const* names),

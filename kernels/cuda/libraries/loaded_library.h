@@ -1,4 +1,4 @@
-// A shared library that is loaded at its first use, for files that define the functions of one under their own names: each
+// A shared library that is loaded at its first use, for files that define its functions under their own names: each function
 // looks itself up at its first call. The binary's search path contains the folders in which the build found the libraries.
 #pragma once
 
