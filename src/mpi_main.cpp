@@ -39,22 +39,22 @@ RankCall call_of(int argc, char** argv) {
           parse_real(argv[4], {0, 1e9, false, true})};
 }
 
-// Of the names that Open MPI, MPICH and Slurm have for it; empty where the launcher says nothing.
+// The number under the names that Open MPI, MPICH and Slurm give it; empty if the launcher sets none of them.
 std::optional<int> number_of(std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (const char* text = std::getenv(name)) return std::atoi(text);
   return std::nullopt;
 }
 
-// How many ranks run on this machine, or that of all where the launcher does not say.
+// How many ranks run on this machine, or the number of all ranks if the launcher does not say.
 int ranks_here(int ranks) {
   if (const auto count = number_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})) return *count;
-  if (const char* numbers = std::getenv("SLURM_GTIDS"))  // of the ranks here, separated by commas
+  if (const char* numbers = std::getenv("SLURM_GTIDS"))  // of the ranks on this machine, separated by commas
     return 1 + static_cast<int>(std::ranges::count(std::string_view(numbers), ','));
   return ranks;
 }
 
-// OpenMP reads its environment before main, so the program begins again with that of its rank: CPUs of its own.
+// OpenMP reads its environment before main, so the program starts again with that of its rank, which has its own CPUs.
 void place(const RankCall& call, char** argv) {
   if (std::getenv(kPlaced) != nullptr) return;
   const auto rank = number_of({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"});

@@ -11,9 +11,9 @@ class BatchSource {
  public:
   struct Batch {
     InputSlot slot = -1;
-    // Valid rows, in training those of all ranks; the others have label -1. 0: the evaluation has no batch left
+    // Valid rows, in training of all ranks; the others have label -1. 0: the evaluation has no batches left
     std::int64_t samples = 0;
-    bool fresh = true;  // the slot was filled again since it was last returned
+    bool fresh = true;  // the slot was refilled since it was last returned
   };
   virtual ~BatchSource() = default;
   virtual Batch next() = 0;                              // waits until the batch is in its slot

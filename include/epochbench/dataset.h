@@ -29,27 +29,26 @@ class Dataset {
   virtual const std::string& name() const = 0;          // the SPEC that opened it: "digits", "idx:DIR"
   virtual bool synthetic() const = 0;                   // generated; batches are prepared before the clock starts
   virtual std::int64_t samples(Split split) const = 0;  // synthetic: the model's nominal number, test 0
-  // Writes sample `index` of the split as row `row` of a batch, with inputs as SampleSpec states: images f32 (standardized), or
-  // input_ids and, if there are such, masked_positions i32; then labels i32, if there is one more input. Thread-safe. `epoch`
-  // matters if samples are drawn again every epoch, or changed at random.
+  // Writes sample `index` of the split as row `row` of a batch, with the inputs of SampleSpec: images f32 (standardized), or
+  // input_ids and, if present, masked_positions i32; then labels i32 if there is one more input. Thread-safe. `epoch` matters
+  // if samples are redrawn or randomly changed in every epoch.
   virtual void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
                     std::span<const std::span<std::byte>> inputs) const = 0;
-  // What each byte of an image stands for, f32 [channels of the model,256], if fill_bytes() gives the images; empty if it does
-  // not.
+  // The value of each byte of an image, f32 [channels of the model,256], if fill_bytes() gives the images; otherwise empty.
   virtual std::vector<float> pixel_values() const { return {}; }
-  // As fill, with images u8: fill writes pixel_values() of these. Errors: std::logic_error where the data set has no bytes.
+  // Like fill(), but with images u8; fill() writes their pixel_values(). Errors: std::logic_error if the data set has no bytes.
   virtual void fill_bytes(Split /*split*/, std::int64_t /*index*/, std::uint64_t /*epoch*/, std::int64_t /*row*/,
                           std::span<const std::span<std::byte>> /*inputs*/) const {
     throw std::logic_error("data " + name() + " do not give images as bytes");
   }
-  // Samples that could not be read so far, in whose place others stand; empty if that cannot be.
+  // How many samples could not be read so far and were replaced by others; empty if that cannot happen.
   virtual std::optional<std::int64_t> left_out() const { return std::nullopt; }
 };
 
-// What is done with images in files (--data images:PATH).
-enum class Normalization : std::uint8_t { imagenet, measured };  // by whose mean and deviation
-enum class BadImages : std::uint8_t { stop, skip };              // skip: the next image stands in for one that is damaged
-struct Augmentation {                                            // of the training split, drawn by sample and epoch
+// Options for image files (--data images:PATH).
+enum class Normalization : std::uint8_t { imagenet, measured };  // whose mean and deviation are used
+enum class BadImages : std::uint8_t { stop, skip };              // skip: the next image replaces a damaged one
+struct Augmentation {                                            // of the training split, drawn per sample and epoch
   bool crop = false, flip = false, color = false;
   bool operator==(const Augmentation&) const = default;
 };
@@ -57,13 +56,13 @@ struct ImageOptions {
   Normalization normalization = Normalization::imagenet;
   BadImages bad_images = BadImages::stop;
   Augmentation augmentation = {};
-  bool cold = false;  // a file leaves the page cache before it is read, so that it comes from the disk
+  bool cold = false;  // a file is dropped from the page cache before it is read, so that it comes from the disk
   bool operator==(const ImageOptions&) const = default;
 };
-inline constexpr std::string_view kImageFiles = "images:";  // begins their SPEC
+inline constexpr std::string_view kImageFiles = "images:";  // prefix of their SPEC
 
 class Tokenizer;  // src/data/tokenizer.h
-// A tokenizer's SPEC: one of these, and its folder or file.
+// A tokenizer's SPEC: one of these, then its folder or file.
 inline constexpr std::string_view kGpt2Tokenizer = "gpt2:", kWordPieceTokenizer = "wordpiece:";
 
 struct DataSource {
@@ -82,8 +81,8 @@ inline constexpr std::array kDataSources{
     DataSource{"text:FILE",
                "any text, plain or .gz, byte by byte or by --tokenizer, to fill in or to go on; every tenth window to test"}};
 
-// Errors: DataError, one line that says what is wrong, where, and how to fix it. `tokenizer`: of a text, which is encoded here;
-// null: its bytes. `images`: of image files alone.
+// Errors: DataError, one line that says what is wrong, where, and how to fix it. `tokenizer` encodes a text here; null: the
+// text's bytes. `images`: for image files only.
 std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& sample, std::int64_t nominal_samples,
                                       std::uint64_t seed, const Tokenizer* tokenizer = nullptr,
                                       const ImageOptions& images = {});

@@ -21,8 +21,8 @@ struct GpuInfo {
 // none; make_cuda_backend() gives the reason.
 std::vector<GpuInfo> list_gpus();
 
-// Why GPUs cannot exchange what several ranks sum (NCCL), in one line that says how to change that; empty where they can. Loads
-// the library.
+// Why GPUs cannot exchange data between ranks (NCCL), in one line that says how to fix it; empty if they can. Loads the
+// library.
 std::optional<std::string> gpu_ranks_obstacle();
 
 // Measures this GPU, in this process, and fills in the values: products in each precision and copies of large random operands,

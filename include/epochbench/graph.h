@@ -1,7 +1,7 @@
-// A graph: values and a flat, ordered list of nodes. It knows no backend and holds no data.
+// A graph: values and a flat, ordered list of nodes. It does not depend on a backend and holds no data.
 //
 // Variables (parameters, statistics, optimizer state, counters) outlive a step. A node that lists a variable among its
-// outputs updates it in place; the order of the list gives such updates their meaning. All other values are written once.
+// outputs updates it in place, and such updates happen in the order of the list. All other values are written once.
 #pragma once
 
 #include <stdexcept>
@@ -29,7 +29,7 @@ enum class VariableRole : std::uint8_t {
   optimizer,  // momentum, moments
   control,    // learning rate, step number
   gradient,   // sum over the parts of a batch
-  derived,    // made of others by a program: ranges of activations, packed weights, 16-bit copies
+  derived,    // computed by a program: ranges of activations, packed weights, 16-bit copies
 };
 
 struct Initializer {
@@ -39,16 +39,16 @@ struct Initializer {
   std::vector<float> values = {};  // of kind `values`: all elements
 };
 
-// The layout of a variable in weight files. Empty: the tensor has its name, shape and order.
+// The layout of a variable in weight files. Empty: the tensor has the variable's name, shape and order.
 struct FileLayout {
   // [n, height, width, channels], if the tensor's elements are in the order [n, channels, height, width].
   Shape channels_last = {};
-  Shape shape = {};  // of the tensor, if it is another
-  // Of a part: the tensor, whose shape must be given too, and the part's first row, before it is transposed. All parts of a
-  // tensor follow one another in the graph, in the order of their rows.
+  Shape shape = {};  // of the tensor, if it differs
+  // For a part: its tensor, whose shape must be given too, and the part's first row before transposition. All parts of a tensor
+  // follow one another in the graph, in row order.
   std::string tensor = {};
   std::int64_t first_row = 0;
-  bool transposed = false;  // of a matrix: the tensor [columns, rows] is the transpose, of all parts together
+  bool transposed = false;  // for a matrix: the tensor [columns, rows] is the transpose of all parts together
   bool operator==(const FileLayout&) const = default;
 };
 
@@ -75,7 +75,7 @@ struct Node {
   Op op;
   Attributes attributes;
   std::vector<ValueId> inputs, outputs;
-  int ordinal = -1;         // of the forward node that it derives from: key of its random numbers, and its group in a profile
+  int ordinal = -1;         // of the forward node it derives from: keys its random numbers, and groups it in a profile
   std::string name;         // "layer1.0.conv1", for messages and profiles
   std::vector<Node> parts;  // of a composite: the nodes that it replaces, whose rules count its FLOPs
 };
@@ -94,9 +94,9 @@ class Graph {
   // Infers the output shapes with the op's rule, appends the node, and returns its outputs.
   std::vector<ValueId> add_node(Op op, Attributes attributes, std::vector<ValueId> inputs, std::string name, int ordinal = -1);
   ValueId add_value(std::string name, TensorDesc desc);  // for a pass whose node computes it
-  // A joint value: its members lie side by side in memory, stacked along the first extent in this order, so that a node that
-  // reads or writes it reads or writes them. They must be distinct, all variables or all intermediates, of one type, with the
-  // same other extents, in no other joint value, and multiples of kTensorAlignment bytes. Errors: GraphError if they are not.
+  // A joint value: its members are adjacent in memory, stacked along the first extent in this order, so a node that reads or
+  // writes it reads or writes them all. They must be distinct, all variables or all intermediates, of one type, with the same
+  // other extents, not in another joint value, and multiples of kTensorAlignment bytes. Errors: GraphError if they are not.
   bool may_join(const std::vector<ValueId>& members) const;
   ValueId add_joint(std::string name, const std::vector<ValueId>& members);
   void add_output(std::string name, ValueId value);
@@ -111,14 +111,14 @@ class Graph {
   std::vector<Value> inputs;  // in the order of the executable's stage()
   std::vector<Variable> variables;
   std::vector<Output> outputs;
-  std::vector<ValueId> unread;  // values with memory while their node writes them, although no node reads them
+  std::vector<ValueId> unread;  // values that no node reads, but that need memory while their node writes them
 
  private:
   std::vector<Value> values_;
   std::unordered_map<std::string, ValueId> variable_ids_;
 };
 
-// Positions of the inputs of an sgd or adamw node: single ones, one group per parameter (weight, gradient, state), copies.
+// Positions of the inputs of an sgd or adamw node: single inputs, one group per parameter (weight, gradient, state), copies.
 struct OptimizerLayout {
   static constexpr int kWeight = 0, kGradient = 1, kState = 2;                                    // in a group
   int learning_rate = 0, step = -1, loss_scale = -1, finite = -1, skipped_steps = -1, clip = -1;  // -1: absent
@@ -128,7 +128,7 @@ struct OptimizerLayout {
   int copies = 0;  // position of the first; the end of the inputs if there are none
 };
 OptimizerLayout optimizer_layout(const Node& node);
-// Of what each of these ranks owns of a tensor (share_of in communicator.h), that of rank 0, which has the most.
+// The largest share of a tensor that one of these ranks owns: that of rank 0 (share_of in communicator.h).
 TensorDesc largest_share(const TensorDesc& tensor, std::int64_t ranks);
 
 // The positions of the operands of linear_int8 and conv2d_int8; 0: absent.
@@ -144,14 +144,15 @@ struct Int8Operands {
 };
 TensorDesc int8_weights_desc(const Shape& weight);  // of the packed copy of a weight [k,c] or [k,r,s,c]
 
-// Positions of the inputs of cross_entropy and its gradient after logits and labels; 0: absent. loss_scale: of the gradient.
+// Positions of the inputs of cross_entropy and its gradient after logits and labels; 0: absent. loss_scale: only of the
+// gradient.
 struct CrossEntropyOperands {
   std::size_t log_sum_exp = 0, share = 0, loss_scale = 0;
 };
 CrossEntropyOperands cross_entropy_operands(const Node& node);
 
-double flops(const Graph& graph, const Node& node);  // a multiply-add is 2; matrix products and convolutions only
-double bytes(const Graph& graph, const Node& node);  // every operand once; of a table, the rows in use
+double flops(const Graph& graph, const Node& node);  // a multiply-add counts as 2; matrix products and convolutions only
+double bytes(const Graph& graph, const Node& node);  // every operand once; for a table, the rows in use
 
 // Hash (32 hexadecimal digits) of the forward graph before any pass, together with `suffix` (optimizer, batch).
 std::string fingerprint(const Graph& forward, std::string_view suffix);

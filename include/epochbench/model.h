@@ -20,9 +20,9 @@ struct OptimizerSpec {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adamw
   double weight_decay = 0;
   bool decay_one_dimensional = true;  // false: only tensors of two or more dimensions decay
-  double clip_norm = 0;               // of all gradients together, where it would be larger (Pascanu et al. 2013); 0: none
-  // Above 0: averages of the parameters are kept, which evaluation uses: after each update average = ema * average + (1 - ema)
-  // * parameter. They begin as the first weights; running statistics are not averaged again.
+  double clip_norm = 0;               // upper limit of the norm of all gradients together (Pascanu et al. 2013); 0: none
+  // Above 0: evaluation uses averages of the parameters: after each update, average = ema * average + (1 - ema) * parameter.
+  // They start as the initial weights; running statistics are not averaged again.
   double ema = 0;
   std::string to_string() const;  // "sgd lr=0.05 momentum=0.9 weight_decay=0.0001"
 };
@@ -35,10 +35,10 @@ struct SampleSpec {
   std::int64_t classes = 0;  // labels are 0 to classes - 1; for texts, the vocabulary
   // Texts, if sequence > 0: inputs "input_ids" i32 [batch, sequence] and "masked_positions" i32 [batch, predictions],
   // labels i32 [batch, predictions], the ids before masking. With next_token: only "input_ids", and labels i32 [batch,
-  // sequence], each the id after its position; predictions is sequence.
+  // sequence], each the id after its position; predictions equals sequence.
   std::int64_t sequence = 0, predictions = 0;
   bool next_token = false;
-  std::int64_t text_classes = 0;  // in place of masked positions: labels i32 [batch] of so many classes
+  std::int64_t text_classes = 0;  // instead of masked positions: labels i32 [batch] of this many classes
   bool text() const { return sequence > 0; }
   std::int64_t labels() const { return !text() || text_classes > 0 ? 1 : next_token ? sequence : predictions; }  // per sample
   bool operator==(const SampleSpec&) const = default;
@@ -47,8 +47,8 @@ struct SampleSpec {
 struct ModelOption {
   std::string name;
   std::int64_t value, minimum, maximum;
-  // The default in place of `value` where the data are text as bytes; then even `value` is part of a name that gives it. Of a
-  // text as tokens, their number is the default.
+  // The default instead of `value` if the data is text as bytes; if set, a name that gives `value` keeps it. For text as
+  // tokens, the default is the number of ids.
   std::optional<std::int64_t> of_byte_text = {};
 };
 
@@ -63,15 +63,15 @@ struct ModelFamily {
   std::string name;
   std::string description;  // one line with the source
   std::vector<ModelOption> options;
-  // What is wrong with options that are each in their range: "heads=5 must divide units=768"; empty: nothing. May be null.
+  // What is wrong with options that are each in range: "heads=5 must divide units=768"; empty: nothing. May be null.
   std::string (*problem)(const std::map<std::string, std::int64_t>& options) = nullptr;
   std::string default_data;
   std::int64_t default_batch;
-  std::int64_t nominal_samples_per_epoch;  // of synthetic data
-  std::optional<double> dropout = {};      // its own rate; empty: it has none
+  std::int64_t nominal_samples_per_epoch;  // for synthetic data
+  std::optional<double> dropout = {};      // the model's own rate; empty: no dropout
   SampleSpec (*sample)(const ModelConfig&);
   OptimizerSpec (*optimizer)(const ModelConfig&);
-  // Adds the inputs, returns the logits [labels, classes]; of two classes one column may be enough.
+  // Adds the inputs and returns the logits [labels, classes]; for two classes, one column may be enough.
   ValueId (*build)(Graph&, const ModelConfig&);
 };
 
@@ -85,7 +85,7 @@ struct Model {
 };
 // Parses "mlp:width=4096,depth=3". Errors: std::invalid_argument, one line, with the known names or the allowed range.
 Model find_model(std::string_view text);
-// The model that the same name means where the data are text as bytes, or as tokens of a vocabulary with so many ids.
+// The model that the same name means if the data is text as bytes, or as tokens of a vocabulary with this many ids.
 Model with_text_ids(const Model& model, std::optional<std::int64_t> ids = {});
 
 }  // namespace epochbench

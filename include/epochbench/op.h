@@ -17,9 +17,9 @@ enum class Op : std::uint8_t {
 
 const char* name(Op op);
 bool is_composite(Op op);
-bool is_collective(Op op);  // all ranks take part in it
+bool is_collective(Op op);  // involves all ranks
 
-// tf32: a product with f32 operands rounded to 10 bits of mantissa; the sum is still in float.
+// tf32: products round their f32 operands to 10 bits of mantissa; sums stay in float.
 struct MatmulAttributes {
   bool transpose_a = false;  // a is stored [k,m]
   bool transpose_b = false;  // b is stored [n,k]
@@ -34,9 +34,9 @@ struct Conv2dAttributes {
   bool tf32 = false;
 };
 struct DepthwiseConv2dAttributes {
-  std::int64_t stride = 1, padding = 0;  // as of conv2d
+  std::int64_t stride = 1, padding = 0;  // as in conv2d
   std::int64_t height = 0, width = 0;    // of the input for ..grad_input, of the kernel for ..grad_weight
-  std::int64_t extra = 0;                // padding that the end of an axis has more than its beginning
+  std::int64_t extra = 0;                // additional padding at the end of an axis
 };
 struct BatchNormAttributes {
   double epsilon = 1e-5;
@@ -45,8 +45,8 @@ struct BatchNormAttributes {
 struct PoolAttributes {
   std::int64_t window = 2, stride = 2, padding = 0;
   std::int64_t height = 0, width = 0;  // of the input, for the gradients
-  std::int64_t extra = 0;              // as of depthwise_conv2d
-  bool zeros = false;                  // average_pool: outside the image are zeros, which count; then padding may be negative
+  std::int64_t extra = 0;              // as in depthwise_conv2d
+  bool zeros = false;                  // average_pool: zeros outside the image count; padding may then be negative
 };
 struct ConcatenateAttributes {
   std::vector<std::int64_t> channels;  // of each part, for the gradient
@@ -54,8 +54,8 @@ struct ConcatenateAttributes {
 inline constexpr std::size_t kMostParts = 8;
 struct CrossEntropyAttributes {
   bool mean = true;      // over the labels that are not ignored; false: sum
-  double smoothing = 0;  // of the labels: the share that all classes get alike (Szegedy et al. 2015)
-  bool mixed = false;    // rows are of two samples, so there is a share
+  double smoothing = 0;  // of the labels: the share spread evenly over all classes (Szegedy et al. 2015)
+  bool mixed = false;    // each row mixes two samples, so there is a share
 };
 struct AddRowsAttributes {
   std::int64_t period = 1;      // rows of the table in use: the sequence length for positions, 1 for a single row
@@ -66,7 +66,7 @@ struct LayerNormAttributes {
 };
 struct AddLayerNormAttributes {
   LayerNormAttributes layer_norm = {};
-  double dropout = 0;  // probability, of x; 0: there is none, and no step
+  double dropout = 0;  // probability, for x; 0: no dropout and no step
   bool sum = false;    // is an output
 };
 struct GeluAttributes {  // monostate: the erf form
@@ -80,11 +80,11 @@ struct AttentionAttributes {
   double dropout = 0;  // of the weights after softmax; scores are divided by sqrt(d)
   bool tf32 = false;
   bool causal = false;  // a position attends to itself and those before it
-  // Of keys and values, each for as many adjacent heads of queries (Ainslie et al. 2023); 0: as many as heads.
+  // Heads of keys and values, each for equally many adjacent query heads (Ainslie et al. 2023); 0: as many as heads.
   std::int64_t kv_heads = 0;
 };
 struct RotaryAttributes {
-  std::int64_t heads = 1;  // that are rotated; columns after them stay what they are
+  std::int64_t heads = 1;  // that are rotated; columns after them are unchanged
   bool inverse = false;
 };
 struct LstmAttributes {
@@ -105,27 +105,27 @@ struct AdamwAttributes {
   std::vector<double> weight_decay;  // per parameter
   bool loss_scaled = false;
   bool clipped = false;
-  std::vector<std::int64_t> copies = {};  // the parameters, by number, that have a 16-bit copy
-  std::int64_t ranks = 1;                 // as of sgd
+  std::vector<std::int64_t> copies = {};  // indices of the parameters that have a 16-bit copy
+  std::int64_t ranks = 1;                 // as in sgd
 };
 struct ClipFactorAttributes {
   double largest_norm = 1;
   bool loss_scaled = false;
-  std::int64_t ranks = 1;  // as of sgd
+  std::int64_t ranks = 1;  // as in sgd
 };
 struct AccumulateAttributes {
   double factor = 1;
 };
 struct CastAttributes {
   DType to = DType::f32;
-  bool variables = false;  // the y are variables, which the node updates
+  bool variables = false;  // the outputs are variables, which the node updates
 };
 struct Int8WeightsAttributes {
   bool bias = false, batch_norm = false;  // are operands
   double epsilon = 0;                     // of the batch norm
 };
 struct Int8ProductAttributes {
-  // stride and padding, and height and width of the kernel; of linear_int8: the default
+  // stride, padding, and height and width of the kernel; for linear_int8: the default
   Conv2dAttributes conv2d = {.height = 1, .width = 1};
   bool relu = false, gelu = false;
   bool shortcut = false;        // is an operand, added before relu or gelu,
@@ -145,7 +145,7 @@ struct LinearAttributes {
 };
 struct LinearGeluAttributes {
   MatmulAttributes matmul;
-  bool x = false;  // what gelu reads is an output, too
+  bool x = false;  // the input of gelu is an output, too
 };
 struct Conv2dBiasAttributes {
   Conv2dAttributes conv2d;
@@ -157,7 +157,7 @@ struct BatchNormReluAttributes {
   bool six = false;   // relu6
 };
 struct BatchNormReluGradAttributes {
-  bool mask = false;    // in place of y
+  bool mask = false;    // instead of y
   bool second = false;  // there is dy2
 };
 

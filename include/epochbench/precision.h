@@ -9,10 +9,10 @@ namespace epochbench {
 
 // fp32: strict. tf32: float tensors; products round their operands to 10 bits of mantissa. bf16, fp16: 16-bit
 // activations and copies of the weights, float accumulation, float master weights, statistics, losses and optimizer state;
-// fp16 with dynamic loss scaling. int8, forward only: products by weights multiply bytes and sum in int32 (kernels/int8.h);
+// fp16 with dynamic loss scaling. int8, forward only: products with weights multiply bytes and sum in int32 (kernels/int8.h);
 // the rest is float.
 enum class Precision : std::uint8_t { fp32, tf32, bf16, fp16, int8 };
-// Those of training.
+// Those for training.
 inline constexpr Precision kPrecisions[] = {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16};
 
 constexpr const char* name(Precision precision) {
@@ -37,7 +37,7 @@ constexpr std::optional<Precision> precision_from_name(std::string_view text) {
   return text == name(Precision::int8) ? std::optional(Precision::int8) : std::nullopt;
 }
 
-// Of activations and weights; tf32 rounds operands of products alone.
+// Whether activations and weights have 16 bits; tf32 only rounds the operands of products.
 constexpr bool has_16_bits(Precision precision) { return precision == Precision::bf16 || precision == Precision::fp16; }
 
 }  // namespace epochbench

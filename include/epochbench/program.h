@@ -10,9 +10,9 @@
 
 namespace epochbench {
 
-// Prepare makes derived variables of weights that came from outside: packed bytes for int8, 16-bit copies for training.
-// Calibrate, of int8, runs before it: forward in float, it widens the ranges of activations. Both run before the entries that
-// measure or evaluate. Update is the end of a training step whose batch is divided into parts: the optimizer.
+// Prepare computes derived variables from weights set from outside: packed bytes for int8, 16-bit copies for training.
+// Calibrate, for int8, runs before it: forward in float, it widens the ranges of activations. Both run before the entries that
+// measure or evaluate. Update, the optimizer, ends a training step whose batch is divided into parts.
 enum class Entry : std::uint8_t { train, evaluate, forward, calibrate, prepare, update };
 inline constexpr std::size_t kEntryCount = 6;
 const char* name(Entry entry);
@@ -21,8 +21,8 @@ const char* name(Entry entry);
 struct MemoryPlan {
   static constexpr std::int64_t kNone = -1;  // not in the arena: input, variable, a view of one, or never read
   std::vector<std::int64_t> offset;          // by ValueId, in bytes, a multiple of kTensorAlignment
-  // By ValueId: the value whose memory it is in. A view's is what it refers to, an intermediate member's its joint value; a
-  // joint value of variables has that of its first member; any other value is its own.
+  // By ValueId: the value whose memory it is in: for a view, the value it refers to; for an intermediate member, its joint
+  // value; for a joint value of variables, that of its first member; otherwise the value itself.
   std::vector<ValueId> root;
   std::int64_t arena_bytes = 0;      // intermediates only
   std::int64_t gradient_bytes = 0;   // the part of arena_bytes for the gradients of parameters
@@ -36,10 +36,10 @@ struct EntryGraph {
 
 struct Program {
   std::array<std::optional<EntryGraph>, kEntryCount> entries;
-  // Equal parts of a batch. With more than one, running train or evaluate runs its graph, whose inputs are those of a part,
-  // once per part, then after train update once; sums over the parts, and so the outputs, are variables.
+  // Equal parts of a batch. With more than one, train and evaluate run their graph once per part, on that part's inputs, and
+  // train then runs update once; sums over the parts, and so the outputs, are variables.
   std::int64_t parts = 1;
-  // The number of this rank's first part among those of all ranks, whose batch is one: random masks depend on it.
+  // The index of this rank's first part among those of all ranks, which share one batch: random masks depend on it.
   std::int64_t first_part = 0;
   std::uint64_t seed = 0;           // key of the random numbers that nodes draw (dropout)
   std::vector<Variable> variables;  // of all entries, each once; the graph of an entry refers to them by name
@@ -52,7 +52,7 @@ struct Program {
 
 struct ProgramMemory {  // bytes
   std::int64_t parameters = 0, gradients = 0, optimizer = 0, workspace = 0;
-  std::int64_t activations = 0;  // of the arena beyond the gradients, which reuse memory of dead activations
+  std::int64_t activations = 0;  // the arena without the gradients, which reuse memory of dead activations
   std::int64_t total() const { return parameters + gradients + optimizer + activations + workspace; }
 };
 // Derived variables count as parameters, statistics and control variables as optimizer state, staged batches (kInputSlots of

@@ -30,6 +30,6 @@ struct TensorDesc {
 
 std::string to_string(const TensorDesc& desc);  // "f32[64, 512]"
 
-inline constexpr std::size_t kTensorAlignment = 64;  // bytes: every tensor in memory begins at a multiple, a cache line
+inline constexpr std::size_t kTensorAlignment = 64;  // bytes, a cache line: every tensor in memory begins at a multiple
 
 }  // namespace epochbench

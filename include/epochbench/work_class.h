@@ -1,4 +1,4 @@
-// What a node of a graph is at heart, by the part of it that computes most.
+// The kind of work that a graph node mainly does, by the part of it that computes most.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Cores of servers; numbers as in Linux' arch/arm64/include/asm/cputype.h.
+// Server cores; numbers as in Linux's arch/arm64/include/asm/cputype.h.
 #include "src/base/arm_core.h"
 
 #include <array>

@@ -6,10 +6,10 @@
 
 namespace epochbench {
 
-// Of the main ID register (MIDR_EL1 in the Arm Architecture Reference Manual): "Arm Neoverse V1"; "Arm core 0x61:0x022" for one
-// that is not in the table.
+// From the main ID register (MIDR_EL1 in the Arm Architecture Reference Manual): "Arm Neoverse V1"; "Arm core 0x61:0x022" if it
+// is not in the table.
 std::string arm_core_name(std::uint64_t midr);
-// Of the core that this thread runs on; empty on other architectures, and where the kernel does not let a process read it.
+// For the core that this thread runs on; empty on other architectures, or if the kernel does not let a process read it.
 std::string this_arm_core();
 
 }  // namespace epochbench

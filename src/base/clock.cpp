@@ -3,7 +3,7 @@
 namespace epochbench {
 namespace {
 
-// All of the text in decimal digits; -1 where it is anything else.
+// The value of a text of decimal digits; -1 if it is anything else.
 int digits(std::string_view text) {
   int value = 0;
   for (const char c : text) {

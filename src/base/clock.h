@@ -1,4 +1,4 @@
-// The clock that everything timed here reads, a function so that tests bring their own; and days of the calendar.
+// The clock for everything that is timed, a function so that tests can supply their own; and calendar days.
 #pragma once
 
 #include <chrono>
@@ -18,10 +18,10 @@ inline constexpr double kSecondsPerHour = 3600;
 
 using Day = std::chrono::sys_days;
 
-// "2026-01-19"; empty where the text is not such a day.
+// "2026-01-19"; empty if the text is not such a day.
 std::optional<Day> parse_day(std::string_view text);
 
-// Whole days from one day to a later one; negative where `to` is the earlier.
+// Whole days from one day to a later one; negative if `to` is earlier.
 int days_between(Day from, Day to);
 
 }  // namespace epochbench

@@ -12,9 +12,9 @@ namespace epochbench {
 namespace {
 
 volatile std::sig_atomic_t caught = 0;
-timespec first{};  // of those caught
+timespec first{};  // time of the first signal caught
 
-// One program's signal may arrive twice: `timeout` sends it to a process and to its group.
+// One signal may arrive twice: `timeout` sends it to a process and to its group.
 void note(int signal) {
   constexpr double kSameSeconds = 0.3;
   timespec now{};
@@ -51,7 +51,7 @@ void print_error(const std::string& message) {
   constexpr std::size_t kLongest = 700;
   std::string line = "epochbench: " + message;
   if (line.size() > kLongest) {
-    // The remedy is at the end, so the middle is cut, at a code point's border.
+    // The remedy is at the end, so the middle is cut, at code point boundaries.
     std::size_t head = kLongest / 2, tail = line.size() - kLongest / 2;
     while (head > 0 && (static_cast<unsigned char>(line[head]) & 0xC0) == 0x80) --head;
     while (tail < line.size() && (static_cast<unsigned char>(line[tail]) & 0xC0) == 0x80) ++tail;

@@ -10,7 +10,7 @@
 
 namespace epochbench {
 
-enum ExitCode : int {  // of several the first of 130, 2, 1, 3, 4
+enum ExitCode : int {  // if several apply, the first of 130, 2, 1, 3, 4
   kExitDone = 0,
   kExitAnswerIsNo = 1,     // a case failed, ran out of memory or diverged; a regression
   kExitCallIsWrong = 2,    // the call, a file or the data
@@ -28,7 +28,7 @@ class CallError : public std::runtime_error {  // the call is wrong
   int code_;
 };
 
-// What `parse` returns, with the place of the text in front of its CallError: "--batch: '0' must be a whole number from 1".
+// Returns parse(), with the place of the text prefixed to its CallError: "--batch: '0' must be a whole number from 1".
 template <class Parse>
 auto located(const std::string& where, const Parse& parse) {
   try {
@@ -48,9 +48,9 @@ class FileError : public std::runtime_error {  // a file cannot be written: exit
   using std::runtime_error::runtime_error;
 };
 
-// From this call on SIGINT, SIGTERM and SIGHUP set a flag, so that the running case is ended and finished ones are kept;
-// another one after 0.3 s or more ends the program at once. A SIGHUP that is ignored stays ignored, as nohup asks. SIGPIPE is
-// ignored, so a reader that goes away (run | head) does not end a suite.
+// From this call on, SIGINT, SIGTERM and SIGHUP set a flag, so that the running case is ended and finished ones are kept;
+// another signal more than 0.3 s later ends the program at once. If SIGHUP is ignored already, it stays so, as nohup asks.
+// SIGPIPE is ignored, so a reader that goes away (run | head) does not end a suite.
 void catch_interrupts();
 bool interrupted();
 

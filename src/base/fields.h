@@ -1,4 +1,4 @@
-// The fields of a struct, listed once and beside it: key, member and, where the type alone does not say it, the form.
+// The fields of a struct, listed once, next to it: key, member and, if the type alone does not determine it, the form.
 //
 //   void fields(auto& visit, Is<Latency> auto& latency) {
 //     VISIT(latency, samples, p50_seconds, worst_seconds);  // keys are the members' names
@@ -21,19 +21,19 @@
 namespace epochbench {
 
 template <class T, class Struct>
-concept Is = std::same_as<std::remove_const_t<T>, Struct>;  // a list serves writing, of a const struct, and reading
+concept Is = std::same_as<std::remove_const_t<T>, Struct>;  // one list serves writing (a const struct) and reading
 
-// How a member is written and read where its type alone does not say it.
+// How a member is written and read if its type alone does not determine it.
 struct Form {
-  bool addition = false;          // it came later: a file without it, or with null, is read all the same
+  bool addition = false;          // added later: a file without it, or with null, is still read
   bool positive = false;          // a number, or each of a list, must be above 0
-  bool any_sign = false;          // a time (its key ends with "seconds") that may be below 0, as the difference of two clocks
+  bool any_sign = false;          // a time (its key ends with "seconds") that may be below 0, e.g. the difference of two clocks
   bool null_if_empty = false;     // a text or a list
   bool omitted_if_empty = false;  // an optional or a container: its key is left out
   bool hidden = false;            // null, whatever the member contains
   std::optional<std::int64_t> minimum = {}, maximum = {};  // of a whole number
   const char* default_text = nullptr;                      // of an optional text that is empty
-  std::span<const char* const> keys = {};  // of a map: exactly these are written, with null where the map lacks one
+  std::span<const char* const> keys = {};                  // of a map: exactly these are written, as null if the map lacks one
 
   bool may_be_missing() const { return addition || null_if_empty || omitted_if_empty; }
 };

@@ -30,8 +30,8 @@ std::string hex(std::uint64_t number) {
   return text;
 }
 
-// A process that creates a file locks it a moment later; in between, somebody who looks for what dead processes left may have
-// locked and removed it.
+// A process locks a file a moment after creating it; in between, another process that looks for stale files may have locked and
+// removed it.
 bool is_removed(int fd) {
   struct stat status {};
   return ::fstat(fd, &status) != 0 || status.st_nlink == 0;
@@ -42,7 +42,7 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// Temporary files and locks whose process died: their lock can be taken.
+// Stale files: temporary files and locks whose process died, so that their lock can be taken.
 void remove_stale_files(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -60,14 +60,14 @@ void remove_stale_files(const std::string& folder) {
 // The place that `path` names once its links are followed, whether or not something is there.
 std::string linked_place(const std::string& path) {
   namespace fs = std::filesystem;
-  constexpr int kMostLinks = 40;  // as the kernel
+  constexpr int kMostLinks = 40;  // the kernel's limit
   fs::path place = path;
   std::error_code error;
   for (int links = 0; fs::is_symlink(fs::symlink_status(place, error)); ++links) {
     if (links == kMostLinks) throw failure(path, std::strerror(ELOOP));
     const fs::path target = fs::read_symlink(place, error);
     if (error) throw failure(path, error.message());
-    place = place.parent_path() / target;  // an absolute target stands alone
+    place = place.parent_path() / target;  // an absolute target replaces the parent path
   }
   return place.string();
 }
@@ -101,7 +101,7 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes) {
     if (got < 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
     if (got == 0) return text;
     text.append(block, static_cast<std::size_t>(got));
-    require_at_most(max_bytes, text.size(), path);  // it grows, or has no size
+    require_at_most(max_bytes, text.size(), path);  // it may grow, or report no size
   }
 }
 
@@ -156,7 +156,7 @@ bool TemporaryFile::move_to_place(Sync sync) {
   if (!closed || ::rename(path_.c_str(), place_.c_str()) != 0) return fail();
   path_.clear();
   if (sync == Sync::none) return true;
-  // The rename itself must reach the disk. Some file systems cannot sync a folder; the new file is whole there all the same.
+  // The rename itself must reach the disk. Some file systems cannot sync a folder; the new file is still complete there.
   const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
@@ -203,7 +203,7 @@ ResultFile::ResultFile(const std::string& path, Existing existing) {
   if (path.empty()) throw FileError("--out: the file name is empty; give a name such as result.json");
   path_ = linked_place(path);
   const std::string folder = folder_of(path_), name = std::filesystem::path(path_).filename().string();
-  constexpr std::size_t kMostOfName = 200;  // a lock has a longer name than its file
+  constexpr std::size_t kMostOfName = 200;  // the name of a lock is longer than that of its file
   remove_stale_files(folder);
   lock_.emplace(folder + "/" + kPrefix + name.substr(0, kMostOfName) + ".lock");
   if (lock_->taken_elsewhere()) throw FileTaken(path + " is being written by another process; choose another name with --out");

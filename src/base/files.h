@@ -17,20 +17,20 @@ inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 // The bytes of a regular file of at most `max_bytes`. Errors: FormatError, with the system's reason.
 std::string read_text_file(const std::string& path, std::size_t max_bytes = kMaxTextBytes);
 
-// Errors: FormatError that names the source of a text of so many bytes where it is too large.
+// Errors: FormatError that names the source of a text if its size in bytes is too large.
 void require_at_most(std::size_t max_bytes, std::uint64_t bytes, const std::string& source);
 
-// A small file of /proc or /sys; empty where it cannot be read.
+// A small file of /proc or /sys; empty if it cannot be read.
 std::optional<std::string> read_system_file(const std::string& path);
 
 enum class Sync {
-  disk,  // the file, then the name that it got in its folder, reach the disk: after a power cut they are there
-  none   // the system decides when: for many files that can be made again
+  disk,  // the file, then its new name in the folder, reach the disk: both survive a power cut
+  none   // the system decides when: for many files that can be recreated
 };
 
-// A file that is written beside its place and then renamed, so that no reader ever sees a part of it. It has a name of its own
-// that nobody can predict, and is locked (flock) until it is renamed or removed: one without a lock was left by a process that
-// died. Errors: error() is the errno of the step that failed.
+// A file that is written beside its place and then renamed, so that no reader ever sees a part of it. Its name is unique and
+// unpredictable, and it is locked (flock) until it is renamed or removed: one without a lock was left by a process that died.
+// Errors: error() is the errno of the step that failed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string place);
@@ -49,8 +49,8 @@ class TemporaryFile {
   int fd_ = -1, error_ = 0;
 };
 
-// Holds a lock (flock) of the file at `path`, which is created and stays. Waits for other processes for a second, and for none
-// where the file or the lock cannot be had: for updates that may be lost, but not torn.
+// Holds a lock (flock) of the file at `path`, which is created and stays. Waits up to a second for other processes, then goes
+// on without the lock, and at once if no lock is possible: for updates that may be lost, but not torn.
 class FileLock {
  public:
   explicit FileLock(const std::string& path);
@@ -62,23 +62,23 @@ class FileLock {
   int fd_;
 };
 
-// The whole text by a TemporaryFile. Errors: FileError; the old file is as it was.
+// Writes the whole text by a TemporaryFile. Errors: FileError; the old file is then unchanged.
 void write_text_file(const std::string& path, std::string_view text, Sync sync = Sync::disk);
 
 enum class Existing { replaced, refused };
 
-class FileTaken : public FileError {  // it exists, or another process writes it
+class FileTaken : public FileError {  // the file exists, or another process writes it
  public:
   using FileError::FileError;
 };
 
-// A file that every reader sees with the old text or with the new one, at any moment. While this object lives, no other process
-// can write the file with another one: a second writer fails. The lock is a file beside it, as a rename gives the place to
-// another file. Where the file system has no locks, there is none.
+// A file that every reader sees with either the old text or the new one. While this object lives, no other process can write
+// the file through a ResultFile: a second writer fails. The lock is a file beside it, because a rename puts another file in its
+// place. There is no lock if the file system has none.
 class ResultFile {
  public:
   // Checks, without changing the file at `path`, that it can be written, and removes temporary files that dead processes left
-  // in its folder. A symbolic link is followed, so the link stays. Errors: FileTaken, FileError; one line.
+  // in its folder. A symbolic link is followed, and stays a link. Errors: FileTaken, FileError; one line.
   explicit ResultFile(const std::string& path, Existing existing = Existing::replaced);
   // The first of "BASE.SUFFIX", "BASE-2.SUFFIX", ... that is not taken.
   static ResultFile with_free_name(const std::string& base, const std::string& suffix);
@@ -89,7 +89,7 @@ class ResultFile {
   const std::string& path() const { return path_; }
 
  private:
-  class Lock {  // of an open file; removes the file when it ends
+  class Lock {  // of an open file; the destructor removes the file
    public:
     explicit Lock(std::string path);
     Lock(Lock&& other) noexcept : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}

@@ -1,4 +1,4 @@
-// Hashes that tell texts apart, here and on every other machine. Not against somebody who looks for two texts with one hash.
+// Hashes that tell texts apart, the same on every machine. They do not protect against deliberate collisions.
 #pragma once
 
 #include <string>

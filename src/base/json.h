@@ -1,4 +1,4 @@
-// Reading JSON that others wrote: it is checked and bounded before anything is built of it, and every error is one line.
+// Reading JSON that others wrote: it is checked and bounded before anything is built from it, and every error is one line.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ using Json = nlohmann::ordered_json;
 inline constexpr std::size_t kMaxJsonDepth = 64;
 // A value takes at most about 100 bytes of memory, so 2 GB in all. A run of 1,000 steps has 2,000 values.
 inline constexpr std::size_t kMaxJsonValues = 20'000'000;
-inline constexpr std::size_t kMaxJsonMembers = 256;  // of an object; they are looked up one by one
+inline constexpr std::size_t kMaxJsonMembers = 256;  // of an object; look-up is linear
 
-// `source` names the text in messages. All its texts are made visible. Errors: FormatError for a text that is too large, not
-// JSON, not UTF-8, nested too deep, has too many values or the same key twice; with the place and how to fix it.
+// `source` names the text in messages. All strings are made visible. Errors: FormatError, with the place and how to fix it, for
+// a text that is too large, not JSON, not UTF-8 or nested too deeply, or has too many values or the same key twice.
 Json parse_json(std::string_view text, const std::string& source);
 
-// What parse_json checks before it builds anything, in time and memory in proportion to the text: a parser builds whatever a
-// text says, and of two members with the same key it silently keeps one.
+// What parse_json checks before it builds anything, in time and memory proportional to the text: a parser builds whatever a
+// text says, and silently keeps one of two members with the same key.
 void check_json(std::string_view text, const std::string& source);
 
-// Makes every text in it visible (src/base/text.h), so that nothing a file or a process says acts on the terminal or the log
-// that it is printed to.
+// Makes every string in it visible (src/base/text.h), so that nothing from a file or a process can affect the terminal or the
+// log that it is printed to.
 void make_visible(Json& value);
 
-Json finite_or_null(double value);           // null stands for what is not known
-Json text_or_null(const std::string& text);  // null where it is empty
+Json finite_or_null(double value);           // null: not known
+Json text_or_null(const std::string& text);  // null if it is empty
 
 // Objects are indented by two blanks, arrays of scalars are on one line; a number that is not finite becomes null, a byte that
 // is not UTF-8 becomes U+FFFD.

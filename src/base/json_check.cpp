@@ -11,7 +11,7 @@ bool is_foreign(char byte) { return static_cast<unsigned char>(byte) >= 0xfe; }
 
 struct Level {  // an object or a list that is not closed yet
   bool is_object;
-  std::size_t elements = 0;       // of a list, that have begun
+  std::size_t elements = 0;       // of a list, begun so far
   std::vector<std::string> keys;  // of an object
 };
 
@@ -125,7 +125,7 @@ class Inspector final : public Json::json_sax_t {
 }  // namespace
 
 void check_json(std::string_view text, const std::string& source) {
-  // A parser takes a zero byte for the end. File systems leave them where a crash came before the data.
+  // A parser takes a zero byte for the end. File systems leave zero bytes if a crash came before the data.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos && !is_foreign(text.front()))
     throw not_json(text, source, zero, "a zero byte, so the file is damaged; copy it again or write it again");
   Inspector inspector(text, source);

@@ -31,7 +31,7 @@ void FieldReader::check(const Json& value, const std::string& path, const Form& 
     for (std::size_t i = 0; i < value.size(); ++i) require_positive(value[i], path_of_element(path, i));
   else if (form.positive)
     require_positive(value, path);
-  // Units stand in the names, and a time has no sign.
+  // Names contain the units, and a time is never negative.
   if (!form.any_sign && path.ends_with("seconds") && value.is_number() && value.get<double>() < 0)
     throw FormatError(path + ": a time must not be below 0");
   if ((form.minimum && value < *form.minimum) || (form.maximum && value > *form.maximum))
@@ -84,7 +84,7 @@ double read_value(const Json& value, const std::string& path) {
   return value.get<double>();
 }
 
-// The bulk of a result: no path is made unless there is an error.
+// Most of a result is such lists, so a path is made only for an error.
 template <>
 std::vector<double> read_value(const Json& value, const std::string& path) {
   std::vector<double> result;

@@ -15,7 +15,7 @@
 
 namespace epochbench {
 
-// For a type with a form of its own, such as an enum: specialize it with
+// For a type with its own form, such as an enum: specialize it with
 //   static Json write(const T& value);
 //   static T read(const Json& value, const std::string& path);  // FormatError that begins with the path
 template <class T>

@@ -1,4 +1,4 @@
-// Look-ups in lists and in optional parts, which C++20's library has no word for.
+// Look-ups in lists and optional parts that the C++20 library lacks.
 #pragma once
 
 #include <algorithm>
@@ -24,15 +24,15 @@ struct MemberPointer<Type Part::*> {
   using Member = Type;
 };
 
-// Elements in the order in which their keys first came, each found by its key in logarithmic time:
+// Elements in the order in which their keys first appeared, each found by its key in logarithmic time:
 // ListByKey<&RunGroup::name> groups; groups[run.name].runs.push_back(&run);
-// Only kKey is given. Element and Key are parameters because GCC takes a class's linkage from types, not from kKey: otherwise
-// lists of two files whose local types have the same name would share their functions.
+// Callers give only kKey. Element and Key are parameters because GCC takes a class's linkage from types, not from kKey:
+// otherwise lists of two files whose local types have the same name would share their functions.
 template <auto kKey, class Element = typename MemberPointer<decltype(kKey)>::Class,
           class Key = typename MemberPointer<decltype(kKey)>::Member>
 class ListByKey {
  public:
-  // The element that has this key. Where there is none, one is added at the end.
+  // The element with this key, added at the end if there is none.
   Element& operator[](const Key& key) {
     const auto [place, is_new] = places_.try_emplace(key, list_.size());
     if (is_new) list_.emplace_back().*kKey = key;
@@ -71,14 +71,14 @@ struct AsOptional<std::optional<T>> {
   using Type = std::optional<T>;
 };
 
-// A member of an optional part: member_of(run.memory, &Memory::peak_bytes). Empty where the part or the member is.
+// A member of an optional part: member_of(run.memory, &Memory::peak_bytes). Empty if the part or the member is.
 template <class Part, class Member>
 typename AsOptional<Member>::Type member_of(const std::optional<Part>& part, Member Part::*member) {
   if (!part) return std::nullopt;
   return (*part).*member;
 }
 
-// What `get` says of each element as an optional number, of those that have one which is finite.
+// The optional numbers that `get` returns for the elements, without empty and non-finite ones.
 template <class List, class Get>
 std::vector<double> known_values(const List& list, const Get& get) {
   std::vector<double> values;

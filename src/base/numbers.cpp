@@ -35,7 +35,7 @@ std::string scientific(double value, int digits) {
 std::string rounded(double value, int digits) {
   if (!std::isfinite(value)) return "-";
   if (value == 0) return "0";
-  // The nearest such number decides how many digits stand before the point: 9.996 is 10.0.
+  // The rounded number decides how many digits precede the point: 9.996 is 10.0.
   const double magnitude = std::pow(10, std::floor(std::log10(std::fabs(value))) - digits + 1);
   if (!std::isnormal(magnitude)) return scientific(value, digits);  // too small to divide by
   const double nearest = std::round(value / magnitude) * magnitude;
@@ -154,7 +154,7 @@ std::string counted(std::size_t count, const char* one, const char* several) {
 }
 
 std::string format_whole(double value) {
-  constexpr double kMostDigits = 1e15;  // as of significant()
+  constexpr double kMostDigits = 1e15;  // as in significant()
   return std::fabs(value) < kMostDigits ? format_count(std::llround(value)) : significant(value, 3);
 }
 

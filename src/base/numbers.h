@@ -20,7 +20,7 @@ struct RealRange {
 // A finite decimal number: "0.5", "1e-3". Errors: CallError with the range.
 double parse_real(std::string_view text, const RealRange& range);
 
-// The same as functions of the text alone, for tables of options.
+// The same, as functions of the text alone, for tables of options.
 template <class Number = std::int64_t>
 auto whole(std::int64_t minimum, std::int64_t maximum) {
   return [=](const std::string& text) { return static_cast<Number>(parse_integer(text, minimum, maximum)); };

@@ -13,7 +13,7 @@ std::vector<double> accumulated(std::vector<double> probabilities) {
   return probabilities;
 }
 
-// Of the sum of those of the ranks 1 to n that count, each with a probability of one half.
+// The distribution function of the sum of the ranks 1 to n, where each counts with a probability of one half.
 std::vector<double> signed_rank_distribution(std::size_t n) {
   std::vector<double> probability(n * (n + 1) / 2 + 1);
   probability[0] = 1;
@@ -23,8 +23,8 @@ std::vector<double> signed_rank_distribution(std::size_t n) {
   return accumulated(std::move(probability));
 }
 
-// Of the number of pairs, one of n and one of m, whose former is the larger. The largest of all is one of the n with a
-// probability of n / (n + m), and then larger than all m (Mann and Whitney's recurrence).
+// The distribution function of the number of pairs, one of n and one of m numbers, in which the former is larger. The largest
+// of all is one of the n with a probability of n / (n + m), and then larger than all m (Mann and Whitney's recurrence).
 std::vector<double> rank_sum_distribution(std::size_t n, std::size_t m) {
   std::vector<std::vector<double>> probability(m + 1, std::vector<double>(n * m + 1));  // [j][count], of i and j numbers
   for (auto& of_none : probability) of_none[0] = 1;
@@ -58,7 +58,7 @@ double RankShift::estimate() const {
   return std::midpoint(candidates_[last / 2], candidates_[last - last / 2]);
 }
 
-// How many candidates lie beyond a bound of this level: the most that are that rare.
+// How many candidates are beyond a bound of this level: the largest number that is that rare.
 std::optional<std::size_t> RankShift::counted_off(double level) const {
   const auto rarer = std::upper_bound(at_most_.begin(), at_most_.end(), level) - at_most_.begin();
   if (rarer == 0) return std::nullopt;

@@ -1,5 +1,5 @@
 // Rounds of turns: each participant has one turn per round, in a newly drawn order, so that whatever else runs on the machine
-// affects all of them alike. A participant is a function: nothing here knows a process or a kernel.
+// affects all of them alike. A participant is a function: nothing here depends on processes or kernels.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace epochbench {
 
-// Random orders that a seed, the name of what is measured and the number of the group of processes determine.
+// Random orders determined by a seed, the name of what is measured and the number of the process group.
 //
 // Fisher and Yates' shuffle of 0 to participants - 1. Its draw d is word d % 4 of the Philox block with key = seed, counter =
 // (round, group + 65536 * (d / 4), hash of the name, RandomStream::turns); order_of_starts uses round 0 and begins with draw 1.
@@ -28,8 +28,8 @@ struct RoundLimits {
   std::function<bool(std::int64_t timed)> enough = {};  // asked before each round with the number of timed rounds so far
 };
 
-// Takes the dropped rounds, and timed ones until `enough` returns true. Each round's order is returned, dropped ones included.
-// `enough` may return true during the dropped rounds, which ends them as well; `dropped` rounds have timed = 0.
+// Runs the dropped rounds, then timed ones until `enough` returns true. Returns the order of every round, dropped ones
+// included. In dropped rounds `enough` is called with timed = 0, and may end them as well.
 using Turn = std::function<void(bool timed)>;
 std::vector<std::vector<std::size_t>> take_rounds(const RoundOrder& order, const std::vector<Turn>& participants,
                                                   const RoundLimits& limits);

@@ -57,9 +57,9 @@ std::size_t samples_beyond(std::size_t n) {
 }
 
 constexpr double kPi = 3.14159265358979323846;
-constexpr double kNormal975 = 1.959963984540054;  // the limit of infinitely many degrees, and below every other quantile
+constexpr double kNormal975 = 1.959963984540054;  // the limit for infinitely many degrees, below every other quantile
 
-// The integral of cos^power between two angles by Simpson's rule; exact to 1e-8 of itself on the angles that occur here.
+// The integral of cos^power between two angles by Simpson's rule; exact to a relative 1e-8 for the angles that occur here.
 double cosine_power_integral(double power, double from, double to) {
   constexpr int kPanels = 128;
   const double width = (to - from) / kPanels;
@@ -88,7 +88,7 @@ double variance(std::span<const double> values) {
 }
 
 double geometric_mean(std::span<const double> values) {
-  double sum = 0;  // relative to the first, so that the mean of equal values is exactly theirs
+  double sum = 0;  // relative to the first, so that the mean of equal values is exactly that value
   for (const double value : values) sum += std::log(value) - std::log(values[0]);
   return values[0] * std::exp(sum / static_cast<double>(values.size()));
 }
@@ -163,8 +163,8 @@ Downsampled downsample(std::span<const double> values, std::size_t most) {
   return kept;
 }
 
-// With t = sqrt(degrees) tan(angle), t's density becomes scale * cos(angle)^(degrees - 1): bounded, and falling from 0 on. So
-// the distribution function is concave, and Newton's method that begins below the quantile climbs to it without passing it.
+// With t = sqrt(degrees) tan(angle), t's density becomes scale * cos(angle)^(degrees - 1): bounded, and decreasing from 0 on.
+// So the distribution function is concave, and Newton's method, started below the quantile, climbs to it without overshooting.
 double student_t_975(double degrees) {
   if (degrees > 1e7) return kNormal975;
   const double scale = density_scale(degrees);
@@ -178,9 +178,8 @@ double student_t_975(double degrees) {
   return std::sqrt(degrees) * std::tan(angle);
 }
 
-// The tail from t's angle to the right angle. Beyond the angle the exponent falls at least linearly with the slope that it
-// begins with, and at least as the square that it has around 0: the integral ends where e^-20 is left, so no panel is wasted
-// where nothing is.
+// The tail from t's angle to the right angle. Beyond t's angle the exponent falls at least linearly with its initial slope, and
+// at least like its quadratic approximation at 0: the integral ends where e^-20 is left, so no panel is wasted beyond it.
 double student_t_two_sided_p(double t, double degrees) {
   const double angle = std::atan(std::fabs(t) / std::sqrt(degrees));
   double width = kPi / 2 - angle;

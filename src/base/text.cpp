@@ -152,7 +152,7 @@ std::string plain(std::string_view name) {  // as names are compared: "ResNet-50
   return text;
 }
 
-// Insertions, deletions, replacements and exchanges of neighbors that make `b` of `a`.
+// Insertions, deletions, replacements and swaps of neighbors that turn `a` into `b`.
 std::size_t typing_errors(const std::string& a, const std::string& b) {
   std::vector<std::vector<std::size_t>> errors(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i)
@@ -175,7 +175,7 @@ std::vector<std::string> nearest(std::string_view given, const std::vector<std::
   const std::string wanted = plain(given);
   if (wanted.empty() || wanted.size() > kLongest) return {};
   std::vector<std::pair<std::size_t, std::string>> near;
-  std::size_t least = 1 + wanted.size() / 4;  // typing errors of a name that is still near
+  std::size_t least = 1 + wanted.size() / 4;  // typing errors in a name that is still near
   for (const std::string& name : names) {
     const std::string other = plain(name);
     const bool begins =

@@ -13,7 +13,7 @@ namespace epochbench {
 
 namespace {
 
-// Bytes of a color's escape sequence at this place, which takes no column; 0: there is none.
+// Bytes of the color escape sequence that begins here, which takes no column; 0: there is none.
 std::size_t color_bytes(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) != "\033[") return 0;
   const std::size_t end = text.find('m', at);
@@ -101,8 +101,8 @@ std::size_t bytes_of_columns(std::string_view text, std::size_t columns) {
 
 constexpr const char* kBreaks = " /,";  // a line may end after these
 
-// The first piece of `rest` of at most `columns`, which it loses: up to the last blank, '/' or ',' in it. A word is cut only if
-// it is longer than that, or would leave most of the line empty.
+// Removes and returns the first piece of `rest`, at most `columns` wide: up to its last blank, '/' or ','. A word is cut only
+// if it is longer than that, or would leave most of the line empty.
 std::string take_piece(std::string& rest, std::size_t columns) {
   std::size_t end = bytes_of_columns(rest, columns);
   if (end < rest.size()) {
@@ -183,7 +183,7 @@ bool Table::is_constant(std::size_t column) const {
 // The columns that are shown, with their widths.
 std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::size_t limit) const {
   constexpr std::size_t kNarrowest = 8;
-  std::vector<std::size_t> shown, longest(columns.size());  // a word of each
+  std::vector<std::size_t> shown, longest(columns.size());  // word of each column
   std::size_t total = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     longest[i] = longest_word(columns[i].title);
@@ -217,7 +217,7 @@ std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::
     if (spare == shown.end()) break;
     leave_out(spare);
   }
-  // The text with most room becomes narrower: down to its longest word, and where that is not enough, further.
+  // The widest text column shrinks: down to its longest word, and further if that is not enough.
   for (const bool cuts : {false, true})
     while (total > limit) {
       const auto room = [&](std::size_t i) {

@@ -1,5 +1,5 @@
-// Collectives over MPI. Sums are made here and not by MPI, whose order of additions is its own: each rank gets its share of all
-// ranks' values, adds them in the order of the ranks, and gives the sum to all. As many bytes travel as in a ring.
+// Collectives over MPI. Sums are computed here because MPI chooses its own order of additions: each rank gets its share of all
+// ranks' values, adds them in rank order, and sends the sum to all. This moves as many bytes as a ring.
 #include "src/communication/mpi_communicator.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kPieceElements = std::size_t{1} << 20;  // of a sum at a time: 4 MiB stay in the caches on their way
+constexpr std::size_t kPieceElements = std::size_t{1} << 20;  // of a sum at a time: 4 MiB stay in the caches meanwhile
 
 int checked_int(std::size_t count) {
   if (count > static_cast<std::size_t>(std::numeric_limits<int>::max()))
@@ -30,8 +30,8 @@ int checked_int(std::size_t count) {
   return static_cast<int>(count);
 }
 
-// Calls one(piece) with each that is large, and several(pieces) with small ones that lie side by side in the list and are
-// together at most as large, so that each call of MPI moves enough, and no more than stays in the caches.
+// Calls one(piece) for each large piece, and several(pieces) for small ones that are adjacent in the list and at most
+// kPieceElements together, so that each MPI call moves enough, and no more than stays in the caches.
 template <class One, class Several>
 void in_calls(Pieces pieces, const One& one, const Several& several) {
   for (std::size_t begin = 0; begin < pieces.size();) {
@@ -48,7 +48,7 @@ void in_calls(Pieces pieces, const One& one, const Several& several) {
 
 }  // namespace
 
-// Waits for a request: first without giving up the core, then in turns with others that need it, and, patiently, asleep.
+// Waits for a request: first without giving up the core, then yielding it to others that need it or, if patient, sleeping.
 class MpiCommunicator::Waiting {
  public:
   explicit Waiting(double patience_seconds) : patience_seconds_(patience_seconds) {}

@@ -1,4 +1,4 @@
-// Ranks as processes that MPI connects (Open MPI 4.1 or MPICH). No other file knows MPI.
+// Ranks as processes that MPI connects (Open MPI 4.1 or MPICH). No other file uses MPI.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,12 @@
 
 namespace epochbench {
 
-// The program's connection to the other ranks, between its begin and its end; there is one. Calls come from one thread at a
-// time.
+// The program's only connection to the other ranks: it initializes MPI and finalizes it. Calls come from one thread at a time.
 class MpiCommunicator final : public Communicator {
  public:
-  // A rank that waits for longer for others gets a CommunicationError; time in which it is stopped itself does not count.
+  // A rank that waits longer than this for others gets a CommunicationError; time in which it is itself stopped does not count.
   explicit MpiCommunicator(double patience_seconds);
-  ~MpiCommunicator() override;  // after an error, processes end without it
+  ~MpiCommunicator() override;  // after an error, processes exit without it
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
 
@@ -31,21 +30,21 @@ class MpiCommunicator final : public Communicator {
   void broadcast(std::span<std::byte> values, int root) override;
   void barrier() override;
 
-  // A line of rank 0 for all others, which wait for it as long as it takes, and sleep meanwhile.
+  // Sends a line from rank 0 to all others, which wait for it as long as it takes, and sleep meanwhile.
   void send_line(const std::string& line);
   std::string receive_line();
 
  private:
   class Waiting;
-  // values: the whole; `sum` [share of this rank] becomes the sum over the ranks. counts_ and places_ are the shares.
+  // values: the whole; `sum` [share of this rank] becomes the sum over the ranks. counts_ and places_ describe the shares.
   void sum_own_share(float* sum, const float* values);
   void gather_shares(float* values);  // of all ranks, in place
   void set_shares(std::size_t values);
-  std::size_t elements_of_all() const;  // of counts_
-  void receive_own_of_all();            // as many elements of each rank as this one has of counts_
-  // Of one piece: columns `begin` to `end` of each rank's share, where the share is so long.
+  std::size_t elements_of_all() const;  // sum of counts_
+  void receive_own_of_all();            // from each rank, this rank's number of elements in counts_
+  // For one piece: columns `begin` to `end` of each rank's share, as far as the share reaches.
   void set_columns(std::size_t values, std::size_t begin, std::size_t end);
-  // Of several pieces that lie in packed_ by rank: the shares of one, one after another.
+  // For several pieces in packed_, ordered by rank: the shares of one rank are contiguous.
   void set_packed_shares(Pieces pieces);
   enum class Way : std::uint8_t { into_packed, out_of_packed };
   void copy_shares(Pieces pieces, int rank, Way way);
@@ -54,7 +53,7 @@ class MpiCommunicator final : public Communicator {
   const double patience_seconds_;
   int rank_ = 0, size_ = 1, local_size_ = 1, local_rank_ = 0;
   std::vector<int> counts_, places_, own_counts_, own_places_;  // by rank, in elements
-  std::vector<float> received_;                                 // this rank's share of all ranks
+  std::vector<float> received_;                                 // this rank's share, from all ranks
   std::vector<const float*> parts_;
   std::vector<float> packed_;
 };

@@ -6,7 +6,7 @@
 
 namespace epochbench {
 
-// In blocks that stay in the first cache, as each part is one pass over the sum.
+// In blocks that stay in the L1 cache, because each part takes one pass over the sum.
 void ordered_sum(float* sum, std::span<const float* const> parts, std::size_t n) {
   constexpr std::size_t kBlock = 2048;
   float block[kBlock];

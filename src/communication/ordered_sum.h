@@ -1,4 +1,4 @@
-// Sums over ranks, in the order of the ranks.
+// Sums over ranks, in rank order.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 
 namespace epochbench {
 
-// Where all ranks show each other their memory, and wait until each has arrived.
+// Where ranks show each other their memory and wait until all have arrived.
 class ThreadRanks::Meeting {
  public:
   Meeting(int size, double patience_seconds) : shown(static_cast<std::size_t>(size)), patience_seconds_(patience_seconds) {}
@@ -32,7 +32,7 @@ class ThreadRanks::Meeting {
       throw CommunicationError("another rank did not take part for " + short_number(patience_seconds_) + " s");
   }
 
-  std::vector<std::span<std::byte>> shown;  // by rank; a rank writes its own before wait(), and reads the others' after it
+  std::vector<std::span<std::byte>> shown;  // by rank; a rank writes its own entry before wait() and reads the others after it
 
  private:
   const double patience_seconds_;
@@ -61,7 +61,7 @@ class ThreadRanks::Rank final : public Communicator {
   int local_size() const override { return size(); }
   int local_rank() const override { return rank(); }
 
-  // Each rank sums its share of all, and writes it to all; nobody else touches that share meanwhile.
+  // Each rank sums its share over all ranks and writes it to all; no other rank touches that share meanwhile.
   void all_reduce(std::span<float> values) override {
     const Timed timed(traffic_.seconds);
     const std::vector<float*> all = show(values);
@@ -75,7 +75,7 @@ class ThreadRanks::Rank final : public Communicator {
     meeting_.wait();
   }
 
-  // Each rank reads of the others what it writes of its own: its share.
+  // Each rank reads only its share from the others, and writes only that share of its own memory.
   void reduce_scatter(Pieces pieces) override {
     const Timed timed(traffic_.seconds);
     const std::vector<Pieces> all = show_pieces(pieces);
@@ -136,7 +136,7 @@ class ThreadRanks::Rank final : public Communicator {
       alike =
           alike && std::ranges::equal(all.back(), pieces, [](const auto& a, const auto& b) { return a.size() == b.size(); });
     }
-    meeting_.wait();  // who throws takes its pieces along, which the others have read by then
+    meeting_.wait();  // a rank that throws destroys its pieces, which the others have read by then
     if (!alike) throw std::invalid_argument("ranks exchange pieces of different sizes");
     return all;
   }

@@ -1,5 +1,5 @@
-// Ranks as threads of one process, which exchange by reading each other's memory; a group of one is a single rank. For tests:
-// between processes see mpi_communicator.h.
+// Ranks as threads of one process, which exchange by reading each other's memory; a group of one is a single rank. For tests;
+// for processes see mpi_communicator.h.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace epochbench {
 
 class ThreadRanks {
  public:
-  // A rank that waits for longer for another one gets a CommunicationError.
+  // A rank that waits longer than this for another one gets a CommunicationError.
   explicit ThreadRanks(int size, double patience_seconds = 60);
   ~ThreadRanks();
   Communicator& operator[](int rank);  // for one thread at a time

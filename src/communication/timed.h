@@ -1,4 +1,4 @@
-// Adds the time until its end to a sum.
+// Adds the time until its destruction to a sum.
 #pragma once
 
 #include "src/base/clock.h"

@@ -1,4 +1,4 @@
-// What a case may leave out: whether there is anything of the kind.
+// Whether what a case leaves out is there to leave out.
 #include <algorithm>
 
 #include "src/workload/workload.h"

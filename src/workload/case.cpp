@@ -17,7 +17,7 @@
 namespace epochbench {
 namespace {
 
-// Samples that one epoch trains: whole batches of real data; the nominal number where an epoch is only projected.
+// Samples trained in one epoch: whole batches of real data, or the nominal number if an epoch is only projected.
 std::int64_t samples_per_epoch(const CaseSpec& spec, std::int64_t samples, bool synthetic) {
   const bool runs_epochs = spec.stop.epochs || spec.stop.until;
   return synthetic && !runs_epochs ? samples : samples / *spec.batch * *spec.batch;
@@ -29,7 +29,7 @@ std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& wor
                       spec.seed, workload.tokenizer.get(), workload.images);
 }
 
-// What the loader reads: the data as the program takes them, at the cost that was asked for, decoded beforehand where that was.
+// What the loader reads: the data in the program's form, at the requested decoding cost, decoded in advance if requested.
 std::unique_ptr<Dataset> input_of(std::unique_ptr<Dataset> dataset, const CaseSpec& spec, const WorkloadSpec& workload,
                                   DType images, const std::shared_ptr<DecodingTimes>& times) {
   if (images == DType::u8) dataset = std::make_unique<ByteDataset>(std::move(dataset));
@@ -54,7 +54,7 @@ std::optional<DecodeSeconds> seconds_per_sample(const DecodingTimes& times) {
   return DecodeSeconds{static_cast<double>(times.cpu_nanoseconds) * scale, static_cast<double>(times.wall_nanoseconds) * scale};
 }
 
-// What helps where a case needs more memory than its device has.
+// Advice for a case that needs more memory than its device has.
 std::string memory_advice(const CaseSpec& spec) {
   const bool on_gpu = spec.device.kind == DeviceKind::cuda;
   const bool divisible = spec.mode == Mode::train && spec.accumulate < *spec.batch;
@@ -71,7 +71,7 @@ void check_memory(const CaseSpec& spec, std::int64_t planned, std::int64_t avail
                       format_bytes(static_cast<double>(available)) + " are available; " + memory_advice(spec));
 }
 
-// A GPU may have less memory free than the whole that the plan was checked against, and libraries need some beside the plan.
+// A GPU may have less free memory than the total that the plan was checked against, and libraries need some beyond the plan.
 std::unique_ptr<Executable> compile(const CaseSpec& spec, const Backend& backend, const Program& program) {
   try {
     return backend.compile(program);
@@ -80,16 +80,16 @@ std::unique_ptr<Executable> compile(const CaseSpec& spec, const Backend& backend
   }
 }
 
-constexpr const char* kSkippedSteps = "skipped_steps";  // the variable that loss scaling counts them in
+constexpr const char* kSkippedSteps = "skipped_steps";  // the variable in which loss scaling counts them
 
-// A file that --save names is written at the end; that it can be is tried with an empty one beside it.
+// The file of --save is written at the end; an empty one beside it tests that this is possible.
 void check_writable(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error) || TemporaryFile(path.string()).error() != 0)
     throw DataError("file " + in_quotes(path.string()) + " cannot be written: name another, or make its folder (--save)");
 }
 
-// Leaves a trace and the final weights behind where the case asks for them. The program's variables must be initialized.
+// Keeps a trace and the final weights if the case asks for them. The program's variables must be initialized.
 void keep_files(PreparedCase& prepared, const CaseSpec& spec, const WorkloadSpec& workload, const Program& program) {
   std::shared_ptr<TraceWriter> trace;
   Executable& executable = *prepared.executable;
@@ -106,7 +106,7 @@ void keep_files(PreparedCase& prepared, const CaseSpec& spec, const WorkloadSpec
 
 // Measures the ranges of activations on the first batches of an epoch, in float, and packs the weights for them.
 void calibrate(Executable& executable, const Program& program, Loader& loader, std::int64_t batch) {
-  constexpr std::int64_t kBatches = 4, kSamples = 64;  // at least so many of both, of resident ones each once
+  constexpr std::int64_t kBatches = 4, kSamples = 64;  // at least this many of both; resident batches once each
   const std::int64_t wanted = std::max(kBatches, (kSamples + batch - 1) / batch);
   loader.begin_training(0);
   const std::int64_t steps = std::min<std::int64_t>(loader.resident() ? kInputSlots : wanted, loader.steps_per_epoch());
@@ -144,7 +144,7 @@ void check_mixup(const WorkloadSpec& workload, Mode mode) {
     throw std::invalid_argument("--mixup: " + workload.model.name + " reads texts, and only images can be mixed; leave it out");
 }
 
-// The processes that the launcher started are those that the case asks for.
+// Checks that the launcher started as many ranks as the case asks for.
 void check_ranks(const CaseSpec& spec, const Communicator* communicator) {
   const int started = communicator ? communicator->size() : 1;
   if (spec.ranks == started) return;
@@ -230,7 +230,7 @@ Workload describe_workload(const CaseSpec& spec, const DatasetSize& size) {
   return description;
 }
 
-// A few steps without warm-up, as those that are compared with other devices', measure no speed.
+// A few steps without warm-up, such as those compared with another device's, do not measure speed, so tuning is off.
 BackendOptions backend_options(const CaseSpec& spec) {
   constexpr std::int64_t kFewSteps = 10;
   return {.winograd = !spec.without.winograd,
@@ -303,11 +303,11 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   if (times) prepared.decoding = [times] { return seconds_per_sample(*times); };
   const double input_seconds = steady_seconds() - input_begin;
   *prepared.data_seconds += input_seconds;
-  const bool on_gpu = device.backend == "cuda";  // of its own
+  const bool on_gpu = device.backend == "cuda";  // each rank has its own
   const std::int64_t planned = memory(program).total(), together = communicator && !on_gpu ? communicator->local_size() : 1;
   prepared.planned_bytes = planned * spec.ranks;
   check_memory(spec, planned * together, on_gpu ? device.memory_bytes : available_memory_bytes());
-  if (communicator != nullptr) communicator->barrier();  // so that none takes memory before all have looked
+  if (communicator != nullptr) communicator->barrier();  // so that no rank takes memory before all have checked
   prepared.resident_before_bytes = resident_bytes();
   prepared.executable = compile(spec, *backend, program);
   if (const std::string algorithms = prepared.executable->algorithms(); !algorithms.empty())
@@ -316,7 +316,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   initialize(*prepared.executable, program, spec.seed);
   if (!spec.init.empty()) read_weights(*prepared.executable, program.variables, spec.init);
   begin_averages(*prepared.executable, program);
-  if (spec.precision != Precision::int8) prepare(*prepared.executable, program);  // int8's follows its calibration
+  if (spec.precision != Precision::int8) prepare(*prepared.executable, program);  // for int8, calibrate() does it
   prepared.compile_seconds = steady_seconds() - begin - input_seconds;
 
   const LoaderOptions options{.order = spec.order,

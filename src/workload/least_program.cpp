@@ -37,7 +37,7 @@ WorkClass class_of(const Node& node) {
   }
 }
 
-// Has every op, and every composite but squeeze_excite_grad, whose parts are what the published steps ran that expected times
+// Has every op and every composite except squeeze_excite_grad, whose parts were run in the published steps that expected times
 // are fitted to; a GPU has libraries, which need workspace.
 class AnyDevice final : public Backend {
  public:

@@ -1,5 +1,5 @@
-// What a program needs on any device, at the least: memory, and the FLOPs and bytes of each node
-// of a step where every group of nodes that can be fused is. The same in every build, with CUDA or without.
+// The least that a program needs on any device: memory, and the FLOPs and bytes of each node of a step in which every group of
+// nodes that can be fused is fused. The same in every build, with or without CUDA.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace epochbench {
 struct NodeWork {
   WorkClass work_class = WorkClass::pass;
   double flops = 0, bytes = 0;  // bytes: every operand once
-  // A convolution of 3x3 windows at stride 1 over floats, or its gradient by the input.
+  // A 3x3 convolution of floats at stride 1, or its gradient with respect to the input.
   bool winograd = false;
 };
 

@@ -1,4 +1,4 @@
-// A case that is built and compiled: what the process that measures it drives.
+// A case that is built and compiled, to be driven by the process that measures it.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace epochbench {
 
-struct DecodeSeconds {  // of one training sample: of a core, and as it passed in a thread
+struct DecodeSeconds {  // per training sample: CPU time, and elapsed time in a thread
   double cpu = 0, wall = 0;
 };
 
 struct PreparedCase {
-  std::unique_ptr<Dataset> dataset;  // what `batches` reads, where it reads one
+  std::unique_ptr<Dataset> dataset;  // what `batches` reads, if it reads one
   std::unique_ptr<Executable> executable;
   std::unique_ptr<BatchSource> batches;  // destroyed first: it fills the executable's slots from the data set
   Entry entry = Entry::train;            // what is timed
   bool evaluates = false;                // there is a test split and an evaluate entry
-  std::string metric = "accuracy";       // what an evaluation is known by, unless --until names another: accuracy or loss
+  std::string metric = "accuracy";       // by which an evaluation is reported, unless --until names another: accuracy or loss
   std::int64_t labels_per_sample = 1;
   std::string fingerprint;  // of the workload; empty: not known
   Device device;
   std::optional<Input> input;          // empty: nothing is read while steps run
-  std::optional<double> data_seconds;  // to open the data set, and to decode it where that is done beforehand
+  std::optional<double> data_seconds;  // to open the data set, and to decode it if that is done in advance
   double compile_seconds = 0;
   std::int64_t planned_bytes = 0;          // of all ranks
   std::int64_t resident_before_bytes = 0;  // resident memory just before compilation
   std::int64_t samples_per_epoch = 0;
-  std::function<void(InputSlot slot, double loss)> after_step;  // as StepObserver of src/worker/runner.h; may be empty
-  std::function<double(std::int64_t step)> learning_rate;       // as LearningRate there; empty: it never changes
+  std::function<void(InputSlot slot, double loss)> after_step;  // see StepObserver in src/worker/runner.h; may be empty
+  std::function<double(std::int64_t step)> learning_rate;       // see LearningRate there; empty: it never changes
   std::function<void()> finish;                                 // once all steps are done; may be empty
-  std::function<std::optional<std::int64_t>()> left_out;        // as Dataset::left_out(); may be empty
+  std::function<std::optional<std::int64_t>()> left_out;        // see Dataset::left_out(); may be empty
   std::function<std::optional<DecodeSeconds>()> decoding;       // so far; may be empty: it costs next to nothing
-  std::function<std::int64_t()> skipped_steps;                  // by loss scaling, so far; empty: there is none
+  std::function<std::int64_t()> skipped_steps;                  // by loss scaling, so far; empty: no loss scaling
 };
 
 }  // namespace epochbench

@@ -12,7 +12,7 @@
 namespace epochbench {
 namespace {
 
-// Adds the model's nodes and returns the logits. Options and batch, each in its range, may be too small together.
+// Adds the model's nodes and returns the logits. Options and batch may be too small in combination, although each is in range.
 ValueId build_model(Graph& graph, const WorkloadSpec& workload, const ModelConfig& config) {
   const std::string part = workload.parts() > 1 ? ", in parts of " + std::to_string(config.batch) : "";
   try {
@@ -23,8 +23,7 @@ ValueId build_model(Graph& graph, const WorkloadSpec& workload, const ModelConfi
   }
 }
 
-// The forward graph up to the loss or the logits; values are the graph's outputs "loss", "correct", "logits". Of so many
-// samples.
+// The forward graph of `batch` samples up to the loss or the logits; its outputs are "loss", "correct", "logits".
 Graph forward_graph(const WorkloadSpec& workload, Entry entry, std::int64_t batch) {
   ModelConfig config = workload.config;
   config.training = entry == Entry::train;
@@ -53,7 +52,7 @@ void append_training(Graph& graph, const OptimizerSpec& optimizer, Precision pre
   append_optimizer(graph, optimizer, append_gradient(graph, graph.output("loss"), loss_scale), loss_scale);
 }
 
-// The same for one of `parts` parts of a batch. Returns the graph of the update that follows them.
+// Like append_training(), for one of `parts` parts of a batch. Returns the graph of the update that follows them.
 Graph append_part(Graph& graph, const OptimizerSpec& optimizer, Precision precision, std::int64_t parts) {
   const double share = 1 / static_cast<double>(parts);
   const bool scaled = precision == Precision::fp16;
@@ -67,8 +66,8 @@ Graph append_part(Graph& graph, const OptimizerSpec& optimizer, Precision precis
   return std::move(update.graph);
 }
 
-// The graphs of an entry, by the entry that runs them: of int8 also those that run before it, of a training step in parts also
-// its update. The entry's own comes last.
+// The graphs of an entry, each with the entry that runs it: for int8 also those that run before it, for a training step in
+// parts also its update. The entry's own graph comes last.
 std::vector<std::pair<Entry, Graph>> graphs_of(const WorkloadSpec& workload, Entry entry, Precision precision,
                                                Weights weights) {
   std::vector<std::pair<Entry, Graph>> graphs;
@@ -123,7 +122,7 @@ float initial_value(const Initializer& initializer, const PhiloxBlock& numbers, 
   return 0;
 }
 
-// Of what is done with images, if it is anything beyond the usual.
+// How images are prepared, where that differs from the default.
 std::string images_text(const ImageOptions& images) {
   std::string text;
   if (images.augmentation != Augmentation{}) text += "augment " + to_string(images.augmentation) + "\n";
@@ -131,7 +130,7 @@ std::string images_text(const ImageOptions& images) {
   return text;
 }
 
-// Running statistics, and what a norm subtracts, are those of a part of the batch.
+// Batch norm takes its statistics from one part of the batch, so the size of a part matters.
 std::string identity_of_parts(const Graph& graph, const WorkloadSpec& workload) {
   const bool has_batch_norm = std::ranges::find(graph.nodes, Op::batch_norm, &Node::op) != graph.nodes.end();
   return workload.parts() > 1 && has_batch_norm
@@ -174,7 +173,7 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
     auto graphs = graphs_of(workload, requested, precision, weights_for(entries));
     Graph& own = graphs.back().second;
     Graph& updating = graphs.front().first == Entry::update ? graphs.front().second : own;
-    // A rank updates its share of the weights alone, and would keep old copies of the others'.
+    // A rank updates only its share of the weights, so its copies of the others would be out of date.
     if (!sharded)
       if (auto copying = keep_copies(own, updating, has)) graphs.emplace_back(Entry::prepare, std::move(*copying));
     for (auto& [entry, graph] : graphs) {
@@ -264,7 +263,7 @@ void prepare(Executable& executable, const Program& program) {
   if (program.entry(Entry::prepare) == nullptr) return;
   executable.run(Entry::prepare);
   executable.synchronize();
-  std::vector<StepRecord> records;  // of no measured step
+  std::vector<StepRecord> records;  // not of measured steps
   executable.drain(records);
 }
 

@@ -34,7 +34,7 @@ double LearningRateSchedule::factor(std::int64_t step, std::int64_t steps) const
 
 std::int64_t scheduled_steps(const CaseSpec& spec, std::int64_t steps_per_epoch) {
   if (spec.lr_schedule == Schedule::constant) return 0;
-  constexpr std::int64_t kMost = 1'000'000'000'000'000;  // no product with 3 overflows
+  constexpr std::int64_t kMost = 1'000'000'000'000'000;  // 3 times this does not overflow
   const std::int64_t epochs = spec.stop.epochs.value_or(0), per_epoch = std::max<std::int64_t>(steps_per_epoch, 1);
   const std::int64_t steps = spec.stop.steps ? *spec.stop.steps : epochs > kMost / per_epoch ? kMost : epochs * per_epoch;
   if (spec.lr_warmup >= steps)

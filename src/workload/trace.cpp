@@ -48,8 +48,8 @@ double decimal(float value) {
   return number;
 }
 
-// [batch, height, width, channels] -> f32 [batch, channels, height, width], for images; other inputs as they are. Of all parts
-// of the batch.
+// [batch, height, width, channels] -> f32 [batch, channels, height, width], for images; other inputs as they are. Covers all
+// parts of the batch.
 TensorDesc file_desc(const Value& input, const SampleSpec& sample, std::int64_t parts) {
   TensorDesc desc = input.desc;
   desc.shape[0] *= parts;
@@ -59,7 +59,7 @@ TensorDesc file_desc(const Value& input, const SampleSpec& sample, std::int64_t 
   return desc;
 }
 
-// The images of a batch. `table` [channels,256]: what bytes stand for, if the images are staged as such.
+// The images of a batch. `table` [channels,256]: the values of bytes, if the images are staged as bytes.
 std::vector<float> image_floats(std::span<const std::byte> staged, const TensorDesc& desc, const std::vector<float>& table) {
   std::vector<float> values(static_cast<std::size_t>(desc.elements()));
   if (desc.dtype == DType::f32) {

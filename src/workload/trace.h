@@ -13,12 +13,12 @@
 
 namespace epochbench {
 
-// Leaves nothing behind. Errors: DataError for a folder that has files in it, cannot be written or cannot be made.
+// Leaves nothing behind. Errors: DataError for a folder that is not empty, cannot be written or cannot be created.
 void check_trace_folder(const std::filesystem::path& folder);
 
 class TraceWriter {
  public:
-  // Makes the folder if it is not there and writes the initial weights. `executable` must live as long.
+  // Creates the folder if necessary and writes the initial weights. `executable` must outlive the writer.
   // Errors of all members: DataError when a file cannot be written.
   TraceWriter(std::filesystem::path folder, const WorkloadSpec& workload, const Program& program, const std::string& precision,
               Executable& executable);
@@ -35,7 +35,7 @@ class TraceWriter {
   std::string precision_;
   std::vector<Variable> variables_;
   std::vector<Value> inputs_;
-  std::vector<float> pixel_values_;  // of images that are staged as bytes
+  std::vector<float> pixel_values_;  // for images that are staged as bytes
   Executable& executable_;
   std::int64_t steps_ = 0;
   std::vector<double> learning_rates_;  // of each step, as the device had them

@@ -44,14 +44,14 @@ std::vector<FileTensor> file_tensors(const std::vector<Variable>& variables) {
   return tensors;
 }
 
-// Where a part's values lie among those of its tensor's rows.
+// A part's values among those of its tensor's rows.
 std::span<float> values_of(const Variable& part, const Shape& rows, std::span<float> values) {
   const std::int64_t row = element_count(rows) / (rows.empty() ? 1 : rows[0]);
   return values.subspan(static_cast<std::size_t>(part.file_layout.first_row * row),
                         static_cast<std::size_t>(part.desc.elements()));
 }
 
-// A buffer of the frameworks' modules that is not a weight, such as a causal mask, or a decoder, which shares the word
+// A buffer of the frameworks' modules that is not a weight, such as a causal mask, or a decoder that shares the word
 // embedding's memory.
 bool ignored(const std::string& name) {
   return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids") || name.ends_with(".attn.bias") ||

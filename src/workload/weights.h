@@ -1,5 +1,5 @@
 // Weights in safetensors files, under the names and in the shapes of torchvision and Hugging Face, fp32: parameters and
-// running statistics. The state of the optimizer is not among them.
+// running statistics. Optimizer state is not included.
 #pragma once
 
 #include <filesystem>
@@ -13,17 +13,17 @@
 
 namespace epochbench {
 
-// From the order of the elements here to that in a file, and back: values and result are of one size.
+// From the order of the elements here to that in a file, and back; values and result have the same size.
 // Errors: std::invalid_argument for a layout of another size.
 std::vector<float> to_file_order(const FileLayout& layout, std::span<const float> values);
 std::vector<float> from_file_order(const FileLayout& layout, std::span<const float> values);
 
-// Errors: DataError for a tensor that is missing, in excess, of another shape or not F32; it names the tensor, and both
-// shapes. What frameworks write too is ignored: `*.num_batches_tracked`, `*.position_ids`, `*.attn.bias`, and decoders that
-// share the word embedding's memory.
+// Errors: DataError for a tensor that is missing, superfluous, of another shape or not F32; it names the tensor, and both
+// shapes. Extra tensors that frameworks write are ignored: `*.num_batches_tracked`, `*.position_ids`, `*.attn.bias`, and
+// decoders that share the word embedding's memory.
 void check_weights(const SafetensorsFile& file, const std::vector<Variable>& variables);
 
-// Sets all parameters and statistics, or, with an error of check_weights, none.
+// Sets all parameters and statistics, or none if check_weights() fails.
 void read_weights(Executable& executable, const std::vector<Variable>& variables, const std::filesystem::path& path);
 // Errors: DataError when the file cannot be written.
 void write_weights(const Executable& executable, const std::vector<Variable>& variables, const std::filesystem::path& path);
