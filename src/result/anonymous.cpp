@@ -19,7 +19,7 @@ std::string path_of(const std::string& dataset) {
   return colon == std::string::npos ? "" : dataset.substr(colon + 1);
 }
 
-// Every name of a curve among the answers.
+// Calls `change` on every text of the answers that may name a curve.
 template <typename Change>
 void for_each_curve(SweepAnswers& answers, const Change& change) {
   for (CurveBest& best : answers.best) change(best.curve);

@@ -1,4 +1,4 @@
-// A result without what tells whose it is: host name, GPU identifiers, paths and the command line.
+// A result without what identifies its owner: host name, GPU identifiers, paths and the command line.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace epochbench {
 
-// Data sets from files keep their kind alone ("idx:"), in run names too; where a result has several of one kind, the second
-// becomes "idx:2", so names stay unique.
+// Data sets from files keep only their kind ("idx:"), in run names too. The second one of a kind becomes "idx:2", so that names
+// stay unique.
 Result anonymous(Result result);
 
 Context anonymous(Context context);  // of any document
 
-// Every absolute path in a message becomes "<path>", except /dev/nvidia... and those of /proc and /sys, which name no user.
+// Replaces absolute paths in a message by "<path>", except /dev/nvidia..., /proc and /sys, which do not name a user.
 std::string without_paths(const std::string& text);
 
 }  // namespace epochbench

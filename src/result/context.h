@@ -1,4 +1,4 @@
-// Where and by what a result was measured: the machine and the program.
+// The machine and the program that a result was measured with.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace epochbench {
 
-// One of several processes that measured the CPU's peaks, spread over a run: the unit of an interval.
+// One of several processes that measured the CPU's peaks, spread over a run; intervals are over processes.
 struct PeakProcess {
   double seconds = 0;  // since the first of them
   std::map<std::string, std::optional<double>> peak_flops_per_second;
@@ -35,8 +35,8 @@ struct CpuInfo {
   std::string frequency_scaling = "unknown";                           // yes | no | unknown
   std::map<std::string, std::optional<double>> peak_flops_per_second;  // by precision; measured
   std::optional<double> memory_bandwidth_bytes_per_second;             // measured
-  std::map<std::string, std::optional<std::string>> peak_instruction;  // which the peaks are measured with: "vfmadd (avx512)"
-  std::optional<int> peak_threads;                                     // which they are measured with, whatever a run uses
+  std::map<std::string, std::optional<std::string>> peak_instruction;  // that the peaks are measured with: "vfmadd (avx512)"
+  std::optional<int> peak_threads;                                     // used to measure the peaks, whatever a run uses
   std::vector<PeakProcess> peak_processes;                             // the first gave the peaks above
 };
 
@@ -45,7 +45,7 @@ inline constexpr std::array kCpuPeaks{name(Precision::fp32), name(Precision::bf1
 inline constexpr std::array kGpuPeaks{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16),
                                       name(Precision::fp16)};
 
-// What is measured, alone: also what the process that measures it answers (src/worker/protocol.h).
+// Only the measured fields, which are also the answer of the process that measures them (src/worker/protocol.h).
 void measured_fields(auto& visit, Is<CpuInfo> auto& cpu) {
   visit("peak_flops_per_second", cpu.peak_flops_per_second, {.keys = kCpuPeaks});
   visit("memory_bandwidth_bytes_per_second", cpu.memory_bandwidth_bytes_per_second);
@@ -83,7 +83,7 @@ void fields(auto& visit, Is<GpuInfo> auto& gpu) {
   visit("pci_bus_id", gpu.pci_bus_id, {.null_if_empty = true});
 }
 
-// A binary, as it tells of itself.
+// A binary, as it describes itself.
 struct BuildInfo {
   std::string version;  // "0.1.0"
   std::optional<std::string> git_sha;

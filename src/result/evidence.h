@@ -1,4 +1,4 @@
-// Where a number comes from. Classes are concluded apart, and never averaged or paired.
+// Where a number comes from. Each class has its own conclusions; classes are never averaged or paired.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ enum class EvidenceClass : std::uint8_t {
   measured,   // by a run or on the machine of a result
   planned,    // by arithmetic: counted from a model's graph, or computed from the user's figures
   published,  // by others
-  predicted,  // by a model of a device that was not there
+  predicted,  // by a model of a device that was not present
 };
 constexpr auto texts_of(EvidenceClass) { return std::array{"measured", "planned", "published", "predicted"}; }
 

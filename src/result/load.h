@@ -1,4 +1,4 @@
-// Other jobs on the machine while a run was measured: from how much on its times are in doubt, for everything that says so.
+// How much CPU time of other jobs puts the times of a run in doubt. Everything that reports it uses this threshold.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace epochbench {
 
-inline constexpr double kQuietForeignCores = 0.15;  // other jobs took less: no more than an idle machine's services
+inline constexpr double kQuietForeignCores = 0.15;  // below: no more than an idle machine's services
 
 inline bool is_loaded(const std::optional<double>& foreign_cores) { return foreign_cores.value_or(0) >= kQuietForeignCores; }
 inline bool is_loaded(const Run& run) { return run.interference && is_loaded(run.interference->foreign_cpu_cores); }

@@ -1,4 +1,4 @@
-// What is measured of a run, group by group. Units are SI base units and stand in the names; fractions are 0 to 1.
+// The measurements of a run, in groups. Units are SI base units and part of the names; fractions are 0 to 1.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace epochbench {
 
-// A series of a run has one entry per step, for the first so many steps. How many more there were is beside it; totals, medians
-// and intervals are of all steps.
+// A series of a run has one entry per step, up to this many steps. The number of steps left out is beside it; totals, medians
+// and intervals cover all steps.
 inline constexpr std::size_t kKeptSeriesSteps = 100'000;
 inline constexpr Form kLeftOut{.omitted_if_empty = true, .minimum = 1, .maximum = 1'000'000'000'000};
 
@@ -29,13 +29,13 @@ struct Timing {
   double compile_seconds = 0, wall_seconds = 0;
   std::string stopped_by;                          // noise | stable_noise | time | steps | epochs | until
   std::optional<double> harness_seconds_per_step;  // in the timed loop, outside the step and the wait for data
-  // Of a GPU, timed by its own clock: how far the sum of the steps is from what the host's clock says, as a fraction of it.
+  // For a GPU, timed by its own clock: how far the sum of the steps is from the host's clock, as a fraction of the sum.
   std::optional<double> clock_disagreement;
   std::optional<std::int64_t> step_seconds_left_out = {};
-  // Of a warm-up by time: whether steps lasted as long as those just before, at its end.
+  // For a warm-up by time: whether the steps at its end took as long as those just before.
   std::optional<bool> warmup_settled = {};
-  // Of whole epochs: from before the data set was opened to the end of the last evaluation, without what initialization took;
-  // and the evaluations in it.
+  // For whole epochs: from before the data set was opened to the end of the last evaluation, without initialization; and the
+  // part of it spent in evaluations.
   std::optional<double> training_seconds = {}, evaluation_seconds = {};
 
   std::int64_t steps() const { return std::ssize(step_seconds) + step_seconds_left_out.value_or(0); }
@@ -59,8 +59,8 @@ struct Throughput {
 
 void fields(auto& visit, Is<Throughput> auto& throughput) { VISIT(throughput, samples_per_second, tokens_per_second); }
 
-// Of forward steps taken one at a time, by the host's clock from submitting a batch, which travels to the device each time, to
-// the end of its step. A quantile q needs 1 / (1 - q) samples, and is empty with fewer.
+// Of forward steps run one at a time, on the host's clock, from submitting a batch, which is copied to the device each time, to
+// the end of its step. A quantile q needs 1 / (1 - q) samples and is empty with fewer.
 struct Latency {
   std::int64_t samples = 0;
   std::optional<double> p50_seconds, p90_seconds, p99_seconds;
@@ -87,19 +87,19 @@ void fields(auto& visit, Is<Efficiency> auto& efficiency) {
 struct Memory {
   std::optional<std::int64_t> planned_bytes, peak_bytes;
   std::optional<double> page_faults_per_step;
-  std::optional<std::int64_t> huge_page_bytes;  // of the process's memory, those in transparent huge pages
+  std::optional<std::int64_t> huge_page_bytes;  // of the process's memory, the part in transparent huge pages
 };
 
 void fields(auto& visit, Is<Memory> auto& memory) {
   VISIT(memory, planned_bytes, peak_bytes, page_faults_per_step, huge_page_bytes);
 }
 
-struct Ranks {  // of a run whose batches several processes share
+struct Ranks {  // for a run whose batches are shared by several processes
   int count = 1;
-  // By rank, means over the timed steps: a whole step, and what of it went into sums over ranks, waiting for slower ones
-  // included.
+  // By rank, means over the timed steps: the whole step, and the part spent in sums over ranks, including waits for slower
+  // ranks.
   std::vector<double> step_seconds, communication_seconds;
-  // Of a step of rank 0: rounds of messages between all ranks, and bytes that it sends in them (Traffic in communicator.h).
+  // Per step of rank 0: rounds of messages between all ranks, and the bytes that it sends in them (Traffic in communicator.h).
   std::optional<double> rounds = {}, bus_bytes = {};
 };
 
@@ -120,10 +120,10 @@ struct GpuState {  // sampled during the timed steps: means of utilization and c
   std::optional<double> utilization, sm_clock_hertz, temperature_celsius;
   std::optional<std::int64_t> throttled_steps, skipped_steps;
   std::vector<std::string> throttle_reasons;
-  // Which of timing.step_seconds ran while the GPU was throttled: the first and the last of each stretch, from 0.
+  // Entries of timing.step_seconds during which the GPU was throttled: first and last index of each stretch, from 0.
   std::optional<std::vector<std::pair<std::int64_t, std::int64_t>>> throttled_step_ranges = {};
   std::optional<std::int64_t> memory_used_bytes = {};  // of the card, by all processes
-  std::optional<std::string> reason = {};              // why something of it is not known
+  std::optional<std::string> reason = {};              // why some of it is not known
 };
 
 void fields(auto& visit, Is<GpuState> auto& gpu) {
@@ -140,7 +140,7 @@ struct Quality {
   std::vector<double> eval_history;  // after each epoch
   std::optional<std::string> parity_with;
   std::optional<double> parity_max_relative_difference;
-  std::optional<std::string> dropout_masks;  // library: drawn by one, not those of the other devices
+  std::optional<std::string> dropout_masks;  // library: drawn by a library, so not those of other devices
   std::optional<std::int64_t> loss_left_out = {};
 };
 
@@ -152,16 +152,16 @@ void fields(auto& visit, Is<Quality> auto& quality) {
   VISIT(quality, parity_with, parity_max_relative_difference, dropout_masks);
 }
 
-// Over the timed steps alone: joules per epoch = average_watts * epoch_seconds. The sums (joules_per_epoch, average_watts,
-// idle_watts) are those of all parts of the run's device, the CPU's and on a GPU also the card's, and empty where one is not
-// known. The CPU's part is that of whole packages. What the machine draws idle is not subtracted.
+// Over the timed steps only: joules per epoch = average_watts * epoch_seconds. The sums (joules_per_epoch, average_watts,
+// idle_watts) cover all parts of the run's device, the CPU and on a GPU also the card, and are empty if a part is not known.
+// The CPU's part covers whole packages. Idle power is not subtracted.
 struct Energy {
   std::string source = "unavailable";  // rapl | nvml | rapl+nvml: the parts that are known
   std::optional<double> joules_per_epoch, cpu_joules_per_epoch, gpu_joules_per_epoch, average_watts, idle_watts;
   std::optional<double> cpu_average_watts = {}, gpu_average_watts = {}, cpu_idle_watts = {}, gpu_idle_watts = {};
   std::optional<double> window_seconds = {};  // how long the meters were read
   std::optional<std::string> reason = {};     // why a part is not known
-  std::vector<std::string> remarks = {};      // what the figures contain beside the run, and how they came about
+  std::vector<std::string> remarks = {};      // what the figures include besides the run, and how they were obtained
 };
 
 void fields(auto& visit, Is<Energy> auto& energy) {
@@ -183,8 +183,8 @@ void fields(auto& visit, Is<Energy> auto& energy) {
 struct Cost {
   std::optional<double> usd_per_hour, usd_per_epoch, usd_total;
   std::optional<std::string> price_source;
-  std::optional<std::string> currency = {};  // of all amounts, where a file names one; USD otherwise
-  // Which share of an instance of another size is counted: per-vcpu | per-gpu | whole. Empty where the price is the machine's.
+  std::optional<std::string> currency = {};  // of all amounts, if a file names one; otherwise USD
+  // Which share of an instance of another size is counted: per-vcpu | per-gpu | whole. Empty if the price is the machine's.
   std::optional<std::string> price_scaling = {};
 };
 
@@ -194,8 +194,8 @@ void fields(auto& visit, Is<Cost> auto& cost) {
   visit("price_scaling", cost.price_scaling);
 }
 
-// What the time of a step is spent on. A node's limit is the time that its FLOPs at the measured peak or its bytes at the
-// measured bandwidth take, whichever is longer; limit_fraction = limit / time, above 1 where operands come from caches.
+// Where the time of a step goes. A node's limit is the time that its FLOPs at the measured peak or its bytes at the measured
+// bandwidth take, whichever is longer; limit_fraction = limit / time, above 1 if operands come from caches.
 struct ProfileNode {
   std::string name, op, implementation;
   double seconds = 0, flops = 0, bytes = 0;
@@ -215,16 +215,16 @@ struct ProfileClass {  // all nodes of one op
   std::optional<double> flops_per_second;  // empty: none of its FLOPs count
   std::optional<double> bytes_per_second;
   std::optional<double> limit_fraction;
-  std::optional<double> flops, bytes, limit_seconds;  // the sums of its nodes'
+  std::optional<double> flops, bytes, limit_seconds;  // sums over its nodes
 };
 
 void fields(auto& visit, Is<ProfileClass> auto& ops) {
   VISIT(ops, op, nodes, seconds, share, flops_per_second, bytes_per_second, limit_fraction, flops, bytes, limit_seconds);
 }
 
-struct Profile {              // of one step, node by node in passes of their own, apart from the timed steps
+struct Profile {              // of one step, node by node, in separate passes and not in the timed steps
   std::optional<int> passes;  // a node's seconds are the median over them
-  double seconds = 0;         // the sum of the nodes'
+  double seconds = 0;         // sum over the nodes
   std::optional<double> limit_seconds, limit_fraction;
   std::vector<ProfileClass> classes;  // the slowest first
   std::vector<ProfileNode> nodes;     // in the order in which they run

@@ -1,6 +1,6 @@
 // Results that others published: the document that `epochbench import` writes.
 //
-// Every number is the source's, or derived from the source's as its neighbor says; none is measured here. Fields and units are
+// Every number is from the source, or derived from it as an adjacent field says; none is measured here. Fields and units are
 // those of results/published.schema.json (version 1). An empty optional is written as null: the source does not say it.
 #pragma once
 
@@ -42,7 +42,7 @@ void fields(auto& visit, Is<PublishedMachine> auto& machine) {
   visit("accelerators_per_node", machine.accelerators_per_node, {.minimum = 0});
 }
 
-// The quality that the benchmark asks for, and when it was reached.
+// The quality that the benchmark asks for.
 struct PublishedTarget {
   std::string metric;  // "top1_accuracy", a fraction
   double value = 0;
@@ -60,7 +60,7 @@ void fields(auto& visit, Is<PublishedThroughput> auto& throughput) {
   VISIT(throughput, derivation);
 }
 
-// One training run of several that make one result.
+// One of the training runs that make up a result.
 struct PublishedRun {
   std::string file, status;
   double seconds = 0;                   // from run_start to run_stop
@@ -115,7 +115,7 @@ void fields(auto& visit, Is<PublishedEntry> auto& entry) {
   VISIT(entry, runs, notes);
 }
 
-// Where the files came from, as the call that imports them says.
+// Where the files came from, according to the import command.
 struct PublishedOrigin {
   std::optional<std::string> repository, commit, license;  // "mlcommons/training_results_v3.0"
   std::optional<std::string> retrieved;                    // a day
@@ -127,7 +127,7 @@ struct PublishedDocument {
   EvidenceClass evidence = EvidenceClass::published;  // always
   PublishedSource source = PublishedSource::dawnbench;
   PublishedOrigin origin;
-  std::string notice;  // what must stand beside every use of its figures
+  std::string notice;  // must accompany every use of the figures
   std::vector<PublishedEntry> entries;
 };
 

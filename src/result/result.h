@@ -1,7 +1,7 @@
-// The result document: what was measured, on what, and why not. Everything after the measurement reads only this.
+// The result document: what was measured and on what, or why it was not. Everything after the measurement reads only this.
 //
-// Each struct is followed by the list of its fields, which is its form in a file (src/base/fields.h); results/schema.json
-// (schema version 1) documents keys and units. An empty optional is written as null: not known.
+// Each struct is followed by the list of its fields, which defines its form in a file (src/base/fields.h); results/schema.json
+// documents keys and units. An empty optional is written as null: not known.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ struct Workload {
   double train_flops_per_sample = 0;
   std::optional<std::int64_t> tokens_per_sample;
   std::optional<double> forward_flops_per_sample = {};  // what efficiency counts in mode forward
-  std::map<std::string, std::int64_t> options = {};     // all of the model's, defaults included; empty also where not known
+  std::map<std::string, std::int64_t> options = {};     // all of the model's, defaults included; also empty if not known
   std::optional<std::string> tokenizer = {};            // of the text: "gpt2, 50257 tokens, " and a hash; empty: none
 };
 
@@ -52,10 +52,10 @@ struct Device {
   std::string backend, name;
   std::optional<int> threads;
   std::optional<std::string> isa;
-  std::optional<bool> pinned = {};                // whether each thread has a place of its own
-  std::optional<std::string> algorithms = {};     // which multiply less than the FLOPs that are counted: "winograd"
-  std::optional<std::string> without = {};        // what was left out on purpose: "fusion+prefetch"
-  std::map<std::string, std::int64_t> ways = {};  // as Executable::ways()
+  std::optional<bool> pinned = {};                                  // whether threads are bound to cores
+  std::optional<std::string> algorithms = {};                       // that multiply less than the counted FLOPs: "winograd"
+  std::optional<std::string> without = {};                          // what was left out on purpose: "fusion+prefetch"
+  std::map<std::string, std::int64_t> ways = {};                    // as Executable::ways()
   std::map<std::string, std::optional<std::string>> versions = {};  // of a peer's libraries: "torch"
 };
 
@@ -65,16 +65,15 @@ void fields(auto& visit, Is<Device> auto& device) {
   visit("versions", device.versions, {.omitted_if_empty = true});
 }
 
-// How samples reach the steps, where they are read and decoded while steps run.
+// How samples reach the steps, if they are read and decoded while steps run.
 struct Input {
   int loader_threads = 1;                            // 0: the thread that runs the steps decodes, and waits meanwhile
   bool prefetch = true;                              // batches are prepared ahead of the step that takes them
-  double decode_cost_seconds = 0;                    // of a core, added to the decoding of each sample
+  double decode_cost_seconds = 0;                    // of core time, added to the decoding of each sample
   std::string cache = "none";                        // none | decoded: before the first step, and kept in memory
-  std::optional<std::string> images = {};            // u8 | f32: of each value, as a batch travels to the device; of texts null
+  std::optional<std::string> images = {};            // u8 | f32: of each value, as a batch goes to the device; null for texts
   std::optional<std::int64_t> left_out_images = {};  // that could not be decoded (--on-bad-image skip); null: none can be
-  // Of a core, and as it passed in a thread, to read, decode and change one training sample; null where that is next to
-  // nothing.
+  // CPU time and wall time in a thread to read, decode and change one training sample; null if negligible.
   std::optional<double> decode_cpu_seconds = {}, decode_wall_seconds = {};
 };
 
@@ -84,7 +83,7 @@ void fields(auto& visit, Is<Input> auto& input) {
   visit("decode_wall_seconds", input.decode_wall_seconds, {.omitted_if_empty = true});
 }
 
-// Of a run whose process took turns with others (scripts/peers/take_turns): turn i of all runs of one repetition belongs to
+// For a run whose process took turns with others (scripts/peers/take_turns). Turn i of every run of a repetition belongs to
 // round i.
 struct Turns {
   std::string worker;                          // "epochbench", "PyTorch eager"
@@ -110,7 +109,7 @@ struct Run {
   Device device;
   std::string precision;
   Settings settings = {};      // what differs from its default
-  std::optional<Input> input;  // empty also for synthetic data, prepared before the clock starts
+  std::optional<Input> input;  // also empty for synthetic data, prepared before the clock starts
   // Empty when the run is not ok.
   std::optional<Timing> timing;
   std::optional<Throughput> throughput;
@@ -122,12 +121,12 @@ struct Run {
   std::optional<Quality> quality;
   std::optional<Energy> energy;
   std::optional<Cost> cost;
-  std::optional<Profile> profile;   // empty also where it was not asked for
+  std::optional<Profile> profile;   // also empty if not requested
   std::optional<Turns> turns = {};  // empty unless processes took turns
-  std::optional<Ranks> ranks = {};  // empty of one process
+  std::optional<Ranks> ranks = {};  // empty for a single process
 };
 
-// CPU threads of all its processes; empty where they are not known.
+// CPU threads of all processes of the run; empty if not known.
 inline std::optional<int> cpu_threads(const Run& run) {
   return run.device.threads ? std::optional(*run.device.threads * (run.ranks ? run.ranks->count : 1)) : std::nullopt;
 }

@@ -21,7 +21,7 @@ SettingValue setting_of(const Json& value, const std::string& path) {
   return read_value<std::map<std::string, std::int64_t>>(value, path);
 }
 
-// The member that says what a document is, the newest version that is read, and where its keys are described.
+// The key that identifies a document's kind, the newest version that is read, and where its keys are described.
 struct Version {
   const char* key;
   int newest;
@@ -62,7 +62,7 @@ Document document_from(const Version& version, const Json& json, const std::stri
   }
 }
 
-// Files from before settings have names alone.
+// Files written before settings existed have only names.
 template <class Named>
 void read_settings_of_older(Named& named) {
   if (named.settings.empty()) named.settings = settings_from_name(named.name);

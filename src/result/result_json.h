@@ -28,15 +28,15 @@ struct JsonConversion<Settings> {
   static Settings read(const Json& value, const std::string& path);
 };
 
-// Compiled once for all.
+// Instantiated only in result_json.cpp.
 extern template Json json_of(const CpuInfo&);
 extern template Json json_of(const GpuInfo&);
 extern template Json json_of(const Context&);
 extern template Json json_of(const SweepAnswers&);
 extern template Context read_value(const Json&, const std::string& path);
 
-// Documents by kind: a result has a schema_version, one of interleaved turns a turns_version, one of published results a
-// published_version.
+// A key identifies the kind of a document: schema_version a result, turns_version interleaved turns, published_version
+// published results.
 std::string result_to_text(const Result& result);
 std::string turns_to_text(const TurnsDocument& document);
 std::string published_to_text(const PublishedDocument& document);
@@ -44,8 +44,8 @@ bool is_result(const Json& document);
 bool is_turns(const Json& document);
 bool is_published(const Json& document);
 
-// `source` names the text in messages. Further keys are ignored; numbers that were not finite come back as NaN.
-// Errors: FormatError for text that is not such a document, and for a newer version.
+// `source` names the text in messages. Unknown keys are ignored; numbers that were not finite are read as NaN. Errors:
+// FormatError for text that is not such a document, and for a newer version.
 Result parse_result(std::string_view text, const std::string& source);
 Result result_from_json(const Json& document, const std::string& source);
 Result read_result(const std::string& path);

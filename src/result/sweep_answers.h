@@ -1,7 +1,7 @@
 // What the points of a sweep say together: the key `answers` of a sweep's result.
 //
-// A curve is the runs that differ in nothing but the swept value, and is known by their name without it:
-// "resnet20/cpu/fp32" over batch. The values come from src/analysis/sweep/curves.h and src/analysis/sweep/scaling.h.
+// A curve is the set of runs that differ only in the swept value; its name is theirs without that value: "resnet20/cpu/fp32"
+// over batch. The values come from src/analysis/sweep/curves.h and src/analysis/sweep/scaling.h.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace epochbench {
 struct CurveBest {
   std::string curve, device, precision;
   std::optional<std::int64_t> value;                           // of the highest rate
-  std::optional<double> rate;                                  // there, in the answers' measure
+  std::optional<double> rate;                                  // at that value, in the answers' measure
   std::optional<std::vector<std::int64_t>> indistinguishable;  // other values whose rate may be as high, at 95 %
-  std::optional<std::string> reason;                           // why something of it is empty
+  std::optional<std::string> reason;                           // why some of it is empty
 };
 
 void fields(auto& visit, Is<CurveBest> auto& best) {
@@ -29,7 +29,7 @@ void fields(auto& visit, Is<CurveBest> auto& best) {
 struct CurveFlattening {
   std::string curve, device, precision;
   std::optional<std::int64_t> value;                           // the smallest within 5 % of the best
-  std::optional<std::pair<std::int64_t, std::int64_t>> range;  // the values that may be it, at 95 %
+  std::optional<std::pair<std::int64_t, std::int64_t>> range;  // the values it may be, at 95 %
   std::optional<std::string> reason;
 };
 
@@ -51,20 +51,20 @@ void fields(auto& visit, Is<Crossing> auto& crossing) {
   VISIT(crossing, baseline, contender, in, value, between, ci95, better_above, reason);
 }
 
-// A law fitted to the rates of 1, 2, ... cores, N of them doing one_core_rate * N / (1 + sigma (N - 1) + kappa N (N - 1)).
+// A law fitted to the rates of 1, 2, ... cores: N cores reach one_core_rate * N / (1 + sigma (N - 1) + kappa N (N - 1)).
 struct ScalingFit {
   std::string law;                                 // amdahl | usl
   double one_core_rate = 0, sigma = 0, kappa = 0;  // kappa is 0 in Amdahl's law
   double residual = 0;                             // root mean square of measured over fitted, less 1
-  std::optional<double> highest_rate;              // that any number of cores reaches; empty: there is no limit
-  std::optional<double> cores_at_highest;          // empty: only approached
+  std::optional<double> highest_rate;              // with any number of cores; empty: there is no limit
+  std::optional<double> cores_at_highest;          // empty: approached, never reached
 };
 
 void fields(auto& visit, Is<ScalingFit> auto& fit) {
   VISIT(fit, law, one_core_rate, sigma, kappa, residual, highest_rate, cores_at_highest);
 }
 
-// Never a measurement: how many cores the law asks for to be as fast as a device that was measured.
+// Never a measurement: how many cores would match a measured device, according to the law.
 struct CoresNeeded {
   std::string law, contender;  // amdahl | usl, and the curve of the device
   double contender_rate = 0;
@@ -80,7 +80,7 @@ void fields(auto& visit, Is<CoresNeeded> auto& needed) {
 struct ScalingAnswer {
   std::string curve;
   int points = 0;
-  std::int64_t most_cores = 0;  // measured; beyond, the laws extrapolate
+  std::int64_t most_cores = 0;  // measured; the laws extrapolate beyond it
   std::vector<ScalingFit> fits;
   std::vector<CoresNeeded> extrapolations;
   std::optional<std::string> reason;  // why there are no fits, or no extrapolations
@@ -93,15 +93,15 @@ void fields(auto& visit, Is<ScalingAnswer> auto& scaling) {
   VISIT(scaling, fits, extrapolations, reason);
 }
 
-// What a number of ranks reaches, as measured.
+// What a number of ranks reaches, measured.
 struct RankPoint {
-  std::int64_t ranks = 0, batch = 0;  // of an update, of all ranks together
+  std::int64_t ranks = 0, batch = 0;  // per update, over all ranks
   double samples_per_second = 0;
-  std::optional<double> efficiency;  // samples per second of one rank over those of the fewest ranks that were measured
+  std::optional<double> efficiency;  // samples per second of one rank, relative to the fewest ranks measured
   std::optional<std::pair<double, double>> efficiency_ci95;
-  std::optional<double> step_seconds, exposed_seconds;  // exposed: of a step, what its slowest rank does not compute
-  std::optional<double> slowest_over_fastest;           // seconds that ranks compute
-  std::optional<double> bus_bytes_per_second;           // of what is exposed; empty where ranks hide a part
+  std::optional<double> step_seconds, exposed_seconds;  // exposed: part of a step in which its slowest rank does not compute
+  std::optional<double> slowest_over_fastest;           // of the seconds that ranks compute
+  std::optional<double> bus_bytes_per_second;           // during the exposed time; empty if ranks hide a part
 };
 
 void fields(auto& visit, Is<RankPoint> auto& point) {
@@ -111,7 +111,7 @@ void fields(auto& visit, Is<RankPoint> auto& point) {
         bus_bytes_per_second);
 }
 
-// What a rank needs to send to one other: latency_seconds + bytes / bytes_per_second (Hockney 1994).
+// The time that a rank needs to send to another: latency_seconds + bytes / bytes_per_second (Hockney 1994).
 struct NetworkFit {
   double latency_seconds = 0, bytes_per_second = 0;
   double residual = 0;  // root mean square of measured over fitted, less 1
@@ -119,9 +119,9 @@ struct NetworkFit {
 
 void fields(auto& visit, Is<NetworkFit> auto& fit) { VISIT(fit, latency_seconds, bytes_per_second, residual); }
 
-// Never a measurement: what the model of the network says of more ranks.
+// Never a measurement: what the network model predicts for more ranks.
 struct RankPrediction {
-  std::string network;  // "as measured", or that of bench/networks.json
+  std::string network;  // "as measured", or a name in bench/networks.json
   std::int64_t ranks = 0, batch = 0;
   double samples_per_second = 0, efficiency = 0, step_seconds = 0, exposed_seconds = 0;
 };
@@ -149,8 +149,8 @@ struct SweepAnswers {
   std::vector<CurveBest> best;
   std::vector<CurveFlattening> flattens_at;
   std::vector<Crossing> crossover, no_crossover;  // those with a value, and those without one
-  std::vector<ScalingAnswer> scaling;             // over threads alone
-  std::vector<RankScaling> rank_scaling = {};     // over ranks alone
+  std::vector<ScalingAnswer> scaling;             // only over threads
+  std::vector<RankScaling> rank_scaling = {};     // only over ranks
 };
 
 void fields(auto& visit, Is<SweepAnswers> auto& answers) {

@@ -1,6 +1,6 @@
-// What came of two binaries taking turns at the same cases: the document that `compare --interleave -o FILE` keeps.
+// The measurements of two binaries that took turns at the same cases: what `compare --interleave -o FILE` writes.
 //
-// Everything that was measured is in it, so that a verdict can be drawn again; the verdict itself is not. Fields and units are
+// It holds everything that was measured, so that a verdict can be recomputed, but not the verdict itself. Fields and units are
 // those of results/turns.schema.json (version 1). An empty optional is written as null: not known.
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace epochbench {
 
-inline constexpr std::size_t kMostPairsOfACall = 1000;  // hours of them: a machine that needs more is not quiet enough
+inline constexpr std::size_t kMostPairsOfACall = 1000;  // this takes hours: a machine that needs more is not quiet enough
 
 inline constexpr int kTurnsVersion = 1;
-inline constexpr std::size_t kKeptLosses = 10;  // as many as parity is about
-// Of a side of a pair: tiny steps come in tens of thousands, and a document of many pairs must stay readable.
+inline constexpr std::size_t kKeptLosses = 10;  // as many as parity compares
+// Per side of a pair: tiny steps come in tens of thousands, and a document with many pairs must stay readable.
 inline constexpr std::size_t kKeptSteps = 400;
 
 enum Side : std::size_t { kBaseline = 0, kNew = 1 };
@@ -35,13 +35,13 @@ struct TurnsSide {
   std::optional<std::string> isa;          // of its kernels on a CPU: "avx512"
   std::optional<double> compile_seconds;
   std::vector<double> turn_seconds;           // the mean step of each timed turn
-  std::vector<double> step_seconds;           // raw: every timed step, turn by turn; empty where they are more than kKeptSteps
+  std::vector<double> step_seconds;           // raw: every timed step, turn by turn; empty if more than kKeptSteps
   std::optional<double> step_seconds_median;  // over turns, of the mean step of each; empty unless ok
   std::optional<std::int64_t> peak_bytes;
-  std::vector<double> first_losses;    // of the first kKeptLosses steps, warm-up included; none of mode forward
+  std::vector<double> first_losses;    // of the first kKeptLosses steps, warm-up included; none in mode forward
   std::optional<double> final_loss;    // of step `steps`
-  std::int64_t steps = 0;              // taken in all: warm-up, dropped and timed ones
-  bool library_dropout_masks = false;  // a library drew them, so that another version of it has other losses
+  std::int64_t steps = 0;              // in total: warm-up, dropped and timed
+  bool library_dropout_masks = false;  // drawn by a library: another version of it has other losses
 };
 
 void fields(auto& visit, Is<TurnsSide> auto& side) {
@@ -58,9 +58,9 @@ struct TurnsPair {
   Side started_first = kBaseline;
   std::int64_t steps_per_turn = 1;
   std::int64_t dropped_rounds = 0;  // before the timed ones; their steps are not in step_seconds
-  std::vector<Side> first;          // who had the first turn of each timed round
+  std::vector<Side> first;          // which side had the first turn of each timed round
   std::optional<double> log_ratio;  // median over rounds of log(new time / baseline time); empty unless both sides are ok
-  std::optional<double> foreign_cpu_cores;  // CPU time that others took during the timed turns, over their wall time
+  std::optional<double> foreign_cpu_cores;  // CPU time of other processes during the timed turns, over their wall time
 
   bool ok() const { return log_ratio.has_value(); }
 };
@@ -90,12 +90,12 @@ void fields(auto& visit, Is<TurnsCase> auto& turns) {
 }
 
 struct TurnsDocument {
-  Context context;  // of the machine and of the program that conducted; the binaries tell of themselves
+  Context context;  // of the machine and the coordinating program; the binaries describe themselves
   std::array<BuildInfo, 2> builds;
   std::array<std::string, 2> binaries;  // paths, as given
   std::string suite;                    // its name or file, as given
   std::uint64_t order_seed = 0;
-  // Of the rule by which it was measured: the slowdown that matters, as a part of a step's time, and the most pairs of a case.
+  // The measurement rule: the slowdown that matters, as a fraction of a step's time, and the maximum number of pairs per case.
   std::optional<double> threshold;
   std::optional<std::int64_t> max_pairs;
   std::vector<TurnsCase> cases;
@@ -113,9 +113,9 @@ void fields(auto& visit, Is<TurnsDocument> auto& document) {
   visit("cases", document.cases);
 }
 
-// A measurement and the file that it came from, for answers from several.
+// A measurement and the file that it came from, for answers that use several.
 struct NamedResult {
-  std::string path;  // as the call named it, or a file of a folder that it named
+  std::string path;  // as named on the command line, or a file in a folder named there
   Result result;
 };
 
