@@ -1,4 +1,4 @@
-// The sections on speed, power, precision and cost: which runs they speak of, and in which words.
+// The sections on speed, power, precision and cost: which runs they use, and their wording.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -18,14 +18,14 @@
 namespace epochbench {
 namespace {
 
-// Ok, with its times and its throughput.
+// Ok, with times and throughput.
 bool usable(const Run& run) {
   return run.status == RunStatus::ok && run.timing && run.throughput && std::isfinite(run.throughput->samples_per_second);
 }
 
 bool on_gpu(const Run& run) { return run.device.backend == "cuda"; }
 
-// With the mark of a case that other processes disturbed.
+// Marks the cases that other processes disturbed.
 std::vector<CaseSummary> marked_cases(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
   std::vector<CaseSummary> list = case_summaries(runs, [&](const Run& run) { return usable(run) && wanted(run); });
   for (CaseSummary& work : list) work.name += load_mark(any_loaded(work.runs));
@@ -42,8 +42,8 @@ bool any_on_synthetic_data(const std::vector<Run>& runs) {
   return std::ranges::any_of(runs, [](const Run& run) { return usable(run) && run.workload.dataset == "synthetic"; });
 }
 
-// The workloads that ran in more than one precision or on more than one device are those that the speed is asked of; where
-// there are none, all that trained on synthetic data. Of trainings on real data alone, as with --until, those.
+// Workloads on synthetic data that ran in more than one precision or on more than one device, or all on synthetic data if there
+// are none. If nothing ran on synthetic data, as with --until, all trainings.
 std::vector<CaseSummary> compared_workloads(const std::vector<Run>& runs) {
   std::map<std::string, std::set<std::string>> sides;
   for (const Run& run : runs)
@@ -60,7 +60,7 @@ std::vector<CaseSummary> compared_workloads(const std::vector<Run>& runs) {
 
 constexpr const char* kOfRealData = "; on real data, since nothing ran on synthetic data: what the input takes is included";
 
-// On synthetic data the time of a step is the device's alone; the time to a target is asked of real data.
+// On synthetic data the time of a step depends only on the device; on real data only the time to a target counts.
 bool asks_of(const SpeedupPair& pair) { return pair.contender.workload.dataset == "synthetic" || !pair.target.empty(); }
 
 // "4.2x (3.9 to 4.5)", "4.2x (3.9 to 4.5) as soon at accuracy=0.97".
@@ -74,8 +74,8 @@ bool has_handicap(const SpeedupPair& pair) {
                      [](const Warning& warning) { return warning.code == WarningCode::handicap; });
 }
 
-// Of each workload the pair in fp32 on both devices, and the GPU at its fastest over the CPU at its fastest: not the largest
-// ratio, which the slowest of the CPU's runs would make.
+// For each workload the pair in fp32 on both devices, and the GPU at its fastest over the CPU at its fastest. Not the largest
+// ratio, which would come from the slowest CPU run.
 std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
   const auto rates = [](const SpeedupPair& pair) { return std::pair(pair.contender.rate, pair.baseline.rate); };
   std::vector<const SpeedupPair*> candidates, chosen;
@@ -126,8 +126,8 @@ std::string source_of(const CaseSummary& work) {
   return "unknown source";
 }
 
-// ", 900 W (CPU 200 W, GPU 700 W; rapl+nvml), 9.80 kJ per epoch"; of a card whose host has no meter ", GPU alone 700 W (nvml),
-// 7.60 kJ per epoch". "" where no part is known.
+// ", 900 W (CPU 200 W, GPU 700 W; rapl+nvml), 9.80 kJ per epoch"; if only the card has a meter: ", GPU alone 700 W (nvml), 7.60
+// kJ per epoch". "" if no part is known.
 std::string power_text(const CaseSummary& work) {
   const auto text = [&](const std::string& whose, const GroupEstimate& value, const std::string& parts,
                         const std::optional<GroupEstimate>& epoch) {
@@ -144,7 +144,7 @@ std::string power_text(const CaseSummary& work) {
   return cpu ? text("CPU alone ", *cpu, "", work.cpu_joules_per_epoch) : "";
 }
 
-// Why a part of the power is not known, each reason once, with how many runs it is of.
+// Why a part of the power is not known: each reason once, with the number of runs.
 std::vector<std::string> power_gaps(const std::vector<CaseSummary>& works) {
   Reasons gaps;
   for (const CaseSummary& work : works)
@@ -172,7 +172,7 @@ std::string difference_text(const QualityDifference& difference) {
          " epochs";
 }
 
-// 16 bits over a wider precision of one device.
+// 16 bits over a wider precision on the same device.
 std::vector<std::string> narrow_over(const Speedup& speedup, Precision baseline) {
   std::vector<std::string> lines;
   for (const SpeedupPair& pair : speedup.pairs) {

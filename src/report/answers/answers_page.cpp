@@ -15,10 +15,10 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// A page: a head of two lines; of each section its question, its answers, a line for what is left out of them, and how to read
-// them; at the end the reasons why something was not measured.
+// A page: a head of two lines; for each section its question, its answers, a line on what is left out, and how to read them; at
+// the end the reasons why something was not measured.
 constexpr std::size_t kPageLines = 60, kHeadLines = 2, kReasons = 4;
-// What is longer ends in dots: all of it is in the JSON.
+// Longer text ends in dots; the JSON has all of it.
 constexpr std::size_t kAnswerLines = 4, kReasonLines = 2;
 
 std::string machine_text(const Result& result) {
@@ -47,7 +47,7 @@ Lines cut(Lines lines, std::size_t most) {
   return lines;
 }
 
-// Each text in lines of its own, indented below its question.
+// Each text on separate lines, indented below its question.
 std::vector<Lines> blocks(const std::vector<std::string>& texts, std::size_t most_lines) {
   std::vector<Lines> all;
   for (const std::string& text : texts) all.push_back(cut(wrapped_lines("   ", "     ", text), most_lines));
@@ -60,7 +60,7 @@ std::string head_line(const Result& result) {
 
 Lines read_lines(const AnswerSection& section) { return wrapped_lines("   read: ", "     ", section.read); }
 
-// How many answers each section gets: in turns, until all have theirs or `lines` are used up.
+// The number of answers for each section, assigned in turn until every section has all of its own or `lines` are used up.
 std::vector<std::size_t> shares(const std::vector<std::vector<Lines>>& answers, std::size_t lines) {
   std::vector<std::size_t> given(answers.size(), 0);
   std::vector<bool> full(answers.size(), false);
@@ -74,7 +74,7 @@ std::vector<std::size_t> shares(const std::vector<std::vector<Lines>>& answers, 
   return given;
 }
 
-// The first blocks, and how many there are besides.
+// The first blocks, and how many more there are.
 void add_blocks(std::string& text, const std::vector<Lines>& blocks, std::size_t shown, const std::string& more) {
   for (std::size_t i = 0; i < shown; ++i)
     for (const std::string& line : blocks[i]) text += line + "\n";
@@ -117,7 +117,7 @@ AnswerSection batch_section(const Result& result) {
   return section;
 }
 
-// Of results in which ranks shared batches; otherwise without answers.
+// For results in which ranks shared batches; otherwise it has no answers.
 AnswerSection ranks_section(const Result& result) {
   AnswerSection section{"What does it cost that several processes share a batch?", {}, ""};
   section.read = "exposed: what a step takes beyond computing; efficiency: samples/s of one rank over those of a rank alone";
@@ -174,7 +174,7 @@ std::string answers_page(const NamedResult& named) {
   const bool loaded = std::ranges::any_of(sections, [](const AnswerSection& section) {
     return std::ranges::any_of(section.answers, [](const std::string& text) { return text.find(kLoadMark) != text.npos; });
   });
-  std::size_t used = kHeadLines + loaded + (missing.empty() ? 0 : 2);  // that something is missing, and how much besides
+  std::size_t used = kHeadLines + loaded + (missing.empty() ? 0 : 2);  // that something is missing, and how much more
   for (std::size_t i = 0; i < reasons; ++i) used += missing[i].size();
   std::vector<std::vector<Lines>> answers;
   for (const AnswerSection& section : sections) {

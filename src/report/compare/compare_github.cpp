@@ -12,9 +12,9 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kShown = 10;  // annotations of one kind that GitHub shows of a step
+constexpr std::size_t kShown = 10;  // annotations of one kind that GitHub shows per step
 
-// As the runner decodes them. On one line, since a line break in a name would begin a command of its own.
+// Escaped as the runner decodes it. On one line, since a line break in a name would begin another command.
 std::string escaped_data(const std::string& text) {
   std::string escaped = one_line(text);
   replace_all(escaped, "%", "%25");
@@ -28,7 +28,7 @@ std::string escaped_property(const std::string& property) {
   return text;
 }
 
-// Text in a cell or a line of Markdown: nothing in it is markup, HTML or a mention.
+// Text for a cell or a line of Markdown, escaped so that nothing in it is markup, HTML or a mention.
 std::string escaped_markdown(const std::string& text) {
   std::string escaped;
   for (const char c : one_line(text))
@@ -90,7 +90,7 @@ std::string github_annotations(const Comparison& comparison) {
     const std::string note = decision.note.empty() ? "" : ": " + decision.note;
     for (const Issue& issue : compared.issues)
       (fails(issue.code) ? errors : warnings).push_back({compared.name, to_string(issue)});
-    if (decision.finding == Finding::regression && decision.ratio)  // one without a time has an issue that says why
+    if (decision.finding == Finding::regression && decision.ratio)  // without a time, an issue says why
       errors.push_back({compared.name, ratio_text(decision) + processes});
     if (decision.finding == Finding::inconclusive)
       warnings.push_back(

@@ -80,7 +80,7 @@ std::string reason_text(const Comparison& comparison) {
     return static_cast<std::size_t>(std::count_if(comparison.cases.begin(), comparison.cases.end(), matches));
   };
   const auto found = [&](Finding finding) {
-    return of_cases([&](const ComparedCase& each) {  // those that are not ok any more have no time, and are counted as such
+    return of_cases([&](const ComparedCase& each) {  // cases that are not ok any more have no time and are counted as such
       return each.decision.finding == finding && (finding != Finding::regression || each.step_seconds[1]);
     });
   };
@@ -104,11 +104,11 @@ std::string reason_text(const Comparison& comparison) {
 }
 
 NextStep next_step(const Comparison& comparison) {
-  std::size_t pairs = PairedRule{}.max_pairs;  // fewer would be less than a call without the option takes
+  std::size_t pairs = PairedRule{}.max_pairs;  // the default of --max-pairs
   bool any = false;
   for (const ComparedCase& each : comparison.cases) {
     if (each.decision.finding != Finding::inconclusive) continue;
-    if (comparison.interleaved && !each.decision.more) continue;  // no number of pairs would decide it
+    if (comparison.interleaved && !each.decision.more) continue;  // more pairs would not decide it
     any = true;
     pairs = std::max(pairs, each.decision.used + each.decision.more.value_or(0));
   }

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kNameColumns = 34;  // what the other columns leave of 100
 
-// The beginning and the end of a long name, which is written in full below the table.
+// The beginning and end of a long name; the full name is below the table.
 std::string shortened(const std::string& name) {
-  std::vector<std::size_t> characters;  // where each begins
+  std::vector<std::size_t> characters;  // where each one begins
   for (std::size_t at = 0; at < name.size(); ++at)
     if ((static_cast<unsigned char>(name[at]) & 0xC0) != 0x80) characters.push_back(at);
   if (characters.size() <= kNameColumns) return name;
@@ -48,7 +48,7 @@ std::string table_of(const Comparison& comparison) {
   return below_load_note(table.to_string());
 }
 
-// Notes on a case besides its row, one line each under its full name.
+// Notes on a case, one line each under its full name.
 std::string notes_of(const ComparedCase& compared) {
   std::string lines;
   if (!compared.decision.note.empty()) lines += "    " + one_line(compared.decision.note) + "\n";

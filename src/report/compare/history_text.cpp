@@ -19,7 +19,7 @@ std::string percent_text(double ratio) { return (ratio < 1 ? "-" : "+") + format
 
 std::string day_of(const std::string& date) { return one_line(date.substr(0, 10)); }
 
-// "abc1234 of 2026-01-02"; the file where the commit is not known.
+// "abc1234 of 2026-01-02"; the file if the commit is not known.
 std::string point_text(const HistoryPoint& point) {
   const std::string commit = commit_text(point.git_sha, point.git_dirty);
   return (commit.empty() ? one_line(point.path) : commit) + " of " + day_of(point.date);

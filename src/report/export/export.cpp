@@ -1,4 +1,4 @@
-// The list of formats, what several of them share, and moments and folders for those that have them.
+// The list of formats, and what several of them share: times and folders among others.
 
 #include <algorithm>
 #include <chrono>
@@ -152,7 +152,7 @@ std::vector<std::int64_t> run_starts(const Result& result) {
 
 void refuse_others_of_the_set(const std::string& root, const std::vector<ExportFile>& files,
                               bool (*of_the_set)(std::string_view file_name)) {
-  std::error_code none;  // then nothing lies there
+  std::error_code none;  // then there is no folder
   for (const fs::directory_entry& entry : fs::directory_iterator(root, none)) {
     const std::string name = entry.path().filename().string();
     const auto is_it = [&](const ExportFile& file) { return file.path == name; };
@@ -168,7 +168,7 @@ void write_export_folder(const std::string& root, const std::vector<ExportFile>&
     const fs::path path = fs::path(root) / file.path;
     std::error_code unknown;
     if (file.keep && fs::exists(path, unknown)) continue;
-    make_folder(path.parent_path());  // of "a/b/", that is "a/b"
+    make_folder(path.parent_path());  // of "a/b/" this is "a/b"
     if (file.path.back() == '/') continue;
     write_text_file(path.string(), file.text, Sync::none);
   }

@@ -1,10 +1,10 @@
 // Comma-separated values, tidy: one row per run with every scalar of the result, or one row per step.
 //
-// Quoted as RFC 4180 says; lines end with a line feed alone, as tools of this system expect. Columns are the result file's
-// keys, joined with '_', so units stand in them; they are the same for every result. What is null is empty, an empty text is
-// "". Arrays are left to the result file, but for intervals: *_low and *_high. Each setting of a case has a column, which is
-// empty where the run has the default. A text that a spreadsheet would run as a
-// formula, as a name out of a foreign result may be, has a ' before it (OWASP, "CSV Injection").
+// Quoted according to RFC 4180, but lines end with a line feed only, as Unix tools expect. Columns are the keys of the result
+// file, joined with '_', so they include units; they are the same for every result. A null is empty, an empty text is "".
+// Arrays are left out, except intervals: *_low and *_high. Each setting of a case has a column, which is empty if the run has
+// the default. A text that a spreadsheet would run as a formula, such as a name in a foreign result, gets a ' in front (OWASP,
+// "CSV Injection").
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -40,13 +40,13 @@ std::string cell_of(const Json& value) {
   return value.is_primitive() && !value.is_null() ? value.dump() : "";
 }
 
-// A key whose unit stands in the key above it.
+// Adds the unit that the keys of the energy parts lack.
 std::string column_of(const std::string& path) {
   if (path == "energy_parts_cpu") return "energy_joules_per_epoch_cpu";
   return path == "energy_parts_gpu" ? "energy_joules_per_epoch_gpu" : path;
 }
 
-// Parts and model options are one text, as a call has them: "fusion+prefetch", "depth=3,width=64".
+// Parts and model options are one text, as on the command line: "fusion+prefetch", "depth=3,width=64".
 Json setting_cell(const SettingValue& value) {
   const Json json = std::visit([](const auto& held) { return json_of(held); }, value);
   return json.is_structured() ? Json(to_text(value)) : json;
@@ -116,11 +116,11 @@ void for_each_column(const Run& run, const Context& context, const Each& each) {
 
 struct StepRow {
   const char* phase;  // warm-up | timed | latency
-  std::size_t step;   // from 0: warm-up and timed steps together, latencies on their own
+  std::size_t step;   // from 0: warm-up and timed steps together, latencies separately
   Json seconds, loss, throttled;
 };
 
-// For each timed step whether it ran while the GPU was throttled; null where that is not known.
+// For each timed step whether it ran while the GPU was throttled; null if not known.
 std::vector<Json> throttled_steps(const Run& run) {
   const auto ranges = member_of(run.gpu, &GpuState::throttled_step_ranges);
   std::vector<Json> throttled(run.timing->step_seconds.size(), ranges ? Json(false) : kNull);
@@ -151,7 +151,7 @@ std::vector<StepRow> steps_of(const Run& run) {
   return rows;
 }
 
-// NaN stands for a null of the file.
+// NaN stands for a null in the file.
 std::string number_cell(const Json& value) {
   return value.is_number_float() && !std::isfinite(value.get<double>()) ? "" : cell_of(value);
 }

@@ -1,5 +1,6 @@
-// What the formats consist of and share. One pair of functions per format: why it has no place for a run (empty: it has), and
-// its text. src/report/export/export.h says what holds of all of them; each .cpp names the description that it follows.
+// The functions of the formats, and what they share. One pair of functions per format: why it cannot represent a run (empty: it
+// can), and its text. src/report/export/export.h says what holds for all of them; each .cpp names the description that it
+// follows.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@
 
 namespace epochbench {
 
-std::string nothing_left_out(const Run& run);             // of formats that have a status
-std::string without_measured_figures(const Run& run);     // not ok, or nothing of it is known
+std::string nothing_left_out(const Run& run);             // for formats with a status
+std::string without_measured_figures(const Run& run);     // not ok, or no metric is known
 std::string csv_text(const Result& result);               // one row per run
 std::string csv_raw_text(const Result& result);           // one row per step
 std::string csv_raw_left_out(const Run& run);             // without steps
 std::string markdown_text(const Result& result);          // a table for a pull request
 std::string mllog_text(const Result& result);             // MLPerf's log lines
-std::string mllog_left_out(const Run& run);               // no training that has times
+std::string mllog_left_out(const Run& run);               // not a training with times
 std::string github_benchmark_text(const Result& result);  // what should be small: customSmallerIsBetter
 std::string bmf_text(const Result& result);
 std::string openmetrics_text(const Result& result);
@@ -37,7 +38,7 @@ std::vector<ExportFile> github_benchmark_folder(const Result& result, const std:
 std::vector<ExportFile> mlflow_folder(const Result& result, const std::string& root);            // a tracking store
 bool is_mllog_file(std::string_view name);  // of mllog_folder: "result_3.txt"
 
-// Formats in which a run is its name and repetition. Errors: FormatError where two runs have the same.
+// For formats that identify a run by name and repetition. Errors: FormatError if two runs have the same.
 void require_distinct_runs(const Result& result);
 
 bool has_projected_epochs(const Run& run);
@@ -49,43 +50,43 @@ std::optional<std::int64_t> milliseconds_since_1970(std::string_view rfc3339);
 // 0 for what is not a duration: not finite, negative, or longer than 300 years.
 std::int64_t to_milliseconds(double seconds);
 
-// When each run began, in milliseconds since 1970: runs lie end to end, by their wall_seconds, from the result's date on. Runs
-// without times take none. Errors: FormatError where the date is none.
+// When each run began, in milliseconds since 1970: runs are placed end to end by their wall_seconds, from the result's date on.
+// Runs without times take no time. Errors: FormatError if the date is invalid.
 std::vector<std::int64_t> run_starts(const Result& result);
 
-// In one line of visible characters; what is longer ends with "...".
+// One line of visible characters; a longer text is cut and ends with "...".
 std::string one_line_of(const std::string& text, std::size_t longest_bytes);
 
-// What tools that watch benchmarks get of a run: named quantities with units, one table for every format that takes single
-// numbers. It is a choice: csv and the result file hold everything.
+// What tools that track benchmarks get from a run: named quantities with units, one table for all formats that take single
+// numbers. It is a selection: csv and the result file hold everything.
 enum class Better : std::uint8_t { smaller, bigger, neither };
 
-// What one number stands for the repetitions of a case (src/analysis/case_summary.h).
+// How the repetitions of a case become one number (src/analysis/case_summary.h).
 enum class Pooling : std::uint8_t {
   geometric_mean,
-  mean,      // of what may be 0
-  greatest,  // of what does not depend on chance, and of what should not happen at all
-  by_seed    // of a quality: the mean of the repetitions with one seed; seeds stay apart
+  mean,      // for values that may be 0
+  greatest,  // for values that do not depend on chance, or that should not occur at all
+  by_seed    // for qualities: the mean of the repetitions with one seed; seeds stay apart
 };
 
 struct ExportMetric {
-  const char* key;                          // "step_seconds_median", as in the result where it stands there
+  const char* key;                          // "step_seconds_median", as in the result if it has this key
   const char* family;                       // OpenMetrics' name after "epochbench_"; ends with the unit, if it has one
   const char* unit;                         // of `of`, in the terms of OpenMetrics: "seconds"; "" for a pure number
   const char* title;                        // for people: "step time, median"
   const char* shown_unit;                   // for people: "ms", which is
   double shown_scale;                       // the value times this
-  Better better;                            // what a tool that alerts must know
+  Better better;                            // for tools that send alerts
   std::optional<double> (*of)(const Run&);  // in `unit`; empty: not known
   Pooling pooling = Pooling::geometric_mean;
 };
 std::span<const ExportMetric> export_metrics();
 
-// Of the repetitions that know it. Only a geometric mean has a spread.
+// Over the repetitions for which the metric is known. Only a geometric mean has a spread.
 std::optional<GroupEstimate> summary_of(const RunGroup& group, const ExportMetric& metric);
 
-// Runs as MLflow has them, for requests (export_mlflow.cpp) and for a folder (export_mlflow_store.cpp): parameters and tags,
-// which are texts, and metrics, which are numbers with a time and a step.
+// Runs as MLflow stores them, for requests and for a folder (both in export_mlflow.cpp): parameters and tags, which are texts,
+// and metrics, which are numbers with a time and a step.
 struct MlflowMetric {
   std::string key;
   double value = 0;  // finite
@@ -102,8 +103,8 @@ struct MlflowRun {
 };
 
 // Metrics are those of export_metrics(), and by step `loss` (from 0, warm-up first), `step_seconds` (likewise) and
-// `eval_history` (by epoch, from 1). Moments within a run lie at the sum of its timed steps so far.
-// Errors: FormatError where the date is none, and where two runs have one name and repetition.
+// `eval_history` (by epoch, from 1). Times within a run are the sum of its timed steps so far. Errors: FormatError if the date
+// is invalid or if two runs have the same name and repetition.
 std::vector<MlflowRun> mlflow_runs(const Result& result);
 
 }  // namespace epochbench

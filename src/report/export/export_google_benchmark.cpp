@@ -1,8 +1,8 @@
 // The JSON of Google Benchmark's reporter (its docs/user_guide.md, "Output Formats"), for its tools/compare.py.
 //
-// Repetitions are entries of their own, as compare.py's U test expects. Times are means over the timed steps, in microseconds
-// throughout, since compare.py pairs only what has one unit. CPU time is not measured: cpu_time repeats the wall time, and the
-// context says so. Entries without times make compare.py fail, so runs that are not ok have none.
+// Repetitions are separate entries, as compare.py's U test expects. Times are means over the timed steps, in microseconds
+// throughout, since compare.py pairs only entries with the same unit. CPU time is not measured: cpu_time repeats the wall time,
+// and the context says so. Entries without times make compare.py fail, so runs that are not ok are left out.
 #include <algorithm>
 #include <cctype>
 #include <cmath>

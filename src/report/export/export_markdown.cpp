@@ -15,8 +15,8 @@
 namespace epochbench {
 namespace {
 
-// As code, so that no mark, mention or issue number in it comes to life. Where a character would end the code or the cell,
-// as HTML with character references, which are never structure (CommonMark 0.31, section 2.5).
+// As code, so that markup, mentions and issue numbers in it have no effect. If a character would end the code or the cell, as
+// HTML with character references, which are never structure (CommonMark 0.31, section 2.5).
 std::string code(const std::string& text) {
   const std::string line = one_line_of(text, 300);
   if (line.find_first_not_of(' ') == std::string::npos) return "";
@@ -46,7 +46,7 @@ Column column(const char* title, const char* key, std::string (*format)(double))
   return {title, "---:", [key, format](const RunGroup& group) { return cell(summary_of(group, metric(key)), format); }};
 }
 
-// A column of a quality: of seeds that reached others, from the least to the greatest.
+// A column of a quality: if seeds differ, from the least to the greatest.
 Column quality_column(const char* title, const char* key, std::string (*format)(double)) {
   return {title,
           "---:", [key, format](const RunGroup& group) { return least_to_greatest(group.runs, metric(key).of, format); }};
@@ -67,7 +67,7 @@ std::string epoch(const RunGroup& group) {
   return format_seconds(summary->value) + (any ? " projected" : "");
 }
 
-// The most during any repetition; of quiet ones nothing, so that the column is there only where it matters.
+// The largest load during any repetition; empty if quiet, so that the column appears only if it matters.
 std::string most_foreign_load(const RunGroup& group) {
   double most = 0;
   for (const Run* run : group.runs)
@@ -94,7 +94,7 @@ std::vector<Column> columns() {
           {"others' load", "---:", most_foreign_load}};
 }
 
-// Without the columns in which no run has anything.
+// Leaves out the columns that are empty for all runs.
 std::string table(const std::vector<RunGroup>& groups) {
   std::string head = "|", rule = "|";
   std::vector<std::string> rows(groups.size(), "|");

@@ -9,16 +9,16 @@
 namespace epochbench {
 namespace {
 
-// The quality after training, where it is measured in this way.
+// The quality after training, if it is measured by this metric.
 std::optional<double> eval(const Run& run, const char* metric) {
   return run.quality && run.quality->eval_metric == metric ? figure<&Run::quality, &Quality::eval_value>(run) : std::nullopt;
 }
 
 constexpr double kMebibyte = 1 << 20;
 
-// What a tool alerts of must say the same of the same program. So `neither` are wall time, power and other processes' time,
-// which depend on more than it; the loss after as many steps as the time allowed; and the wait for data, whose ratios mean
-// nothing near zero.
+// A metric that triggers alerts must not vary for the same program. So wall time, power and other processes' time are
+// `neither`, since they depend on more than the program; so are the loss after as many steps as the time allowed, and the wait
+// for data, whose ratios are meaningless near zero.
 constexpr ExportMetric kMetrics[] = {
     {"step_seconds_median", "step_seconds", "seconds", "step time, median", "ms", 1e3, Better::smaller,
      figure<&Run::timing, &Timing::step_seconds_median>},

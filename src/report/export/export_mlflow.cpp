@@ -1,10 +1,10 @@
 // MLflow: requests for a server, and a tracking store in a folder.
 //
 // Requests are bodies of POST api/2.0/mlflow/runs/log-batch (mlflow.org, REST API, "Log Batch"), one per line. A server knows
-// only runs that it made, so run_id is to be replaced by that of runs/create; lines with one run_id belong together. What a run
-// of the result could not say has no parameter, tag or metric.
+// only runs that it made, so run_id is to be replaced by that of runs/create; lines with one run_id belong together. Values
+// that are not known have no parameter, tag or metric.
 //
-// A store ("file store") is what `mlflow ui --backend-store-uri` opens, and `mlflow migrate-filestore` takes into a database.
+// A store ("file store") is what `mlflow ui --backend-store-uri` opens and `mlflow migrate-filestore` converts to a database.
 //
 //   EXPERIMENT/meta.yaml
 //   EXPERIMENT/RUN/{params,tags}/KEY    the value
@@ -12,8 +12,8 @@
 //   EXPERIMENT/RUN/artifacts/           none
 //   EXPERIMENT/RUN/meta.yaml            last, since it is what makes a folder a run
 //
-// A run has the same folder whenever it is exported, so a second export adds nothing twice. MLflow 3.13 and later open such a
-// store only where MLFLOW_ALLOW_FILE_STORE=true is set.
+// A run always has the same folder, so a second export does not add duplicates. MLflow 3.13 and later open such a store only if
+// MLFLOW_ALLOW_FILE_STORE=true is set.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -28,7 +28,7 @@ namespace epochbench {
 namespace {
 
 constexpr std::size_t kMostMetrics = 800;   // a request holds 1,000 metrics, parameters and tags together
-constexpr std::size_t kLongestText = 4900;  // MLflow takes tags of 5,000 characters
+constexpr std::size_t kLongestText = 4900;  // MLflow accepts tags of up to 5,000 characters
 
 // 64-bit FNV-1a (Fowler, Noll and Vo).
 std::uint64_t fnv1a(const std::string& text, std::uint64_t hash) {
@@ -135,7 +135,7 @@ constexpr const char* kExperiment = "516150308020514030";
 // MLflow's numbers for these values: RunStatus, SourceType.
 constexpr int kFinished = 3, kFailed = 4, kKilled = 5, kLocal = 4;
 
-// A JSON text is one of YAML, as long as its characters are printable.
+// A JSON text is valid YAML if its characters are printable.
 std::string yaml(const std::string& text) {
   return Json(one_line_of(text, 4000)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -175,7 +175,7 @@ std::vector<ExportFile> metric_files(const MlflowRun& run, const std::string& fo
   std::vector<ExportFile> files;
   for (const MlflowMetric& m : run.metrics) {
     const std::string path = folder + "metrics/" + m.key;
-    if (files.empty() || files.back().path != path) files.push_back({path, ""});  // values of one key follow each other
+    if (files.empty() || files.back().path != path) files.push_back({path, ""});  // values of one key are consecutive
     files.back().text += std::to_string(m.milliseconds) + " " + Json(m.value).dump() + " " + std::to_string(m.step) + "\n";
   }
   return files;

@@ -1,10 +1,10 @@
 // MLPerf's log lines (mlcommons/logging): one JSON object per line after ":::MLLOG ", times in milliseconds since 1970.
 //
-// Keys are those of mlperf_logging.mllog.constants where one means the same; what has none there is named as in the result
-// file. It is not a submission: it says nothing about division, organization or compliance. Each run is a namespace,
-// NAME#REPETITION, so that several may stand in one stream. A result has durations and one date, so moments are placed: runs
-// end to end from the date on, and inside a run events lie at the sum of the timed steps and evaluations so far. Of trainings
-// in whole epochs run_start to run_stop is the time that MLPerf counts; of others all but the compilation, which is more. A run
+// Keys are those of mlperf_logging.mllog.constants if one has the same meaning, otherwise those of the result file. It is not a
+// submission: it says nothing about division, organization or compliance. Each run is a namespace, NAME#REPETITION, so that
+// several can share a stream. A result has durations and one date, so times are constructed: runs are placed end to end from
+// the date on, and events inside a run at the sum of the timed steps and evaluations so far. For trainings in whole epochs,
+// run_start to run_stop is the time that MLPerf counts; for others it is everything except compilation, which is more. A run
 // that misses its target (--until) is "aborted".
 #include <algorithm>
 #include <charconv>
@@ -21,7 +21,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::string_view kFileHead = "result_", kFileTail = ".txt";  // as MLPerf's own submissions name their logs
+constexpr std::string_view kFileHead = "result_", kFileTail = ".txt";  // as in MLPerf submissions
 
 class Log {
  public:
@@ -33,7 +33,7 @@ class Log {
   void point(const char* key, const Json& value, const Json& metadata = Json::object()) {
     add("POINT_IN_TIME", key, value, metadata);
   }
-  // Nothing of what is not known.
+  // Writes nothing if the value is not known.
   void point_if_known(const char* key, double value, const Json& metadata = Json::object()) {
     if (std::isfinite(value)) point(key, value, metadata);
   }
@@ -43,7 +43,7 @@ class Log {
   void add(const char* event, const char* key, const Json& value, const Json& metadata) {
     const Json line = {{"namespace", namespace_}, {"time_ms", now_},     {"event_type", event}, {"key", key},
                        {"value", value},          {"metadata", metadata}};
-    // In ASCII: MLPerf's parser reads Latin-1. It also looks for its mark anywhere in a line, so a text must not hold one.
+    // In ASCII: MLPerf's parser reads Latin-1. It also looks for its mark anywhere in a line, so a text must not contain it.
     std::string json = line.dump(-1, ' ', true, Json::error_handler_t::replace);
     for (auto mark = json.find(kMark); mark != std::string::npos; mark = json.find(kMark)) json.replace(mark, 1, "\\u003a");
     text_ += std::string(kMark) + " " + json + "\n";
@@ -54,7 +54,7 @@ class Log {
   std::int64_t now_ = 0;
 };
 
-// "adamw lr=0.001 beta1=0.9" as the keys of its optimizer; what has none there is metadata of its name.
+// "adamw lr=0.001 beta1=0.9" as MLPerf's keys for the optimizer; parameters without a key become metadata of opt_name.
 void add_optimizer(const std::string& optimizer, Log& log) {
   static const std::map<std::string, std::map<std::string, const char*>> kKeys = {
       {"sgd",
@@ -102,14 +102,14 @@ void add_eval(const std::string& metric, double value, const Json& metadata, Log
   log.point_if_known(metric == "accuracy" ? "eval_accuracy" : "eval_loss", value, metadata);
 }
 
-// Whole epochs, where the run measured them, and the quality after each; otherwise the quality at the end.
+// Whole epochs, if the run measured them, and the quality after each; otherwise the quality at the end.
 void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& log) {
   const Workload& w = run.workload;
   const std::vector<double>& steps = run.timing->step_seconds;
   const std::size_t in_epoch =
       w.batch > 0 && w.samples_per_epoch >= w.batch ? static_cast<std::size_t>(w.samples_per_epoch / w.batch) : 0;
   const std::size_t evaluations = run.quality ? run.quality->eval_history.size() : 0;
-  // A file keeps the first steps alone; of the epochs after them it has the evaluations.
+  // A file keeps only the first steps; for later epochs it has the evaluations.
   std::size_t epochs = run.timing->epoch_kind == "measured" && in_epoch > 0 ? steps.size() / in_epoch : 0;
   if (epochs > 0 && run.timing->step_seconds_left_out) epochs = std::max(epochs, evaluations);
   const std::string metric = run.quality ? run.quality->eval_metric.value_or("") : "";

@@ -1,10 +1,10 @@
-// OpenMetrics text, version 1.0, that is Prometheus's older text format too: what Prometheus scrapes, and what node_exporter's
-// textfile collector, which knows the older one alone, reads from a file.
+// OpenMetrics text, version 1.0, that is also valid in Prometheus's older text format: Prometheus scrapes it, and
+// node_exporter's textfile collector, which knows only the older format, reads it from a file.
 //
-// So every family is a gauge: the older format has no types info and stateset, and its readers refuse them; # UNIT and # EOF
-// are comments there. Without timestamps (a file collector refuses them), labeled by run and repetition; what else identifies
-// a run stands in epochbench_run_info, to be joined. Every run has a state, so those that failed are there too; what is not
-// known has no sample.
+// Therefore every family is a gauge: the older format has no types info and stateset, and its readers refuse them; # UNIT and #
+// EOF are comments there. Samples have no timestamps (a file collector refuses them) and are labeled by run and repetition;
+// epochbench_run_info holds the rest of a run's identity, for joins. Every run has a state, so failed runs are included;
+// unknown values have no sample.
 #include <cctype>
 #include <utility>
 #include <vector>

@@ -1,12 +1,12 @@
-// What watches benchmarks from commit to commit: of each case one number per metric.
+// Formats of tools that track benchmarks from commit to commit: one number per case and metric.
 //
 // Bencher Metric Format (bencher.dev, reference): {benchmark: {measure: {value, lower_value, upper_value}}}. Two measures are
 // Bencher's own, with its units: latency, in nanoseconds, is the median step; throughput, in operations per second, counts
 // samples. All others are named after the result's keys, in SI units. The bounds are those of the 95 % interval or of the range
-// over repetitions. Nothing says that an epoch is projected.
+// over repetitions. The output does not say that an epoch is projected.
 //
 // github-action-benchmark's custom JSON (its README, "Examples": customSmallerIsBetter, customBiggerIsBetter): an array of
-// {name, unit, value, range, extra}. That tool alerts in one direction a file and finds a series by its name.
+// {name, unit, value, range, extra}. That tool alerts in one direction per file and finds a series by its name.
 #include <algorithm>
 #include <utility>
 
@@ -29,7 +29,7 @@ struct CaseNumbers {
   std::vector<Number> numbers;
 };
 
-// A measure of Bencher, and what the metric is multiplied by for it.
+// A measure of Bencher, and the factor from the metric to it.
 std::pair<std::string, double> measure_of(const ExportMetric& metric) {
   std::string key = metric.key;
   if (key == "step_seconds_median") return {"latency", 1e9};
