@@ -102,7 +102,7 @@ struct Context : BuildInfo {  // of the binary that measured
   std::optional<std::string> host_name;
   std::optional<std::string> os = {}, kernel = {};  // "Debian GNU/Linux 12 (bookworm)", "Linux 6.1.0-18-amd64"
   std::optional<std::vector<std::string>> command_line;
-  std::optional<std::string> suite;  // of the program's own, whose cases were measured
+  std::optional<std::string> suite;  // built-in suite whose cases were measured
   std::vector<double> load_average;
   CpuInfo cpu;
   std::vector<GpuInfo> gpus;

@@ -52,7 +52,7 @@ Json setting_cell(const SettingValue& value) {
   return json.is_structured() ? Json(to_text(value)) : json;
 }
 
-// Calls `each(column, value)` for every scalar of a list of fields, null where a group is missing.
+// Calls `each(column, value)` for every scalar of a list of fields, null if a group is missing.
 template <class Each>
 class Columns {
  public:

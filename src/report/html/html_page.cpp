@@ -30,7 +30,7 @@ std::string_view chart_library() {
 
 std::string page_file(const std::string& name) { return std::string(embedded(std::string(kPage) + name)); }
 
-// Each {{name}} of the template, once; what is put in is not looked at again.
+// Replaces each {{name}} of the template once; the inserted text is not scanned again.
 std::string filled(std::string_view text, const std::map<std::string, std::string>& parts) {
   std::string page;
   for (;;) {

@@ -1,7 +1,7 @@
-// One HTML file that shows results: template, style and script of src/report/html/page/, the charting library and the data, put
-// together. It opens from disk and fetches nothing.
+// One HTML file that shows results, assembled from the template, style and script in src/report/html/page/, the charting
+// library and the data. It opens from disk and fetches nothing.
 //
-// Text of results travels in one JSON block alone, in which every "<" is written as \u003c, so no string can end the block or
+// Text of results is only in one JSON block, in which every "<" is written as \u003c, so that no string can end the block or
 // begin markup; the page's script inserts it as text.
 #pragma once
 
@@ -15,19 +15,19 @@
 
 namespace epochbench {
 
-// What the page shows, as one JSON document: measurements, and what src/analysis says of them, laid out for drawing. Nothing is
-// drawn or judged here: the page's own JavaScript draws, and src/analysis judges.
+// What the page shows, as one JSON document: measurements and the conclusions of src/analysis, laid out for drawing. Nothing is
+// drawn or judged here: the page's JavaScript draws, and src/analysis judges.
 //
 // head, machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], turns[], history[], steps[], losses[],
-// profiles[], claims, articles; a part that the measurements do not cover is empty or null. At most some 15 MB of 10,000 runs:
+// profiles[], claims, articles; a part that the measurements do not cover is empty or null. At most some 15 MB for 10,000 runs:
 // long series are downsampled (`every`).
 struct PageOptions {
-  std::string title = {};  // empty: by what was measured
-  bool claims = false;     // also where the results were not made to judge claims
+  std::string title = {};  // empty: derived from what was measured
+  bool claims = false;     // even if the results were not measured to judge claims
   bool articles = false;   // what each article says, with every class of evidence
-  ClaimFacts facts = {};   // that claims are judged by beside the results
+  ClaimFacts facts = {};   // for judging claims, in addition to the results
 };
-// Whether the page has verdicts on claims, which take facts.
+// Whether the page has verdicts on claims, which need facts.
 bool shows_claims(const std::vector<NamedResult>& results, const PageOptions& options);
 
 Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog,
@@ -38,13 +38,13 @@ enum class PageUse : std::uint8_t {
   chart_files  // a browser leaves the page's charts in it, as JSON in a script element with the ID "charts" (export.js)
 };
 
-// `data`: of page_data(). `title`: of the window, any text.
+// `data`: from page_data(). `title`: the window's title, any text.
 std::string html_page(const Json& data, const std::string& title, PageUse use = PageUse::reading);
 
 // "&lt;b&gt;" for "<b>": text between tags or within a quoted attribute.
 std::string html_text(std::string text);
 
-// JSON for within a script element: no "<", no byte that is not UTF-8, null for numbers that are not finite.
+// JSON for a script element: no "<", only valid UTF-8, null for numbers that are not finite.
 std::string json_for_html(const Json& data);
 
 }  // namespace epochbench

@@ -24,7 +24,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostPairs = 500;  // of a table that a person reads; `epochbench speedup` has them all
+constexpr std::size_t kMostPairs = 500;  // in a table for people; `epochbench speedup` has all
 constexpr std::size_t kFewestDates = 2, kMostSeries = 200;
 
 bool same_gpus(const std::vector<GpuInfo>& a, const std::vector<GpuInfo>& b) {
@@ -32,7 +32,7 @@ bool same_gpus(const std::vector<GpuInfo>& a, const std::vector<GpuInfo>& b) {
                     [](const GpuInfo& x, const GpuInfo& y) { return x.name == y.name && x.uuid == y.uuid; });
 }
 
-// Without a host name nothing tells two machines of one kind apart, so then each file has its own.
+// Without a host name two machines of one kind cannot be distinguished, so each file gets its own.
 bool same_machine(const Context& a, const Context& b) {
   return a.host_name && a.host_name == b.host_name && a.cpu.model == b.cpu.model && a.cpu.cores == b.cpu.cores &&
          same_gpus(a.gpus, b.gpus);
@@ -65,8 +65,8 @@ Json file_json(const NamedResult& named, std::ptrdiff_t machine) {
           {"ok", ok}};
 }
 
-// Where it was measured: machines[], each once; files[], the results, each with the number of its machine; and turns[], begun
-// with file, date and machine.
+// Where it was measured: machines[], each once; files[], the results, each with the number of its machine; and turns[], so far
+// with file, date and machine only.
 void add_places(Json& data, const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns) {
   for (const char* list : {"machines", "files", "turns"}) data[list] = Json::array();
   std::vector<const Context*> machines;
@@ -92,7 +92,7 @@ Json side_json(const SpeedupSide& side) {
           {"settings", settings_text(further_settings(side.settings))}};
 }
 
-// null without a pair.
+// null if there is no pair.
 Json speedup_part(Speedup speedup) {
   if (speedup.pairs.empty()) return nullptr;
   const std::size_t pairs = speedup.pairs.size();
@@ -108,7 +108,7 @@ Json speedup_part(Speedup speedup) {
   return json;
 }
 
-// The verdict on two binaries that took turns, with what came of each pair.
+// The verdict on two binaries that took turns, with the outcome of each pair.
 Json turns_part(const TurnsDocument& document) {
   const Comparison comparison = compare_turns(document, rule_of(document));
   Json json = compare_json(comparison);
@@ -141,7 +141,7 @@ void add_history(Json& data, const std::vector<NamedResult>& results, const std:
   data["history_left_out"] = dated - history.series.size();
 }
 
-// What articles claim matters to who asks for it, and to who measured for it.
+// Claims are shown if requested, or if this suite was measured.
 constexpr const char* kClaimsSuite = "claims";
 
 std::size_t count_measured(const std::vector<ClaimAnswer>& answers) {
@@ -150,21 +150,21 @@ std::size_t count_measured(const std::vector<ClaimAnswer>& answers) {
   return count;
 }
 
-// null where the results answer no claim: arithmetic alone, which holds for any result, does not justify a section.
+// null if the results do not answer any claim: arithmetic, which holds for any result, does not justify a section.
 Json claims_part(const std::vector<NamedResult>& results, const ClaimCatalog& catalog, const ClaimFacts& facts) {
   const std::vector<ClaimAnswer> answers = judge(catalog.claims, results, facts);
   if (count_measured(answers) == count_measured(judge(catalog.claims, {}, facts))) return nullptr;
   return claims_json(catalog, answers);
 }
 
-// Of each article its claims, which carry their quotes, with every class of evidence.
+// For each article its claims, which contain their quotes, with every class of evidence.
 Json articles_part(const std::vector<NamedResult>& results, const ClaimCatalog& catalog, const ClaimFacts& facts) {
   Json part = claims_json(catalog, judge(catalog.claims, results, facts));
   part["articles"] = json_list(catalog.articles, [](const Article& article) { return Json{{"file", article.file}}; });
   return part;
 }
 
-// Six significant digits, more than a pixel or an eye distinguishes; null where it is not a number.
+// Six significant digits, more than a chart can show; null if not a number.
 Json page_number(double value) {
   if (!std::isfinite(value)) return nullptr;
   if (value == std::floor(value) && std::fabs(value) < 1e6) return static_cast<std::int64_t>(value);  // shorter: 12, not 12.0

@@ -22,9 +22,9 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostSubjects = 2;  // models that a card speaks of; more is a table
+constexpr std::size_t kMostSubjects = 2;  // models per card; more would be a table
 
-struct Headline {  // of one model: the fastest case that nothing was left out of
+struct Headline {  // for one model: its fastest case, unrestricted if possible
   const Series* series;
   double weight = 0;  // FLOPs of an epoch, so that the largest model comes first
 };
@@ -34,7 +34,7 @@ double weight_of(const Workload& work) {
   return std::isfinite(flops) ? flops : 0;
 }
 
-// The largest model first. Training goes before a forward pass, and a case as it is before one that was restricted on purpose.
+// The largest model first. Training is preferred to a forward pass, and an unrestricted case to one restricted on purpose.
 std::vector<Headline> headlines_of(const AllSeries& all) {
   const auto rank = [](const Series& series) {
     return std::tuple(handicap_of(series).empty(), series.first().workload.mode == "train", series.rate());
@@ -53,8 +53,8 @@ std::vector<Headline> headlines_of(const AllSeries& all) {
   return list;
 }
 
-// What a card says: a value of one subject with its spread. `ends`: of the kind that `spread` says; `unit`: what there are `n`
-// of.
+// The content of a card: a value of one subject with its spread. `ends`: of the kind given by `spread`; `unit`: what `n`
+// counts.
 Json entry(const std::string& subject, double value, Spread spread, const std::pair<double, double>& ends, std::size_t n,
            const char* unit = "processes") {
   return {{"subject", subject},
@@ -83,7 +83,7 @@ std::string subject_of(const Series& series) {
          ", batch " + std::to_string(run.workload.batch) + (run.workload.mode == "train" ? "" : ", " + run.workload.mode);
 }
 
-// null where the quantity is not known.
+// null if the quantity is not known.
 Json entry_of(const CaseSummary& summary, const Series& series, const std::optional<GroupEstimate>& quantity) {
   if (!quantity) return nullptr;
   Json json = entry(subject_of(series), quantity->value, quantity->spread, quantity->interval, summary.runs.size());
@@ -114,10 +114,10 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
   }
   if (!speeds.empty()) cards.push_back(card("speed", speeds));
   if (!epochs.empty()) cards.push_back(card("epoch", epochs));
-  if (!speeds.empty()) cards.push_back(card("cost", costs));  // without a price the card says how to give one
+  if (!speeds.empty()) cards.push_back(card("cost", costs));  // without a price the card explains how to give one
 }
 
-// Of each model the pair of a GPU and a CPU, else of two precisions, with the largest ratio.
+// For each model the pair with the largest ratio, of a GPU and a CPU if there is one, else of two precisions.
 void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Speedup& speedup) {
   Json entries = Json::array();
   for (const Headline& headline : headlines) {
@@ -144,12 +144,12 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
   if (!entries.empty()) cards.push_back(card("speedup", entries));
 }
 
-struct Trained {  // in one way, with several seeds
+struct Trained {  // with the same settings, over several seeds
   const Run* first;
-  std::map<std::uint64_t, std::vector<double>> values;  // of each seed
+  std::map<std::uint64_t, std::vector<double>> values;  // by seed
 };
 
-// Of the training with most seeds the mean over these; then what other precisions of it differ by.
+// The mean over seeds of the training with most seeds; then how other precisions differ from fp32.
 void add_quality(Json& cards, const AllSeries& all) {
   std::map<std::string, Trained> trained;
   std::vector<const Run*> runs;
@@ -187,7 +187,7 @@ void add_quality(Json& cards, const AllSeries& all) {
   cards.push_back(card("quality", entries));
 }
 
-// Of the latest document: the verdict, and the case that changed most.
+// For the latest document: the verdict, and the case that changed most.
 void add_turns(Json& cards, const std::vector<NamedTurns>& turns) {
   if (turns.empty()) return;
   const auto latest = std::ranges::max_element(turns, {}, [](const NamedTurns& named) { return named.document.context.date; });
@@ -206,7 +206,7 @@ void add_turns(Json& cards, const std::vector<NamedTurns>& turns) {
   cards.push_back(card("change", Json::array({largest})));
 }
 
-// Whether all rows lie on the curves of one kind of work.
+// Whether the curves of the sweeps cover all rows.
 bool is_a_sweep(const Json& data, const AllSeries& all) {
   std::size_t points = 0;
   for (const Json& sweep : data["sweeps"])

@@ -1,4 +1,4 @@
-// The page's table, which the bar charts are drawn from as well: one row per series, its repetitions brought together.
+// The page's table, which is also the source of the bar charts: one row per series, with its repetitions combined.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -41,14 +41,14 @@ Json value_of(const Row& row) {
   return json_of(member_of(row.summary.*kQuantity, &GroupEstimate::value));
 }
 
-// Of five repetitions or more.
+// For five or more repetitions.
 template <Quantity kQuantity>
 Json interval_of(const Row& row) {
   const auto& quantity = row.summary.*kQuantity;
   return quantity ? page_interval(quantity->ends(Spread::ci95)) : Json(nullptr);
 }
 
-// Of two to four.
+// For two to four repetitions.
 template <Quantity kQuantity>
 Json range_of(const Row& row) {
   const auto& quantity = row.summary.*kQuantity;
@@ -66,14 +66,14 @@ std::string workload_label(const Workload& w) {
   return w.model + (w.mode == "train" ? "" : ", " + w.mode) + ", batch " + std::to_string(w.batch) + ", " + w.dataset;
 }
 
-// The same without the batch, over which charts share an axis.
+// The same without the batch: charts put all batches on one axis.
 std::string work_label(const Workload& w) { return w.model + (w.mode == "train" ? "" : ", " + w.mode) + ", " + w.dataset; }
 
 Json single_rates(const Row& row) {
   return row.series.runs.size() > kMostSingleRates ? Json(nullptr) : Json(row.series.samples_per_second());
 }
 
-// Of an epoch: all parts of the device together; where one is not known, the other alone, which `part` then names.
+// Per epoch: all parts of the device together; if one is not known, only the other, which `part` names.
 struct Joules {
   const std::optional<GroupEstimate>& value;
   const char* part;  // null: all
@@ -94,7 +94,7 @@ std::optional<std::string> other_currency(const Run& run) {
   return run.cost && !in_usd(*run.cost) ? run.cost->currency : std::nullopt;
 }
 
-// Of repetitions that reached different qualities, as those of several seeds do.
+// For repetitions that reached different qualities, as with several seeds.
 Json eval_range(const Row& row) {
   const std::vector<double> values =
       known_values(row.series.runs, [](const Run* run) { return figure<&Run::quality, &Quality::eval_value>(*run); });
@@ -170,7 +170,7 @@ struct LeftOutReason {
   std::set<std::pair<std::size_t, Settings>> cases;
 };
 
-// One for each reason. A case is known by its settings and its file, as a name is a label.
+// One entry per reason. A case is identified by its settings and its file, since a name is only a label.
 Json left_out_by_reason(const AllSeries& all) {
   ListByKey<&LeftOutReason::text> reasons;
   std::map<const NamedResult*, std::size_t> files;

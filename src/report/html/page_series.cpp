@@ -1,6 +1,6 @@
-// The page's series: rate against size, step times as they were measured, losses by step and by time, and profiles.
+// The page's series: rate against size, step times as measured, losses by step and by time, and profiles.
 //
-// Of many runs there are too many steps for a page, so each run's are downsampled to its share of a fixed number.
+// Many runs have too many steps for a page, so each run is downsampled to its share of a fixed number.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@ namespace epochbench {
 namespace {
 
 constexpr std::size_t kFewestPoints = 3;  // fewer show no curve
-// Of one result and axis: every pair of curves is compared, and nobody reads the crossings of more.
+// Per result and axis: every pair of curves is compared, and nobody reads the crossings of more curves.
 constexpr std::size_t kMostCurves = 50;
 
 Json page_point(const CurvePoint& point) {
@@ -46,11 +46,11 @@ Json curve_json(const Curve& curve) {
 
 void add_axis(Json& sweeps, const NamedResult& named, Axis axis) {
   std::vector<Curve> curves = curves_of(named.result, axis);
-  const std::size_t fewest = over_ranks(axis) ? 2 : kFewestPoints;  // two numbers of ranks say what sharing costs
+  const std::size_t fewest = over_ranks(axis) ? 2 : kFewestPoints;  // two numbers of ranks show what sharing costs
   std::erase_if(curves, [&](const Curve& curve) { return curve.points.size() < fewest; });
   const std::size_t all = curves.size();
   curves.resize(std::min(all, kMostCurves));
-  std::map<std::string, std::vector<Curve>> works;  // curves of other work are not compared
+  std::map<std::string, std::vector<Curve>> works;  // curves of different work are not compared
   for (const Curve& curve : curves) works[curve.work].push_back(curve);
   for (const auto& [work, members] : works) {
     const SweepAnswers answers = answers_of(members, named.result, axis);
@@ -63,12 +63,12 @@ void add_axis(Json& sweeps, const NamedResult& named, Axis axis) {
   }
 }
 
-// All runs of the page together: 4 MB of step times, and 4 MB of losses with their times.
+// For all runs of the page: 4 MB of step times, and 4 MB of losses with their times.
 constexpr std::size_t kAllSteps = 400'000, kAllLosses = 150'000;
-// One run: more than a chart has columns of pixels are not seen; with fewer a course is not.
+// Per run: more points than a chart has pixel columns are not visible, and fewer do not show the course.
 constexpr std::size_t kMostOfARun = 2'000, kLeastOfARun = 20;
 constexpr std::size_t kMostProfiles = 100;
-// Losses of synthetic data show that a computation is right, and over fewer steps not even that.
+// Losses on synthetic data only show that a computation is right, and over fewer steps not even that.
 constexpr std::size_t kFewestSyntheticLosses = 200;
 
 std::size_t share(std::size_t all, std::size_t runs) {
@@ -76,14 +76,14 @@ std::size_t share(std::size_t all, std::size_t runs) {
   return of_each - of_each % 2;
 }
 
-// null where all are kept.
+// null if all are kept.
 Json places(const Downsampled& kept) { return kept.every == 1 ? Json(nullptr) : Json(kept.indices); }
 
 Json picked(const std::vector<double>& values, const Downsampled& kept) {
   return json_list(kept.indices, [&](std::size_t index) { return values[index]; });
 }
 
-// `number`: of the run among those of its row, which may be of several files.
+// `number`: index of the run in its row, whose runs may come from several files.
 Json steps_json(const Run& run, std::size_t row, std::size_t number, std::size_t most) {
   const Timing& timing = *run.timing;
   const Downsampled kept = downsample(timing.step_seconds, most);
@@ -101,8 +101,8 @@ Json steps_json(const Run& run, std::size_t row, std::size_t number, std::size_t
           {"throttled", throttled ? json_of(*throttled) : Json::array()}};
 }
 
-// For each loss the end of its step, from the beginning of the first timed one; not a number for warm-up steps, which are not
-// timed. Empty where the losses are not those of warm-up and timed steps.
+// For each loss the end of its step, counted from the beginning of the first timed step; NaN for warm-up steps, which are not
+// timed. Empty if the losses are not those of warm-up and timed steps.
 std::vector<double> times_of_losses(const Run& run) {
   const Timing& timing = *run.timing;
   const auto warmup = static_cast<std::size_t>(std::max(timing.warmup_steps, 0));
@@ -124,7 +124,7 @@ Json losses_json(const Run& run, std::size_t row, std::size_t most) {
           {"every", kept.every},
           {"at", places(kept)},
           {"loss", picked(losses, kept)},
-          {"first", losses.front()},  // thinning keeps neither end for sure
+          {"first", losses.front()},  // downsampling may drop either end
           {"last", run.quality->loss_left_out ? json_of(run.quality->final_loss) : json_of(losses.back())},
           {"seconds", times.empty() ? Json(nullptr) : picked(times, kept)}};
 }

@@ -11,7 +11,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostNamed = 3;  // models; of more the largest two
+constexpr std::size_t kMostNamed = 3;  // models; if there are more, the largest two
 constexpr std::size_t kMostDevices = 3;
 
 std::string listed(const std::vector<std::string>& parts) {

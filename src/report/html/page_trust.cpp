@@ -22,7 +22,7 @@ std::string doubt_text(const Warning& doubt) {
   }
 }
 
-// The same of many cases.
+// The same for many cases.
 std::string doubt_kind(WarningCode code) {
   switch (code) {
     case WarningCode::foreign_load:

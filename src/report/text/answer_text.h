@@ -16,11 +16,11 @@
 
 namespace epochbench {
 
-// One row per pair, its notes by number below, then what is not paired and why. "" without a pair.
+// One row per pair, notes by number below, then what is not paired and why. "" if there is no pair.
 std::string speedup_text(const Speedup& speedup);
 
-// The contract's keys, and: *_reason where a number is null, the interval of cost and energy, repetitions and files of both
-// sides, and `batch`: "same" or "best".
+// The contract's keys, and: *_reason if a number is null, the interval of cost and energy, repetitions and files of both sides,
+// and `batch`: "same" or "best".
 Json speedup_json(const Speedup& speedup);
 
 // A table whose heading says which numbers others published; below it what differs, the sources and their notice.
@@ -30,13 +30,13 @@ Json published_pairs_json(const PublishedPairs& published);
 // Every claim with what is claimed, where it comes from and the experiment. Lines of at most 100 columns.
 std::string claims_list_text(const ClaimCatalog& catalog);
 
-// "54 claims: 23 reproduced, ..., 3 not testable here", a line.
+// "54 claims: 23 reproduced, ..., 3 not testable here", one line.
 std::string claim_counts_text(std::span<const ClaimAnswer> answers);
 
 // The counts, a table with one row per claim and a column per class of evidence, and how to read it.
 std::string claims_table_text(std::span<const ClaimAnswer> answers);
 
-// Every claim with its verdict, what was measured, the conditions and the reason; those that cannot hold together at the end.
+// Every claim with its verdict, what was measured, the conditions and the reason; claims that contradict each other at the end.
 // `answers`: to the catalog's claims, in their order.
 std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answers);
 
@@ -49,7 +49,7 @@ Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answe
 struct RentOrBuyAnswer {
   RentOrBuy question;
   bool utilization_given = false;
-  std::string measured_on;    // "AMD EPYC, 2026-11-21"; empty: no result was given, the answer is about hours alone
+  std::string measured_on;    // "AMD EPYC, 2026-11-21"; empty: no result was given, the answer is only about hours
   std::vector<RunCost> runs;  // of the result
 };
 
@@ -57,12 +57,11 @@ struct RentOrBuyAnswer {
 std::string rent_or_buy_text(const RentOrBuyAnswer& answer);
 
 // assumptions{…}, runs[]{name, repetitions, epoch_seconds, …}, months[]{hours, local_usd, cloud_usd} and
-// break_even_hours_per_month (both of hours alone, so null where runs bring power of their own); each figure that is null has
-// its reason beside it as <key>_reason. Of an epoch: <key>_ci95, or null, interval_reason and
-// <key>_range.
+// break_even_hours_per_month (both only for hours, so null if runs have their own power); a figure that is null has its reason
+// as <key>_reason. Per epoch: <key>_ci95, or null, interval_reason and <key>_range.
 Json rent_or_buy_json(const RentOrBuyAnswer& answer);
 
-// A table whose heading says that these are predictions, with interval, error and bound; of epochs with hours and costs. Then
+// A table whose heading says that these are predictions, with interval, error and bound; for epochs with hours and costs. Then
 // why figures are missing, and notes.
 std::string predictions_text(const std::vector<Prediction>& predictions);
 
@@ -73,7 +72,7 @@ Json predictions_json(const std::vector<Prediction>& predictions);
 std::string rentals_text(const Rentals& rentals);
 Json rentals_json(const Rentals& rentals);
 
-// The catalog of devices: of these places one row each.
+// The catalog of devices: one row for each index in `kept`.
 std::string devices_catalog_text(const DeviceCatalog& catalog, const std::vector<std::size_t>& kept);
 
 // The table of scripts/peers/take_turns.

@@ -8,7 +8,7 @@
 namespace epochbench {
 namespace {
 
-// [low, high], null where it is open.
+// [low, high], null at an open end.
 Json claimed_json(const ClaimedRange& claimed) { return Json::array({json_of(claimed.low), json_of(claimed.high)}); }
 
 Json quote_json(const Quote& quote, const std::vector<Article>& articles) {

@@ -11,7 +11,7 @@
 namespace epochbench {
 namespace {
 
-// A verdict in the order in which they are counted, and as a word that leaves room for four columns within 80.
+// Verdicts in the order in which they are counted, with words short enough for four columns within 80.
 struct VerdictWord {
   Verdict verdict;
   const char* word;
@@ -33,7 +33,7 @@ std::string counts(std::span<const ClaimAnswer> answers, bool with_words) {
   return wrapped("", "  ", counted(answers.size(), "claim", "claims") + ": " + joined(kWords, counted_text));
 }
 
-// "4–8x", "> 1x", "≤ 16 GB": shorter than beside a measured figure.
+// "4–8x", "> 1x", "≤ 16 GB": shorter than next to a measured figure.
 std::string range_cell(const ClaimedRange& claimed, const std::string& unit) {
   const auto number = [](double value) { return short_number(value, 3); };
   if (!claimed.low && !claimed.high) return "no figure";
@@ -43,7 +43,7 @@ std::string range_cell(const ClaimedRange& claimed, const std::string& unit) {
   return range + (unit.empty() || unit == "x" ? unit : " " + unit);
 }
 
-// Of a claim of several figures only that there are several.
+// For a claim with several figures only "several".
 std::string claimed_cell(const ClaimAnswer& answer) {
   std::vector<std::string> ranges;
   for (const ClaimAnswer& part : answer.parts)

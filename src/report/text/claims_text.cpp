@@ -1,4 +1,4 @@
-// The articles' claims: as a list, and with what results say of them.
+// The articles' claims: as a list, and with the verdicts from results.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -22,7 +22,7 @@ std::string paragraph(const std::string& label, const std::string& text) {
   return wrapped(indent + label, indent + "  ", text);
 }
 
-// "why models need gpus" of why-models-need-gpus.txt: words that a narrow terminal can wrap.
+// "why models need gpus" of why-models-need-gpus.txt: as words that a narrow terminal can wrap.
 std::string title_of(std::string article) {
   article.resize(std::min(article.rfind('.'), article.size()));
   replace_all(article, "-", " ");
@@ -60,10 +60,10 @@ bool any_measured(const ClaimAnswer& answer) {
   return std::any_of(answer.parts.begin(), answer.parts.end(), [](const ClaimAnswer& part) { return part.measured; });
 }
 
-// Notes below the claims, by number: sources, and what several answers have in common, so that it is written once.
+// Notes below the claims, by number: sources, and statements shared by several answers, so that each is written once.
 class ClaimNotes : public Notes {
  public:
-  // Counts the statements of what will be shown.
+  // Counts the statements that will be shown.
   explicit ClaimNotes(std::span<const ClaimAnswer> answers) {
     for (const ClaimAnswer& answer : answers) {
       if (any_measured(answer))
@@ -73,7 +73,7 @@ class ClaimNotes : public Notes {
     }
   }
 
-  // "4 pairs; [2] [3]": of the statements, which "; " divides, those that stand several times are marks.
+  // "4 pairs; [2] [3]": replaces statements (separated by "; ") that occur several times by marks.
   std::string brief(const std::string& text) {
     std::string all;
     bool after_mark = false;
@@ -104,7 +104,7 @@ class ClaimNotes : public Notes {
   }
 
   bool is_shared(const std::string& statement) const {
-    constexpr std::size_t kLong = 60;  // shorter ones read better where they stand
+    constexpr std::size_t kLong = 60;  // shorter ones read better in place
     const auto found = counts_.find(statement);
     return found != counts_.end() && found->second > 1 && display_width(statement) > kLong;
   }
@@ -112,7 +112,7 @@ class ClaimNotes : public Notes {
   std::map<std::string, int> counts_;
 };
 
-// Why there is no GPU to judge by is the same for most claims.
+// The reason why there is no GPU is the same for most claims.
 std::string brief(const std::string& reason, ClaimNotes& notes) {
   static const std::string no_gpu = "no GPU: ";
   const auto begin = reason.find(no_gpu);
@@ -120,7 +120,7 @@ std::string brief(const std::string& reason, ClaimNotes& notes) {
   return notes.brief(reason.substr(0, begin)) + "no GPU " + notes.mark(reason.substr(begin + no_gpu.size()));
 }
 
-// "[2] [3]": each source stands once below the claims; its address is in the JSON and on the page.
+// "[2] [3]": each source is written once below the claims; its address is in the JSON and on the page.
 std::string source_marks(const ClaimAnswer& answer, ClaimNotes& notes) {
   std::vector<std::string> marks;
   for (const ClaimSource& source : answer.sources)
@@ -144,7 +144,7 @@ std::string part_text(const ClaimAnswer& part, ClaimNotes& notes) {
   return text;
 }
 
-// "  resnet50        reproduced: ...". Neighbors with the same text, as models that were not measured have, stand together.
+// "  resnet50        reproduced: ...". Combines neighbors with the same text, such as models that were not measured.
 std::string parts_text(const std::vector<ClaimAnswer>& parts, ClaimNotes& notes) {
   std::vector<std::pair<std::string, std::string>> rows;  // names, text
   for (const ClaimAnswer& part : parts) {
@@ -154,7 +154,7 @@ std::string parts_text(const std::vector<ClaimAnswer>& parts, ClaimNotes& notes)
     else
       rows.emplace_back(part.id, std::move(text));
   }
-  constexpr std::size_t kWidest = 24;  // of the column of names; what is longer is part of the text
+  constexpr std::size_t kWidest = 24;  // column of names; longer names become part of the text
   std::size_t width = 0;
   for (const auto& row : rows)
     if (const std::size_t each = display_width(row.first); each <= kWidest) width = std::max(width, each);
@@ -168,7 +168,7 @@ std::string parts_text(const std::vector<ClaimAnswer>& parts, ClaimNotes& notes)
   return all;
 }
 
-// "planned", or each class with its verdict; empty where all was measured.
+// "planned", or each class with its verdict; empty if all was measured.
 std::string evidence_note(const ClaimAnswer& answer) {
   const bool measured_alone =
       std::ranges::all_of(answer.verdicts, [](const auto& verdict) { return verdict.first == EvidenceClass::measured; });
@@ -178,7 +178,7 @@ std::string evidence_note(const ClaimAnswer& answer) {
   return " (" + joined(answer.verdicts, each) + ")";
 }
 
-// What the claim was said of, for beside what was measured.
+// What the claim was made for, to compare with what was measured.
 std::string background(const Claim& claim) {
   std::string text;
   if (claim.conditions != "none given") text += paragraph("claimed for: ", claim.conditions);

@@ -1,4 +1,4 @@
-// How well their input fed the runs of a result.
+// How well the input fed the runs of a result.
 #include <cmath>
 
 #include "src/analysis/input/decoding.h"
@@ -11,8 +11,8 @@
 namespace epochbench {
 namespace {
 
-// Less than this of what the waits alone would leave of the throughput from memory: more than runs that follow each other
-// differ by noise.
+// A throughput below this fraction of what waits alone would leave of that from memory is not explained by waits: the gap
+// exceeds the noise between consecutive runs.
 constexpr double kExplained = 0.95;
 
 const char* state_text(InputState state) {
@@ -57,7 +57,7 @@ std::string short_name(const InputRow& row) {
          (row.input.cache == "decoded" ? ", decoded data" : "");
 }
 
-// Where loader threads slow the steps down by more than these wait.
+// Cases where loader threads slow the steps down by more than the waits.
 std::string competition(const InputRow& row) {
   if (row.input.loader_threads == 0 || !row.utilization || !(row.of_decoded.value < kExplained * *row.utilization)) return "";
   return "  " + short_name(row) + ": trains at " + format_percent(row.of_decoded.value) +

@@ -1,4 +1,4 @@
-// The table of `interleave`: how many times as long as epochbench its peers take.
+// The table of `interleave`: how many times as long as epochbench the peers take.
 #include <algorithm>
 #include <cstdio>
 #include <map>

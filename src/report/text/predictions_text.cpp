@@ -1,4 +1,4 @@
-// The answer of `plan --on`, and the catalog that it asks.
+// The answer of `plan --on`, and the catalog that it uses.
 #include <algorithm>
 
 #include "src/base/json_fields.h"
@@ -33,7 +33,7 @@ std::string batch_text(const PlannedWork& work) {
          (work.checkpoint != Checkpoint::none ? std::string(", checkpoint ") + name(work.checkpoint) : "");
 }
 
-// "resnet50, fp32, batch 64"; empty where rows differ in it.
+// "resnet50, fp32, batch 64"; empty if rows differ in it.
 std::string shared_work(const std::vector<Prediction>& predictions) {
   const auto text_of = [](const Prediction& each) {
     return each.work.model + ", " + name(each.work.precision) + ", batch " + batch_text(each.work);
@@ -42,7 +42,7 @@ std::string shared_work(const std::vector<Prediction>& predictions) {
   return std::ranges::all_of(predictions, [&](const Prediction& each) { return text_of(each) == first; }) ? first : "";
 }
 
-// Hidden on narrow terminals unless it tells rows apart.
+// The column is hidden on narrow terminals unless it distinguishes rows.
 std::string batch_heading(const std::vector<Prediction>& predictions) {
   const auto divided = [](const Prediction& each) { return each.work.parts > 1 || each.work.checkpoint != Checkpoint::none; };
   return std::ranges::any_of(predictions, divided) ? ">batch" : "->batch";
@@ -67,7 +67,7 @@ std::string samples_text(const Prediction& prediction) {
 
 std::string usd_per_hour_text(double usd) { return "$" + three_digits(usd); }
 
-// The device's own error where it was left out of the fit, otherwise that of all devices of its kind.
+// The device's own error if it was left out of the fit, otherwise that of all devices of its kind.
 std::string error_text(const Prediction& prediction) {
   if (!prediction.expected) return "-";
   const ExpectedTime& time = *prediction.expected;
@@ -91,14 +91,14 @@ std::string least_text(const std::optional<PredictedAmount>& amount, const Forma
   return amount ? format(amount->at_least) : "-";
 }
 
-// Without the maker, whom all cards have in common.
+// Without the manufacturer, which all cards share.
 std::string short_name(const Prediction& prediction) {
   const std::string maker = "NVIDIA ";
   return prediction.name.starts_with(maker) ? prediction.name.substr(maker.size()) : prediction.name;
 }
 
 std::string steps_table(const std::vector<Prediction>& predictions) {
-  // What all rows share stands above, so that a narrow terminal shows the memory.
+  // What all rows share is printed above the table, so that a narrow terminal shows the memory.
   const std::string shared = shared_work(predictions);
   const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
   Table table({"device", "-model", "-precision", batch_heading(predictions), shared.empty() ? "->memory ≥" : ">memory ≥",
@@ -134,7 +134,7 @@ std::string fit_text(const ExpectedTime& time) {
          counted(static_cast<std::size_t>(time.error.pairs), "step", "steps") + ", each device left out";
 }
 
-// A hint, where waiting for launches decides.
+// A hint if launches limit the time.
 std::vector<std::string> launches_lines(const std::vector<Prediction>& predictions) {
   const auto count = std::ranges::count_if(predictions, [](const Prediction& each) {
     return each.expected && each.expected->bound == std::string_view(name(Demand::launches));
@@ -153,7 +153,7 @@ std::vector<std::string> old_prices_lines(const std::vector<Prediction>& predict
 
 bool of_epochs(const Prediction& prediction) { return prediction.cost || !prediction.cost_reason.empty(); }
 
-// "hours_at_least", "hours_expected", "hours_low", "hours_high": null where they are not known.
+// "hours_at_least", "hours_expected", "hours_low", "hours_high": null if not known.
 void add_amount(Json& json, const std::string& key, const std::optional<PredictedAmount>& amount) {
   json[key + "_at_least"] = amount ? finite_or_null(amount->at_least) : Json(nullptr);
   json[key + "_expected"] = amount ? json_of(amount->expected) : Json(nullptr);

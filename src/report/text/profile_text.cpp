@@ -1,4 +1,4 @@
-// Tables of a profile: op classes, then single nodes, in the order in which there is time to gain.
+// Tables of a profile: op classes, then single nodes, ordered by the time to gain.
 #include <algorithm>
 #include <vector>
 
@@ -14,7 +14,7 @@ constexpr std::size_t kShownNodes = 10;
 std::string flops_text(double value) { return value > 0 ? format_si(value, "FLOP") : ""; }
 std::string bytes_text(double value) { return format_si(value, "B"); }
 
-// What is beyond the limit; all of the time where no limit is known. Below 0 where operands came from caches.
+// The time beyond the limit; all of it if no limit is known. Below 0 if operands came from caches.
 double lost_seconds(double seconds, const std::optional<double>& limit_seconds) { return seconds - limit_seconds.value_or(0); }
 std::string lost_text(double seconds, const std::optional<double>& limit_seconds) {
   return limit_seconds ? format_seconds(std::max(0.0, seconds - *limit_seconds)) : "";

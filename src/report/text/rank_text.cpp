@@ -1,4 +1,4 @@
-// What sharing a batch among ranks costs, in sentences.
+// The cost of sharing a batch among ranks, in sentences.
 #include <algorithm>
 
 #include "src/analysis/sweep/rank_scaling.h"

@@ -1,4 +1,4 @@
-// What to know beside the table of a run: steps, peaks, qualities, energy, memory.
+// Remarks below the table of a run: steps, peaks, qualities, energy, memory.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 3;  // of one kind; the result has them all
 
-// "energy: mlp/cpu/fp32/b64 and 3 more: ...", without names where it is about all `runs`.
+// "energy: mlp/cpu/fp32/b64 and 3 more: ...", without names if it applies to all `runs`.
 std::string energy_lines(const std::vector<Reason>& reasons, std::size_t runs) {
   const std::string head = "energy: ";
   std::string text;
@@ -63,7 +63,7 @@ std::optional<double> mean_over_median(const Run& run) {
   return mean / run.timing->step_seconds_median;
 }
 
-// Bytes between what was planned and what was taken, where these are further apart than `plan` promises.
+// Bytes between planned and measured memory, if they differ by more than `plan` promises.
 std::optional<double> memory_off_plan(const Run& run) {
   const auto planned = figure<&Run::memory, &Memory::planned_bytes>(run), peak = figure<&Run::memory, &Memory::peak_bytes>(run);
   if (!planned || !peak) return std::nullopt;
@@ -79,7 +79,7 @@ std::string memory_remark(const Result& result) {
          (run->device.backend == "cuda" ? "; the driver counts libraries' code and other processes too\n" : "\n");
 }
 
-// " (11.8 s to 13.0 s)"; an end among the repetitions that missed the target is open.
+// " (11.8 s to 13.0 s)"; an end is open if it falls among repetitions that missed the target.
 std::string bounds_text(const CensoredMedian& median) {
   if (!median.low) return "";
   return " (" +

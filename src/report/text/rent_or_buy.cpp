@@ -14,14 +14,14 @@ namespace {
 // Familiar hours of work per month: an hour per day, a working week, half of all hours, all of them.
 constexpr std::array kHours{30.0, 80.0, 160.0, 365.0, kHoursAMonth};
 
-// "$0.357 (0.350 to 0.364)", "$0.357 (range 0.33 to 0.37)"; "-" where it is not known.
+// "$0.357 (0.350 to 0.364)", "$0.357 (range 0.33 to 0.37)"; "-" if not known.
 std::string usd(const Figure& figure) {
   if (!figure.value) return "-";
   return format_usd(*figure.value) + (figure.ci95    ? " (" + range_text(*figure.ci95) + ")"
                                       : figure.range ? " (range " + range_text(*figure.range) + ")"
                                                      : "");
 }
-// A price, which may be small, and is what the call said.
+// A price, which may be small and is as given on the command line.
 std::string price(double usd) { return usd < 0.01 ? "$" + three_digits(usd) : format_usd(usd); }
 std::string hours(double value) { return three_digits(value) + " h"; }
 std::string watts(double value) { return three_digits(value) + " W"; }
@@ -30,7 +30,7 @@ void add_gap(Reasons& gaps, const std::string& what, const Figure& figure) {
   if (!figure.value) add_reason(gaps, figure.reason, what);
 }
 
-// Each reason once, with what it keeps from being known.
+// Each reason once, with the figures that are not known because of it.
 std::string gaps_text(Reasons gaps) {
   std::string text;
   for (auto& [reason, what] : gaps) text += joined(without_repeats(std::move(what))) + ": " + reason + "\n";
@@ -104,7 +104,7 @@ std::string cloud_text(const CloudMachine& cloud, const std::string& source) {
          ", paid for while it works\n";
 }
 
-// What differs from run to run once each, with nothing said twice.
+// What differs between runs, without repeats.
 std::string assumptions_text(const RentOrBuyAnswer& answer) {
   std::vector<std::string> lines;
   if (answer.runs.empty())

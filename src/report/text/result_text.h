@@ -1,5 +1,5 @@
-// What people read of one result: tables of runs, sweeps, inputs and profiles, and what to know beside them. Every text ends
-// with a line break, unless it is empty or a part of a line.
+// Text for people on one result: tables of runs, sweeps, inputs and profiles, and remarks on them. Every text ends with a line
+// break unless it is empty or part of a line.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace epochbench {
 
-// Of the runs that are ok one row per case, its repetitions brought together, or one row per run; a line on how to get an
-// interval where a row has none; then one line for each run that is not ok, and what was skipped by reason.
+// For runs that are ok, one row per case with its repetitions combined, or one row per run; a line on how to get an interval if
+// a row has none; then one line for each run that is not ok, and skipped runs by reason.
 enum class TableRows : std::uint8_t { cases, runs };
 std::string summary(const Result& result, TableRows rows = TableRows::cases);
 
-// How the devices and precisions of a result compare, one line per pair; empty where there is no pair.
+// How the devices and precisions of a result compare, one line per pair; empty if there is no pair.
 std::string ratios_text(const Result& result);
 
-// What a reader of the table should know beside it, one line each; empty where there is nothing.
+// Remarks on the table, one line each; empty if there are none.
 std::string remarks(const Result& result);
 
 // "lenet5/cpu/fp32/b64 reached accuracy 97.2 % in 0.26 s, the median of 10 (0.25 s to 0.28 s), 0.02 s of it evaluation, ...".
@@ -28,18 +28,18 @@ std::string time_to_quality(const TimeToQuality& time);
 // "resnet20/cpu/fp32/b128: 54.3 ms per step (±0.4 % within this run), 2,360 samples/s", or the status: one line for a log.
 std::string one_line(const Run& run);
 
-// Why energy is not known, what it holds beside the run, the idle draw, throttled steps.
+// Why energy is not known, what it includes besides the run, idle power, throttled steps.
 std::string energy_remarks(const Result& result);
 
-// One table per group of runs that differ only in their input, its outcome, and the articles' rule; empty without such groups.
+// One table per group of runs that differ only in their input, the outcome, and the articles' rule; empty without such groups.
 std::string input_text(const Result& result);
 
-// Per case that decodes image files, or what --decode-cost stands for: its rate per thread, what of it the steps hide, and the
-// cores that this device needs, and one that takes `feed` samples per second; empty without any.
+// Per case that decodes image files or uses --decode-cost: its rate per thread, the part hidden by the steps, and the cores
+// needed by this device and by one that takes `feed` samples per second; empty without such cases.
 std::string decoding_text(const Result& result, std::optional<double> feed = {});
 
-// Op classes and the total, then the ten nodes with most to gain, each beside its limit and by the time beyond it; by their
-// whole time where limits are not known. Precondition: the run has a profile.
+// Op classes and the total, then the ten nodes with most to gain, each with its limit and ordered by the time beyond it, or by
+// their whole time if limits are not known. Precondition: the run has a profile.
 std::string profile_text(const Run& run);
 
 // A sweep: a table of its points, the curves as a plot, and the answers in sentences. Runs that were skipped are left out.

@@ -1,4 +1,4 @@
-// The table that a person reads after a run, a row per case or per run, and how the devices and precisions in it compare.
+// The table printed after a run, with a row per case or per run, and how its devices and precisions compare.
 #include <algorithm>
 #include <cmath>
 
@@ -41,7 +41,7 @@ std::string quality_cell(const CaseSummary& summary) {
   return loss.empty() ? "" : "loss " + loss;
 }
 
-// "±0.35 %"; "" of few steps.
+// "±0.35 %"; "" for few steps.
 std::string within_run(const Run& run) {
   const auto spread = relative_spread_within_run(run);
   return spread ? "±" + significant(*spread * 100, 2) + " %" : "";
@@ -62,7 +62,7 @@ std::string energy_cell(const CaseSummary& summary) {
 
 using Summaries = std::vector<CaseSummary>;
 
-// Where to get an interval, once for the table; "" where every row has one.
+// How to get an interval, once for the table; "" if every row has one.
 std::string advice(const SpreadColumn& spread, const std::string& table) {
   const std::string advice = "five repetitions give a 95 % interval (--repetitions 5)\n";
   if (spread.has(Spread::none))
@@ -73,7 +73,7 @@ std::string advice(const SpreadColumn& spread, const std::string& table) {
 std::string table_of(const Summaries& rows) {
   if (rows.empty()) return "";
   const bool repeat = std::ranges::any_of(rows, [](const CaseSummary& row) { return row.runs.size() > 1; });
-  // Latencies, and what was trained to, are what was asked for; otherwise a terminal may be too narrow for the result.
+  // Latencies and the quality reached are what the user asked for; otherwise the terminal may be too narrow for them.
   const bool sought = std::ranges::any_of(
       rows, [](const CaseSummary& row) { return row.first().latency || row.first().settings.contains("until"); });
   SpreadColumn spread;

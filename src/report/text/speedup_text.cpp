@@ -12,7 +12,7 @@ namespace {
 
 std::string ratio_cell(const Estimate& estimate) { return std::isfinite(estimate.value) ? format_times(estimate.value) : ""; }
 
-// What holds of both sides alike is said once: prices and meters are a machine's.
+// Warnings on prices and meters concern the machine, so they are merged if both sides have the same one.
 std::vector<Warning> joined_sides(const std::vector<Warning>& warnings) {
   std::vector<Warning> list;
   for (const Warning& warning : warnings) {
@@ -52,12 +52,12 @@ std::string reached_cell(const SpeedupPair& pair) {
   return of_all(pair.baseline) + ", " + of_all(pair.contender);
 }
 
-// With the file, where the sides are of different ones.
+// With the file if the sides come from different files.
 std::string label(const SpeedupSide& side, const SpeedupSide& other) {
   return side.file == other.file ? side.name : side.name + " (" + side.file + ")";
 }
 
-// A side that other processes disturbed has a warning.
+// A side that other processes disturbed has a warning to this effect.
 std::string mark(const SpeedupPair& pair, const SpeedupSide& side) {
   const bool loaded = std::ranges::any_of(pair.warnings, [&](const Warning& warning) {
     return warning.code == WarningCode::foreign_load && warning.run == side.name;

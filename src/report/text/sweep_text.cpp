@@ -11,7 +11,7 @@
 namespace epochbench {
 namespace {
 
-// What all names of curves begin with: the model and a slash, unless models differ.
+// The length of the prefix of all curve names: the model and a slash, unless models differ.
 std::size_t common_prefix(const std::vector<Curve>& curves) {
   const bool common = std::all_of(curves.begin(), curves.end(), [&](const Curve& c) { return c.model == curves[0].model; });
   return common && !curves.empty() ? curves[0].model.size() + 1 : 0;
@@ -24,10 +24,11 @@ const char* rate_title(Axis axis) {
   return axis == Axis::samples ? "samples/s of all" : "samples/s";
 }
 
-// A rate in the axis's measure, without a unit where it is samples per second.
+// A rate in the axis's measure, without a unit if it is samples per second.
 std::string rate_text(Axis axis, double rate) { return axis == Axis::width ? format_si(rate, "FLOP/s") : format_rate(rate); }
 
-// The mean of what the ok runs of a point know, geometric as that of the rates where all are above 0; empty where none knows.
+// The mean over the ok runs of a point that have a value, geometric like that of the rates if all are above 0; empty if none
+// has one.
 std::optional<double> mean_of(const CurvePoint& point, std::optional<double> (*quantity)(const Run&)) {
   const std::vector<double> values =
       known_values(point.runs, [&](const Run* run) { return run->status == RunStatus::ok ? quantity(*run) : std::nullopt; });
@@ -99,7 +100,7 @@ std::string value_text(Axis axis, const std::string& number) {
 
 std::string value_text(Axis axis, std::int64_t value) { return value_text(axis, format_count(value)); }
 
-// Sentences, with names that lack the common prefix.
+// Sentences with names without the common prefix.
 class Answers {
  public:
   Answers(const SweepAnswers& answers, Axis axis, std::string prefix)
@@ -122,7 +123,7 @@ class Answers {
   std::string shortened(const std::string& name) const {
     return !prefix_.empty() && name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
   }
-  // Collects what holds for several sentences, to be written once.
+  // Collects reasons shared by several sentences, to write each once.
   std::string without_interval(const std::optional<std::string>& reason) {
     if (reason) no_intervals_.insert(*reason);
     return "";

@@ -1,4 +1,4 @@
-// What texts and exports share: figures and names of runs, intervals, reasons and notes, warnings, curves as characters.
+// Parts shared by texts and exports: figures and names of runs, intervals, reasons and notes, warnings, curves as characters.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@
 
 namespace epochbench {
 
-// A list of what `json_of_one`, a function or a member, makes of each element.
+// A list with the result of `json_of_one`, a function or a member, for each element.
 template <class Elements, class JsonOfOne>
 Json json_list(const Elements& elements, const JsonOfOne& json_of_one) {
   Json list = Json::array();
@@ -31,7 +31,7 @@ Json json_list(const Elements& elements, const JsonOfOne& json_of_one) {
 // "mlp/cpu/fp32/b64 #2"; without the number for the first or only repetition.
 std::string label_of(const Run& run);
 
-// Without control characters, so that no name out of a file moves a terminal's cursor or begins a line of its own.
+// Without control characters, so that a name from a file cannot move the terminal's cursor or begin a new line.
 std::string one_line(std::string text);
 
 using NumberText = std::function<std::string(double)>;
@@ -45,26 +45,26 @@ inline std::string range_text(const std::pair<double, double>& ends, const Numbe
 std::string ratio_text(const Estimate& estimate);  // "12.3x (11.9 to 12.8)", "12.3x (no interval: ...)"
 std::string interval_text(const Estimate& estimate, const NumberText& number = three_digits);  // " (11.9 to 12.8)"
 
-// Behind the name of a run, or of repetitions, while which other processes took kQuietForeignCores (src/result/load.h) or more,
-// and the line above a table or page with such marks: "†: other processes took ...".
+// The mark after the name of a run or of repetitions during which other processes took kQuietForeignCores (src/result/load.h)
+// or more, and the line above a table or page with such marks: "†: other processes took ...".
 inline constexpr const char* kLoadMark = " †";
 std::string load_note();
 inline const char* load_mark(bool loaded) { return loaded ? kLoadMark : ""; }
-std::string below_load_note(const std::string& text);  // with the line where a mark is in the text
+std::string below_load_note(const std::string& text);  // with the line if the text contains a mark
 
-// "" where the value is not known.
+// "" if the value is not known.
 inline std::string cell(const std::optional<double>& value, const NumberText& number) { return value ? number(*value) : ""; }
 inline std::string cell(const std::optional<GroupEstimate>& value, const NumberText& number) {
   return value ? number(value->value) : "";
 }
 
-// " (95 % interval 6.5 to 7.2, 5 runs)", " (range 6.1 to 7.4, 3 runs)"; "" of one.
+// " (95 % interval 6.5 to 7.2, 5 runs)", " (range 6.1 to 7.4, 3 runs)"; "" for one.
 std::string spread_text(const GroupEstimate& estimate, const NumberText& number = three_digits);
 
-// A table's column of what repetitions span. Where only some rows have an interval each cell says what it is.
+// A table's column for the spread of repetitions. If only some rows have an interval, each cell says what it is.
 class SpreadColumn {
  public:
-  void add(const std::optional<GroupEstimate>& estimate);  // of each row, before the others are asked for
+  void add(const std::optional<GroupEstimate>& estimate);  // for each row, before calling the others
   std::string title() const;                               // "95 % interval", "range" or "95 % interval or range"
   std::string cell(const std::optional<GroupEstimate>& estimate, const NumberText& number) const;
   bool has(Spread spread) const { return kinds_[static_cast<std::size_t>(spread)]; }
@@ -73,23 +73,23 @@ class SpreadColumn {
   bool kinds_[3] = {};
 };
 
-// Gray where standard output shows colors, for figures of a run that other processes disturbed.
+// Gray if standard output shows colors, for figures of a run that other processes disturbed.
 std::string in_doubt(bool doubted, const std::string& text);
 
-// "97.2 %" of an accuracy, "3.12" of a loss, and what stands before it: "accuracy ", "test loss ".
+// "97.2 %" for an accuracy, "3.12" for a loss, and the text before it: "accuracy ", "test loss ".
 std::string measure_text(const std::string& metric, double value);
 std::string measure_title(const std::string& metric);
 
-// "$1.23"; "1.23 EUR" of a file that has another currency.
+// "$1.23"; "1.23 EUR" for a file with another currency.
 std::string money_text(double amount, const std::optional<Cost>& cost);
 
-// "2.30", of repetitions that differ "2.28 to 2.31": a seed changes a quality, so it has no mean here. "" where none knows it.
+// "2.30", or "2.28 to 2.31" if repetitions differ: a seed changes a quality, so there is no mean. "" if not known.
 std::string least_to_greatest(const Repetitions& runs, const FigureOf& figure, const NumberText& number);
 
-// Repetitions have one name; a suite may skip hundreds of runs for one reason.
+// Repetitions share a name; a suite may skip hundreds of runs for one reason.
 std::string cases_text(std::vector<std::string> names_of_runs);
 
-// Something with what it is about, in the order in which it first came: reasons with the runs that have them.
+// A text with its subjects, in order of first occurrence: reasons with the runs that they apply to.
 struct Reason {
   std::string text;
   std::vector<std::string> subjects;  // at least one
@@ -100,40 +100,40 @@ void add_reason(Reasons& reasons, const std::string& text, const std::string& su
 // "12 runs: no GPU is usable here", one line per reason.
 std::vector<std::string> runs_by_reason(const Reasons& reasons);
 
-// "price 311 days old: g4dn.xlarge, g5.xlarge and 3 more", of ages with the instances that have them: said below a table, since
-// a narrow terminal may hide the column that says it.
+// "price 311 days old: g4dn.xlarge, g5.xlarge and 3 more", from ages with their instances; printed below a table, since a
+// narrow terminal may hide that column.
 std::vector<std::string> price_age_lines(const Reasons& ages);
 
-// Each text once, in the order in which they first came.
+// Each text once, in order of first occurrence.
 std::vector<std::string> without_repeats(std::vector<std::string> texts);
 
 // "a, b and 3 more".
 std::string some_of(const std::vector<std::string>& names, std::size_t most);
 
-// Notes below a table, by number: what several rows share is written once.
+// Notes below a table, by number: notes that several rows share are written once.
 class Notes {
  public:
   // "[1]", the same for the same note.
   std::string mark(const std::string& note);
 
-  // "  [1] the note", filled into lines, in the order in which they were first marked; empty without any.
+  // "  [1] the note", filled into lines, in the order of first marking; empty if there are none.
   std::string to_string() const;
 
  private:
   std::vector<std::string> notes_;
 };
 
-// "parity_unverified: the losses of ...": the code, which programs look for and which stays, then a sentence for people.
+// "parity_unverified: the losses of ...": a stable code for programs, then a sentence for people.
 std::string to_string(const Warning& warning);
 Json warnings_json(const std::vector<Warning>& warnings);
 
-// The answers of a sweep, one sentence each. Names of curves lose `prefix` where they begin with it. Why intervals are missing
-// is said once, at the end.
+// The answers of a sweep, one sentence each. Names of curves lose `prefix` if they begin with it. Why intervals are missing is
+// written once, at the end.
 std::vector<std::string> sweep_sentences(const SweepAnswers& answers, Axis axis, const std::string& prefix);
 
-// What ranks reach and cost, and what is predicted of more. `name`: of the curve.
+// What ranks reach and cost, and predictions for more ranks. `name`: of the curve.
 std::vector<std::string> rank_sentences(const RankScaling& scaling, const std::string& name);
-// A line on a run of several ranks; empty of any other.
+// A line on a run of several ranks; empty for any other.
 std::string rank_remark(const Run& run);
 
 struct PlotCurve {
@@ -143,8 +143,8 @@ struct PlotCurve {
 };
 
 // Curves as characters, for a terminal of 80 columns without color: one glyph per curve, dots between its points, `!` on the
-// axis where a point failed, and a legend. An axis is logarithmic where what it shows spans a factor of 10 or more, and says
-// so; y begins at 0 otherwise. Empty where fewer than two points are to be shown.
+// axis where a point failed, and a legend. An axis is logarithmic, and labeled so, if its values span a factor of 10 or more;
+// otherwise y begins at 0. Empty if there are fewer than two points to show.
 std::string text_plot(const std::vector<PlotCurve>& curves, const std::string& x_title, const std::string& y_title,
                       const NumberText& y_text);
 

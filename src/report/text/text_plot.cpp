@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-constexpr int kRows = 14, kMargin = 12;  // kMargin: of labels of y, with the axis itself
+constexpr int kRows = 14, kMargin = 12;  // kMargin: labels of y, and the axis
 
 int plot_columns() { return static_cast<int>(std::min<std::size_t>(80, output_columns())); }
 constexpr double kLogarithmicFrom = 10;
@@ -39,7 +39,7 @@ Scale scale_of(const std::vector<double>& values, int cells, bool from_zero) {
   return scale;
 }
 
-// The rows of the plot from its top: dots between points, and over them the points.
+// The rows of the plot from the top: dots between points, overlaid by the points.
 std::vector<std::string> drawn(const std::vector<PlotCurve>& curves, const Scale& x, const Scale& y) {
   std::vector<std::string> rows(kRows, std::string(static_cast<std::size_t>(x.cells), ' '));
   const auto put = [&](int column, int row, char glyph) {
@@ -57,7 +57,7 @@ std::vector<std::string> drawn(const std::vector<PlotCurve>& curves, const Scale
   return rows;
 }
 
-// The values of x below their columns, as many as there is room for.
+// The values of x below their columns, as many as fit.
 std::string x_labels(const std::vector<double>& values, const Scale& x) {
   const int columns = plot_columns();
   std::string line(static_cast<std::size_t>(columns), ' ');

@@ -2,16 +2,16 @@
 "use strict";
 
 const MOST_BARS = 40;  // or lines, of one chart
-const FAR_APART = 30;  // times: on an axis that begins at 0 the smaller would not be seen
+const FAR_APART = 30;  // times: on an axis that begins at 0 the smaller would be invisible
 
-// "GPU bf16", "CPU fp32 threads=1", "CPU PyTorch fp32"; the data stand beside the model.
+// "GPU bf16", "CPU fp32 threads=1", "CPU PyTorch fp32"; the data set is shown beside the model.
 function rowLabel(row) {
   const settings = row.settings.split("/").filter((one) => !one.startsWith("data=")).join("/");
   const device = row.on_gpu ? "GPU" : ["cpu", "pytorch"].includes(row.backend) ? "CPU" : row.backend;
   return [device, row.backend === "pytorch" ? "PyTorch" : null, row.precision, settings].filter(Boolean).join(" ");
 }
 
-// Of rows that differ in nothing but the file, the one of the latest date: the others are the history's.
+// Of rows that differ only in the file, the one with the latest date; the others belong to the history.
 function latest(rows, data) {
   const newest = new Map();
   for (const row of rows) {
@@ -22,7 +22,7 @@ function latest(rows, data) {
   return [...newest.values()];
 }
 
-// One entry for each color; null of a single one.
+// One entry for each color; null for a single one.
 function inkLegend(rows) {
   const names = new Map(rows.map((row) => [inkName(row.precision, row.on_gpu, row.backend),
                                            looks(row.precision, row.on_gpu, row.backend)]));
@@ -30,12 +30,12 @@ function inkLegend(rows) {
     : legend([...names].map(([label, classes]) => ({label, classes, line: false, symbol: "square"})));
 }
 
-// Rows of one kind of work beside each other, and of these the smaller batch first.
+// Groups rows of one kind of work, with the smallest batch first.
 function inGroups(rows) {
   return groupBy(rows, (row) => row.work).flatMap(([, own]) => [...own].sort((a, b) => a.batch - b.batch));
 }
 
-// The single repetitions, where they have no interval.
+// The single repetitions, if they have no interval.
 const eachOf = (row, {each, ends}) => each && row.repetitions > 1 && !row[ends] ? row[each] : null;
 
 // quantity: {label, key, text(row), unitOf(greatest)}; may have: ends, each, tick (keys), only(row), suffix(row), alone
@@ -58,13 +58,13 @@ function farApart(rows, quantity) {
   return greatest / least > FAR_APART;
 }
 
-// null where all are drawn.
+// null if all are drawn.
 function restText(count, what) {
   if (count <= MOST_BARS) return null;
   return element("p", {class: "muted"}, `The first ${MOST_BARS} of ${format.count(count)} ${what}; the table has all.`);
 }
 
-// What the page has no room for; null where it has all.
+// What the page has no room for; null if it shows all.
 function moreText(count, what, shownBy) {
   return count > 0 ? element("p", {}, `And ${plural(count, what)} more, which ${shownBy}.`) : null;
 }
@@ -76,22 +76,22 @@ function barPanel(rows, quantity, labelOf) {
   return barsPanel(null, bars, {factor, unit, log, label: quantity.label, marks: quantity.marks}, restText(rows.length, "rows"));
 }
 
-// Where several machines were measured, their letter.
+// With the machine's letter if there are several.
 function labelsOf(data, rows) {
   const several = new Set(rows.map((row) => machineOf(data, row))).size > 1;
   return (row) => (several ? `${machineName(machineOf(data, row))}: ` : "") + `${rowLabel(row)} b${row.batch}`;
 }
 
-// "lenet5, digits"; synthetic data go without saying.
+// "lenet5, digits"; synthetic data are not mentioned.
 const shortWork = (row) => row.work.replace(/, synthetic$/, "");
 
-// What the marks of these rows mean, as far as they have any.
+// What the marks of these rows mean, if they have any.
 function spreadKey(rows, quantity) {
   return (rows.some((row) => row[quantity.ends]) ? " Whiskers: the 95 % interval over repetitions." : "") +
     (rows.some((row) => eachOf(row, quantity)) ? " Circles: each of two to four repetitions." : "");
 }
 
-// null where no row has the quantity.
+// null if no row has the quantity.
 function barFigure(data, quantity, caption) {
   const known = data.rows.filter((row) => row[quantity.key] > 0 && (!quantity.only || quantity.only(row)));
   const rows = inGroups(latest(known, data)), label = labelsOf(data, rows);
@@ -115,7 +115,7 @@ const THROUGHPUT = {
   unitOf: (greatest) => greatest < 1e5 ? [1, "samples/s"] : [1e-3, "thousand samples/s"],
 };
 
-// Of each work, device and precision the row with the fastest batch.
+// For each work, device and precision the row with the fastest batch.
 function fastest(data) {
   const best = new Map();
   for (const row of latest(data.rows, data).filter((one) => one.samples_per_second > 0 && !one.restricted)) {
@@ -136,7 +136,7 @@ function fastestSection(data) {
     barPanel(rows, {...THROUGHPUT, alone: true}, labelOf));
 }
 
-// null where the first screen has it all.
+// null if the first screen shows all of it.
 function throughputSection(data) {
   if (data.head.lead === "throughput" && latest(data.rows, data).length === fastest(data).length) return null;
   return barFigure(data, THROUGHPUT, "The geometric mean of the repetitions, waits for data included.");
@@ -144,7 +144,7 @@ function throughputSection(data) {
 
 const isUsd = (row) => isKnown(row.cost_per_epoch) && row.currency === null;
 
-// With the cost beside it, which is the price times this time.
+// With the cost, which is the price times this time.
 const epochSection = (data) => barFigure(data, {
   label: "Time of an epoch", key: "epoch_seconds", ends: "epoch_seconds_ci95", unitOf: secondsUnit, marks: TIME_TICKS,
   base: "time",
@@ -152,7 +152,7 @@ const epochSection = (data) => barFigure(data, {
   suffix: (row) => row.epoch_kind === "measured" ? " (measured)" : "",
 }, `Projected from the measured steps, unless measured${data.rows.some(isUsd) ? "; with its cost" : ""}.`);
 
-// null of one price: then the cost is that price times the time.
+// null for a single price: then the cost is that price times the time.
 function costSection(data) {
   const prices = new Set(data.rows.filter(isUsd).map((row) => row.usd_per_hour));
   if (prices.size < 2) return null;

@@ -3,11 +3,11 @@
 // A panel holds one chart and draws it again when its width changes, so that text keeps its size on a phone.
 "use strict";
 
-// What has a color of its own, by device and precision; the last color is for all others.
+// Names that have their own color, by device and precision; the last color is for all others.
 const INKS = ["CPU fp32", "CPU bf16", "GPU fp32", "GPU bf16", "GPU tf32", "GPU fp16", "PyTorch fp32", "PyTorch bf16"];
 const SYMBOLS = {cpu: "circle", cuda: "triangle-up", pytorch: "diamond"};
 
-// Makes a pattern for each color: hatched.
+// Makes a hatched pattern for each color.
 function preparePatterns() {
   const pattern = d3.select(".patterns defs").selectAll("pattern").data([...INKS, "other"]).enter().append("pattern")
     .attr({id: (_, index) => `hatch-${index}`, class: (_, index) => `ink-${index}`, width: 6, height: 6,
@@ -16,7 +16,7 @@ function preparePatterns() {
   pattern.append("path").attr("d", "M0 0V6");
 }
 
-// "GPU bf16": what has one color.
+// "GPU bf16": a name that has one color.
 const inkName = (precision, onGpu, backend) => `${backend === "pytorch" ? "PyTorch" : onGpu ? "GPU" : "CPU"} ${precision}`;
 
 // Classes that give a mark its color, and its hatching or dash (device).
@@ -26,7 +26,7 @@ function looks(precision, onGpu, backend) {
   return `ink-${ink < 0 ? INKS.length : ink} ${device}`;
 }
 
-// Lines that would share a color get one each.
+// Lines that would share a color get different ones.
 function distinct(lines) {
   if (new Set(lines.map((line) => line.classes)).size === lines.length) return lines;
   return lines.map((line, at) => ({...line, classes: line.classes.replace(/ink-\d/, `ink-${at % (INKS.length + 1)}`)}));
@@ -35,7 +35,7 @@ const hatching = (classes) => `url(#hatch-${/ink-(\d)/.exec(classes)[1]})`;
 const symbolOf = (backend) => SYMBOLS[backend] || "square";
 const shapeOf = (symbol, size = 64) => d3.svg.symbol().type(symbol).size(size)();
 
-// An error in one chart or section is shown in its place, and the rest of the page is drawn.
+// Shows an error in a chart or section in its place, so that the rest of the page is drawn.
 function orTrouble(what, place, draw) {
   try {
     draw();
@@ -66,7 +66,7 @@ function panel(title, draw, ...notes) {
 const barsPanel = (title, bars, axis, ...notes) => panel(title, (box, width) => drawBars(box, width, bars, axis), ...notes);
 const curvesPanel = (title, chart, ...notes) => panel(title, (box, width) => drawCurves(box, width, chart), ...notes);
 
-// [choice, place]: a list to choose one of `names` from, and the place where `make(its index)` is shown; at first the first.
+// [choice, place]: a list to choose one of `names` from, and the place that shows `make(its index)`; initially the first.
 function choiceOf(label, names, place, make) {
   const show = (index) => {
     for (const old of place.querySelectorAll(".panel")) watcher.unobserve(old);
@@ -98,14 +98,14 @@ function newChart(box, width, height, label) {
     .attr({class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
 }
 
-// SVG has no layout: the width of a text in a chart.
+// The width of a text in a chart, since SVG has no layout.
 const ruler = document.createElement("canvas").getContext("2d");
 function textWidth(text) {
   ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
   return ruler.measureText(text).width + 4;
 }
 
-// A text in lines that fit, broken after blanks and slashes, and within a word where it must.
+// Breaks a text into lines that fit, after blanks and slashes, and within a word if necessary.
 function linesOf(text, width) {
   const fits = (line) => textWidth(line.trimEnd()) <= width, lines = [""];
   const add = (part) => {
@@ -124,7 +124,7 @@ function whisker(group, low, high, y) {
   group.append("path").attr({class: "whisker", d: `M${low},${y - 4}v8M${low},${y}H${high}M${high},${y - 4}v8`});
 }
 
-// ticks: the values to mark; without them as many as there is room for. size: of the lines, below 0 across the chart.
+// ticks: the values to mark; null: as many as there is room for. size: of the lines, below 0 across the chart.
 function drawAxis(area, scale, side, at, {size, room, log = false, ticks = null, text = short}) {
   const across = side === "bottom", many = Math.max(2, Math.floor(room / (across ? 76 : 44)));
   const axis = d3.svg.axis().scale(scale).orient(side).outerTickSize(0).innerTickSize(size).tickPadding(6);
@@ -134,7 +134,7 @@ function drawAxis(area, scale, side, at, {size, room, log = false, ticks = null,
 
 const linearTicks = (domain, many) => d3.scale.linear().domain(domain).ticks(many);
 
-// Powers of ten, with 2 and 5 times them where there is room; over less than a decade as on a linear axis.
+// Powers of ten, and 2 and 5 times them if there is room; below a decade as on a linear axis.
 function logTicks([low, high], many) {
   const decades = Math.log10(high) - Math.log10(low), steps = decades * 3 <= many + 1 ? [1, 2, 5] : [1];
   if (decades < 0.9) return linearTicks([low, high], many).filter((value) => value > 0);
@@ -143,16 +143,16 @@ function logTicks([low, high], many) {
   return kept.flatMap((power) => steps.map((step) => step * 10 ** power)).filter((value) => value >= low && value <= high);
 }
 
-// Whether an axis has a place for a value: a logarithmic one has none for 0.
+// Whether a value can be placed on an axis: 0 cannot on a logarithmic one.
 const isOn = (axis, value) => isKnown(value) && (!axis.log || value > 0);
 
-// A logarithmic scale that reaches `below` and `above` times beyond the values. What is beyond its ends lies at the end.
+// A logarithmic scale that reaches `below` and `above` times beyond the values. Values beyond its ends are clamped.
 function logScale([low, high], below, above = below) {
   const ends = [Math.max(low / below, Number.MIN_VALUE), Math.min(high * above, Number.MAX_VALUE)];
   return d3.scale.log().domain(ends).clamp(true);
 }
 
-const NARROW = 480;  // pixels, in which labels beside the bars leave no room for these
+const NARROW = 480;  // pixels; below this, labels beside the bars leave no room for the bars
 
 const reachOf = (bar) => [bar.value, bar.tick, ...(bar.ends || []), ...(bar.each || [])].filter(isKnown);
 
@@ -160,7 +160,7 @@ const reachOf = (bar) => [bar.value, bar.tick, ...(bar.ends || []), ...(bar.each
 // range), each (single values), tick (a vertical line), hint, symbol (on a logarithmic axis). axis: {unit, factor (to that
 // unit), label, log}; may have: line, a value to mark; marks, the ticks of a logarithmic axis [value, text].
 function drawBars(box, width, bars, axis) {
-  const above = width < NARROW, longest = d3.max(bars, (bar) => textWidth(bar.label));  // above: labels on lines of their own
+  const above = width < NARROW, longest = d3.max(bars, (bar) => textWidth(bar.label));  // above: labels on separate lines
   const left = above ? 14 : Math.min(longest, width * 0.4) + 6, right = d3.max(bars, (bar) => textWidth(bar.text)) + 12;
   const plot = Math.max(width - left - right, 40);
   const room = above ? width - left : left - 6;
@@ -180,7 +180,7 @@ function drawBars(box, width, bars, axis) {
   bars.forEach((bar, index) => drawBar(area, {...bar, lines: heads[index]}, tops[index], above, axis, at));
 }
 
-// The marks within the domain, as many as there is room for.
+// The marks within the domain, thinned to the available room.
 function marksOn({log, marks}, [low, high], room) {
   const within = log && marks ? marks.filter(([value]) => value >= low && value <= high) : [];
   const every = Math.ceil(within.length / Math.max(2, Math.floor(room / 70)));
@@ -188,7 +188,7 @@ function marksOn({log, marks}, [low, high], room) {
   return kept.size < 2 ? {} : {ticks: [...kept.keys()], text: (value) => kept.get(value) || short(value)};
 }
 
-// Where each bar begins, and where the heading of each group stands. heads: the lines of each label.
+// Where each bar begins, and the heading of each group. heads: the lines of each label.
 function barPlaces(bars, heads, above) {
   const tops = [], titles = [];
   let foot = 0, group = null;
@@ -225,7 +225,7 @@ function drawBar(area, bar, top, above, axis, at) {
 
 // chart: {label, x, y: {label, log, ticks, text}, lines: [{points: [{x, y, ends, ring, hint}], classes, symbol, size, dots}]};
 // may have: height; bands, {from, to, text} across all y or {left, right, low, high, text}; marks, vertical lines {x, text};
-// missing, points without a y {x, text}, as are those with a hint that a logarithmic axis has no place for.
+// missing, points without a y {x, text}, which include those with a hint that a logarithmic axis cannot place.
 function drawCurves(box, width, chart) {
   const {lines, bands = []} = chart, marks = (chart.marks || []).filter((mark) => isOn(chart.x, mark.x));
   const isPoint = (point) => isOn(chart.x, point.x) && isOn(chart.y, point.y);
@@ -258,7 +258,7 @@ function drawCurves(box, width, chart) {
 
 const axisTitle = (axis) => axis.label + (axis.log ? ", logarithmic" : "");
 
-// `margin`: beyond the values, as a part of their reach; of a single value half of it.
+// `margin`: room beyond the values, as a fraction of their range; for a single value half of it.
 function scaleOf(axis, [low, high], margin) {
   if (axis.log) return logScale([low, high], low === high ? 2 : 10 ** ((Math.log10(high) - Math.log10(low)) * margin));
   const room = low === high ? Math.abs(high) / 2 || 1 : (high - low) * margin;
@@ -272,7 +272,7 @@ function drawBand(area, band, x, y, deep) {
     .append("title").text(band.text);
 }
 
-// A dashed line with its text at the height `level`, towards the middle of the chart.
+// A dashed line with its text at height `level`, towards the middle of the chart.
 function drawVertical(area, mark, at, level, plot, deep) {
   const before = at > plot / 2;
   area.append("path").attr({class: "mark", d: `M${at},${level - 6}V${deep}`});

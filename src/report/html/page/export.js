@@ -1,4 +1,4 @@
-// Charts as files of their own: each as SVG that needs nothing of the page, and as PNG. In the page of `report --charts` alone.
+// Charts as separate files: each as SVG that does not depend on the page, and as PNG. Only in the page of `report --charts`.
 "use strict";
 
 const KEPT_STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "font-family", "font-size",
@@ -15,7 +15,7 @@ function withStyles(node) {
   return copy;
 }
 
-// [name, title] of a chart: its section, and its number there where there are several.
+// [name, title] of a chart: its section, and its number there if there are several.
 function chartName(svg) {
   const section = svg.closest("section"), others = [...section.querySelectorAll("svg.chart")];
   const panelTitle = svg.closest(".panel").querySelector("h3"), number = others.length > 1 ? `-${others.indexOf(svg) + 1}` : "";
@@ -49,7 +49,7 @@ async function pngOf({text, width, height}) {
   return canvas.toDataURL("image/png").replace(/^data:image\/png;base64,/, "");
 }
 
-// Leaves the charts as JSON in the page, which then needs no browser to be read.
+// Stores the charts as JSON in the page, so that reading them needs no browser.
 async function exportCharts() {
   const charts = [];
   for (const svg of document.querySelectorAll("section .panel svg.chart")) {

@@ -6,7 +6,7 @@ const commitOf = (point) => point.git_sha ? commitText(point) : "commit not know
 const changeSize = ({ratio}) => `${ratio >= 1 ? "+" : "−"}${significant(Math.abs(ratio - 1) * 100, 2)} %`;
 const changeBegin = ({kind}, place) => `${kind === "creep" ? "creeping from" : "from"} ${place}`;
 
-// The levels between the changes; during a creep there is a slope and not a level.
+// The levels between the changes; a creep has a slope instead of a level.
 function levelLines({points, changes}, place) {
   const levels = changes.map((change, at) => [at ? changes[at - 1].end.index : 0, change.last_before.index, change.before]);
   const last = changes[changes.length - 1];

@@ -1,7 +1,7 @@
 // Builds the page: the sections that have data, and the contents above them.
 "use strict";
 
-// [id, in the contents, heading, what makes it, its width]: half of the page, or half where another half is alone ("fill").
+// [id, title in the contents, heading, builder, width]. Width: half of the page, or half if another half is alone ("fill").
 const SECTIONS = [
   ["runs", "Runs", "Runs", runsSection],
   ["turns", "Interleaved", "Two interleaved binaries", turnsSection],
@@ -22,7 +22,7 @@ const SECTIONS = [
   ["places", "Where", "What was measured where", placesSection],
 ];
 
-// The section whose chart the first screen shows, with its heading there.
+// The sections whose charts the first screen can show, with their headings there.
 const LEADS = {throughput: ["How fast", fastestSection], speedup: ["GPU against CPU", acrossSection],
                sweeps: ["Rate against size", sweepsSection], turns: ["Two interleaved binaries", turnsSection]};
 
@@ -32,7 +32,7 @@ function readData() {
   return data;
 }
 
-// Draws a section unless it is empty, and says whether it did.
+// Draws a section unless it is empty; returns whether it did.
 function drawSection(place, id, title, kind, build) {
   const section = element("section", {id, class: kind, "aria-labelledby": `${id}-title`},
                           element("h2", {id: `${id}-title`}, title));

@@ -1,7 +1,7 @@
-// The section of speedup: ratios of two runs, as a chart and as a table with what to know of each.
+// The section of speedup: ratios of two runs, as a chart and as a table with notes.
 "use strict";
 
-// "GPU bf16 over CPU fp32"; with the files where these are two.
+// "GPU bf16 over CPU fp32"; with the files if they differ.
 function pairLabel(pair) {
   const files = pair.contender_file === pair.baseline_file ? "" : ` (${pair.contender_file} over ${pair.baseline_file})`;
   return `${rowLabel(pair.contender_side)} over ${rowLabel(pair.baseline_side)}${files}`;
@@ -50,7 +50,7 @@ function ratiosFigure(pairs, caption) {
 const RATIOS = "Samples per second of the contender over the baseline's: right of the line the contender is faster. " +
   "Whiskers: 95 % interval over repetitions.";
 
-// The first screen's chart, where a GPU was measured beside a CPU.
+// The first screen's chart, if a GPU and a CPU were measured.
 const acrossSection = (data) => ratiosFigure(ratiosOf(data).filter(isAcross), RATIOS);
 
 function speedupSection(data) {

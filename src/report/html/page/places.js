@@ -9,12 +9,12 @@ const fileOf = (data, row) => data.files[row.file];
 const rowName = (data, row) => row.name + (data.files.length > 1 ? ` (${fileOf(data, row).file})` : "");
 const machineOf = (data, row) => fileOf(data, row).machine;
 
-// A chart, or several, with what it shows and how to read it.
+// One or more charts, with what they show and how to read them.
 function figure(caption, ...content) {
   return element("figure", {}, element("figcaption", {}, caption), ...content);
 }
 
-// pairs: [term, text or node]; without the text the pair is left out.
+// pairs: [term, text or node]; a pair without a text is left out.
 function definitions(pairs) {
   return element("dl", {}, pairs.filter(([, text]) => text !== null).flatMap(([term, text]) =>
     [element("dt", {}, term), element("dd", {}, text)]));
@@ -91,7 +91,7 @@ function qualityText(row) {
 
 const partText = (row) => row.joules_part ? ` (${row.joules_part} alone)` : "";
 
-// "11.7 to 14.6, n=5"; of two to four repetitions their range.
+// "11.7 to 14.6, n=5"; for two to four repetitions their range.
 function rateSpread(row) {
   const {samples_per_second_ci95: ends, samples_per_second_range: range, repetitions: n} = row;
   return [format.spread(ends, range, format.rate), `n=${n}`].filter(Boolean).join(", ");

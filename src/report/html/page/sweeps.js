@@ -6,7 +6,7 @@ const AXIS_LABELS = {batch: "batch", width: "neurons per layer", samples: "sampl
 const MEASURES = {samples_per_second: "samples/s", flops_per_second: "FLOP/s",
                   samples_per_wall_second: "samples/s, all of a process's time"};
 
-// "cpu fp32": what a curve is called beside others of its work.
+// "cpu fp32": a curve's name among others of the same work.
 function shortName({curves}, name) {
   const curve = curves.find((one) => one.name === name);
   return curve ? curveLabel(curve) : name || "";
@@ -24,14 +24,14 @@ function curveLine(curve, best) {
           classes: looks(curve.precision, backend === "cuda", backend)};
 }
 
-// N cores reach a N / (1 + sigma (N - 1) + kappa N (N - 1)), as src/analysis/sweep/scaling.h has it; up to the most that were measured.
+// N cores reach a N / (1 + sigma (N - 1) + kappa N (N - 1)), as in src/analysis/sweep/scaling.h; up to the most cores measured.
 function lawLines(scaling) {
   const cores = d3.range(0, 41).map((step) => scaling.most_cores_measured ** (step / 40));
   return scaling.fits.map((fit) => ({label: "fitted laws, see below", classes: "law", dots: false, points: cores.map((n) =>
     ({x: n, y: fit.one_core_rate * n / (1 + fit.sigma * (n - 1) + fit.kappa * n * (n - 1))}))}));
 }
 
-// Vertical lines with text, and bands where an interval says how far they may lie off.
+// Vertical lines with text, and bands for their intervals.
 function curveMarks(sweep) {
   const {flattens_at: flattenings, crossover} = sweep.answers, marks = [], bands = [];
   for (const flat of flattenings) {
@@ -62,7 +62,7 @@ function sweepPanel(sweep, data) {
   return curvesPanel(title, chart, legend([...lines, ...laws.slice(0, 1)]));
 }
 
-// " (cpu-box.json)", where there are other files.
+// " (cpu-box.json)", if there are other files.
 const fileText = (sweep, data) => data.files.length > 1 ? ` (${sweep.file})` : "";
 
 function pointRows(data) {
@@ -72,7 +72,7 @@ function pointRows(data) {
      format.spread(point.ci95, point.range, format.rate) || UNKNOWN, format.money(point.cost), String(point.repetitions)])));
 }
 
-// All sweeps of one file and axis have the number of the same curves.
+// All sweeps of one file and axis hold the same number, so it counts once.
 function curvesLeftOut(sweeps) {
   return d3.sum([...new Map(sweeps.map((sweep) => [`${sweep.answers.over} ${sweep.file}`, sweep.curves_left_out])).values()]);
 }

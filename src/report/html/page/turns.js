@@ -1,4 +1,4 @@
-// The page's binaries that took turns: each pair's ratio beside the interval and the threshold, and the verdict.
+// The page's section on binaries that took turns: each pair's ratio beside the interval and the threshold, and the verdict.
 "use strict";
 
 const FINDINGS = {regression: "✗ regression", improvement: "▲ improvement", no_change: "✓ no change",
