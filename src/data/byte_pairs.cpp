@@ -35,7 +35,7 @@ std::string character_of(unsigned byte) {
   return {static_cast<char>(0xC0 | value >> 6), static_cast<char>(0x80 | (value & 0x3F))};
 }
 
-// A flat object from text to whole number; whatever else there is ends the reading.
+// A flat object from texts to whole numbers; anything else ends the parsing.
 class VocabularyReader final : public nlohmann::json::json_sax_t {
  public:
   explicit VocabularyReader(const ByteSource& source) : source_(source) {}
@@ -83,7 +83,7 @@ std::string read_text(ByteSource& source) {
   return {bytes.begin(), bytes.end()};
 }
 
-// So that no two texts of several parts are the same.
+// Adds the part after its length, so that different lists of parts give different texts.
 void add_part(std::string& all, std::string_view part) { (all += std::to_string(part.size()) + ":").append(part); }
 
 }  // namespace
@@ -171,7 +171,7 @@ void WordEncoder::begin(std::string_view word) {
   std::sort(first_.begin(), first_.end());
 }
 
-// The lowest candidate; false: there is none. It may be of parts that have been joined with others since.
+// The lowest candidate; false if there is none. Its parts may have been joined with others since.
 bool WordEncoder::next(Candidate& candidate) {
   if (taken_ < first_.size() && (later_.empty() || first_[taken_] < later_.front())) {
     candidate = first_[taken_++];

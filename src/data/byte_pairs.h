@@ -1,7 +1,7 @@
-// Byte pair encoding (Sennrich et al. 2016) over bytes, as GPT-2 has it: the files vocab.json and merges.txt as Hugging Face
+// Byte pair encoding (Sennrich et al. 2016) over bytes, as in GPT-2: the files vocab.json and merges.txt as Hugging Face
 // distributes them, and the tokens of one word.
 //
-// Not a tokenizer of special tokens: where a text has "<|endoftext|>", these are ordinary characters.
+// Special tokens are not recognized: "<|endoftext|>" in a text is a sequence of ordinary characters.
 #pragma once
 
 #include <array>
@@ -19,10 +19,9 @@ class BytePairs {
  public:
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;  // of a file; GPT-2's have 1.0 and 0.5 MB
 
-  // `vocabulary`: a JSON object from token to id, with the ids 0 to the number of tokens less 1, each once, and a token for
+  // `vocabulary`: a JSON object from token to id, with each id from 0 to the number of tokens minus 1 once, and a token for
   // each byte. `merges`: one pair of tokens per line, the first with the lowest rank; their joint token has an id too. Both
-  // write a byte as one character: printable ones of Latin-1 as themselves, the others as U+0100 and following. Errors:
-  // DataError.
+  // write a byte as one character: printable ones of Latin-1 as themselves, the others as U+0100 and up. Errors: DataError.
   BytePairs(ByteSource& vocabulary, ByteSource& merges);
 
   std::int64_t ids() const { return ids_; }
@@ -30,7 +29,7 @@ class BytePairs {
 
   struct Merge {
     std::uint32_t rank;
-    std::int32_t id;  // of both together
+    std::int32_t id;  // of the joint token
   };
   const Merge* find(std::int32_t left, std::int32_t right) const {
     const auto found = merges_.find(key(left, right));
@@ -52,17 +51,17 @@ class BytePairs {
   std::unordered_map<std::uint64_t, Merge> merges_;
 };
 
-// Encodes words; keeps its memory between them. Not for several threads.
+// Encodes words; reuses its memory between them. Not thread-safe.
 class WordEncoder {
  public:
-  explicit WordEncoder(const BytePairs& pairs) : pairs_(pairs) {}  // which must live as long
+  explicit WordEncoder(const BytePairs& pairs) : pairs_(pairs) {}  // must outlive this object
 
-  // Appends the tokens of a word. Of all pairs of neighbors, that with the lowest rank is joined, the leftmost first, until no
-  // two neighbors are a pair. O(n log n) in the bytes of the word, less than 2^32.
+  // Appends the tokens of a word. Joins the neighbors whose pair has the lowest rank, the leftmost first, until no two
+  // neighbors are a pair. O(n log n) in the bytes of the word, fewer than 2^32.
   void append(std::vector<std::int32_t>& ids, std::string_view word);
 
  private:
-  using Candidate = std::uint64_t;  // rank, and in the lower half where its left part begins
+  using Candidate = std::uint64_t;  // rank in the upper half, the start of its left part in the lower
   void begin(std::string_view word);
   bool next(Candidate& candidate);
   void join(Candidate candidate);

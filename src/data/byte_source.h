@@ -16,7 +16,7 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual const std::string& name() const = 0;  // for messages: 'path', printable and not too long
-  // An upper limit of the bytes, known before any is read: sizes in a header are checked against it first.
+  // An upper limit of the bytes, known before any are read: sizes in a header are checked against it first.
   virtual std::uint64_t most_bytes() const = 0;
   // Reads up to the span's size; fewer only at the end. Errors: DataError for a disk failure or a corrupt gzip stream.
   virtual std::size_t read(std::span<std::uint8_t> bytes) = 0;
@@ -26,7 +26,7 @@ class ByteSource {
 std::unique_ptr<ByteSource> open_file(const std::filesystem::path& path);
 std::unique_ptr<ByteSource> open_memory(std::string name, std::string_view bytes);
 
-// Exactly `count` bytes. Memory grows with the bytes that are really read. Errors: DataError for a source that ends before.
+// Exactly `count` bytes. Memory grows with the bytes that are actually read. Errors: DataError for a source that ends early.
 std::vector<std::uint8_t> read_exactly(ByteSource& source, std::uint64_t count);
 // All bytes, or the first `most`. Errors: as read().
 std::vector<std::uint8_t> read_all(ByteSource& source, std::uint64_t most = std::numeric_limits<std::uint64_t>::max());

@@ -1,4 +1,4 @@
-// What is known of data sets without reading samples, for calls that plan many cases over few data sets.
+// What is known about data sets without reading samples, for calls that plan many cases over few data sets.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct DatasetSize {
   std::vector<float> pixel_values = {};  // as Dataset::pixel_values()
 };
 
-// Opens each data set once, at the first question, which also checks its contents.
+// Opens each data set once, at its first use, which also checks its contents.
 class DatasetSizes {
  public:
   // Errors: as open_dataset.

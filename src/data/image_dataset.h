@@ -29,7 +29,7 @@ ImageSet read_idx(ByteSource& images, ByteSource& labels);
 // train-images-idx3-ubyte, train-labels-idx1-ubyte (or t10k-...) of a folder, each plain or, if that is missing, with .gz.
 ImageSet read_idx_split(const std::filesystem::path& folder, Split split);
 
-// Images in IDX files that a package of the system holds.
+// Images in IDX files from a system package.
 struct PackagedImages {
   const char *name, *folder, *package;
 };
@@ -57,7 +57,7 @@ class ImageDataset final : public Dataset {
   std::int64_t samples(Split split) const override { return set(split).samples(); }
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override;
-  std::vector<float> pixel_values() const override;  // empty for images that are resized, which takes floats
+  std::vector<float> pixel_values() const override;  // empty for images that are resized, which requires floats
   void fill_bytes(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
                   std::span<const std::span<std::byte>> inputs) const override;
 

@@ -272,8 +272,8 @@ void Loader::fill_row(const Slot& slot, std::int64_t row, Split split, std::int6
   dataset_.fill(split, sample, epoch, row % part_rows_, inputs.first(dataset_inputs(slot)));
 }
 
-// Both rows of a pair keep the same share. It depends on where the pair is in the epoch, so that parts of a batch and ranks
-// with an even number of rows have the pairs of the whole batch.
+// Both rows of a pair keep the same share. It depends on the position of the pair in the epoch, so that parts of a batch and
+// ranks with an even number of rows have the same pairs as the whole batch.
 void Loader::write_share(const Slot& slot, std::int64_t row, std::int64_t step, std::uint64_t epoch) const {
   if (options_.mixup == 0) return;
   const std::int64_t part = row / part_rows_, of_part = row % part_rows_, pair = part * part_rows_ + of_part - of_part % 2;

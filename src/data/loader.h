@@ -1,6 +1,6 @@
 // Prefetches batches in background threads, directly into the memory that a device reads.
 //
-// It does not sample with replacement or augment: an epoch is every sample of the split once. The contents of a batch depend
+// It does not sample with replacement or augment: an epoch has every sample of the split once. The contents of a batch depend
 // only on the data set, the seed, the epoch and the step, not on the number of threads or their timing.
 //
 // The threads divide the rows of the earliest incomplete batch; a thread that finds no row left begins the next batch.
@@ -29,7 +29,7 @@ struct LoaderOptions {
   std::int64_t batch = 0;         // rows; of a batch that ranks share, those of this rank
   int parts = 1;                  // of these rows, each with memory of its own
   int rank = 0,
-      ranks = 1;     // in training, one after another has as many rows of each batch; each may evaluate all of the test split
+      ranks = 1;     // in training, rank after rank has `batch` rows of each batch; each may evaluate all of the test split
   double mixup = 0;  // above 0: the last input is f32 [rows], in training the share that each row keeps beside its neighbor
   std::uint64_t seed = 0;
   int threads = 1;       // in the background; 0: the thread that calls next() fills the batch, which counts as waiting
@@ -44,9 +44,9 @@ class Loader final : public BatchSource {
   // Host memory of one input of a part of a slot's batch, from Executable::stage; requested once, in the constructor.
   using Stage = std::function<std::span<std::byte>(InputSlot slot, int input, int part)>;
 
-  // `inputs`: inputs per batch; in an evaluation, the last of two or more are the labels, shares apart. The data set and the
-  // staged memory must outlive the loader. Synthetic batches are all prepared here, one per slot, and next() returns them in
-  // turn. Errors: DataError if an epoch has no whole batch; std::invalid_argument if an input is not the rows of a part.
+  // `inputs`: inputs per batch; in an evaluation, the last of two or more, apart from shares, are the labels. The data set and
+  // the staged memory must outlive the loader. Synthetic batches are all prepared here, one per slot, and next() returns them
+  // in turn. Errors: DataError if an epoch has no whole batch; std::invalid_argument if an input is not the rows of a part.
   Loader(const Dataset& dataset, const LoaderOptions& options, int inputs, const Stage& stage);
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;

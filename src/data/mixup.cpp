@@ -7,8 +7,8 @@
 namespace epochbench {
 namespace {
 
-// The logarithm of a gamma variate, as a small shape gives values that no double has (Marsaglia and Tsang 2000; below shape 1
-// by that of shape + 1 and a uniform number). `which`: of the two that make a share.
+// The logarithm of a gamma variate, as a small shape gives values outside the range of double (Marsaglia and Tsang 2000; below
+// shape 1 from that of shape + 1 and a uniform number). `which`: 0 or 1, of the two for a share.
 double log_gamma_variate(double shape, std::uint32_t which, const SampleDraw& draw) {
   const double d = (shape < 1 ? shape + 1 : shape) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   for (std::uint32_t attempt = 0;; ++attempt) {

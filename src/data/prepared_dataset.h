@@ -1,4 +1,4 @@
-// Wrappers of a data set that do not change its samples: at a higher cost, decoded once and kept, or with images as bytes.
+// Wrappers of a data set that do not change its samples: they raise their cost, keep them decoded, or give images as bytes.
 #pragma once
 
 #include <array>
@@ -76,7 +76,7 @@ struct DecodingTimes {
   std::atomic<std::int64_t> samples = 0, cpu_nanoseconds = 0, wall_nanoseconds = 0;
 };
 
-// Counts the times of each training sample, at half a microsecond per sample.
+// Adds up the times of training samples, at a cost of half a microsecond per sample.
 class TimedDataset final : public WrappedDataset {
  public:
   TimedDataset(std::unique_ptr<Dataset> dataset, std::shared_ptr<DecodingTimes> times)

@@ -49,7 +49,7 @@ class SafetensorsWriter {
   // The tensors in the order in which they will be written; f32, i32 and u8. Errors: DataError.
   SafetensorsWriter(const std::filesystem::path& path, const std::vector<std::pair<std::string, TensorDesc>>& tensors);
 
-  // The next one. Errors: DataError if the disk fails or is full; std::logic_error for another size.
+  // The next tensor. Errors: DataError if the disk fails or is full; std::logic_error for another size.
   void write(std::span<const std::byte> tensor);
   void finish();  // Errors: DataError, likewise
 

@@ -38,7 +38,7 @@ class MaskingRandom {
   std::uint32_t drawn_ = 0;
 };
 
-// Text of any encoding of one byte, or UTF-8, has no byte of 0; archives, pictures and programs have many at once.
+// Text in UTF-8 or any single-byte encoding has no byte of 0; archives, pictures and programs have many near the start.
 bool looks_like_text(const std::vector<std::uint8_t>& bytes) {
   constexpr std::size_t kFirst = 4096;
   const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), kFirst));

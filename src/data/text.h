@@ -32,9 +32,9 @@ void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::s
           std::int32_t random_ids, const MaskingKey& key);
 
 // Windows of sequence - 2 consecutive bytes or word pieces between [CLS] and [SEP], or, where every next id is a label, of
-// sequence + 1 bytes or tokens, whose last one the next window begins with. The remainder at the end is dropped, so that
-// nothing is padded. Window i belongs to the test split if i mod 10 is 9. Training windows are masked differently in each
-// epoch, test windows always alike.
+// sequence + 1 bytes or tokens; the next window begins with the last one. The remainder at the end is dropped, so that nothing
+// is padded. Window i belongs to the test split if i mod 10 is 9. Training windows are masked differently in each epoch, test
+// windows always alike.
 class TextDataset final : public Dataset {
  public:
   // Reads the whole source, and encodes it if there is a tokenizer. Errors: DataError for a model that does not take text or
@@ -56,14 +56,14 @@ class TextDataset final : public Dataset {
   std::string name_;
   SampleSpec sample_;
   std::uint64_t seed_;
-  std::vector<std::uint8_t> bytes_;  // empty if there are
+  std::vector<std::uint8_t> bytes_;  // empty if there are tokens
   std::vector<std::int32_t> tokens_;
   SpecialIds special_{kClsId, kSepId, kMaskId};
-  std::int32_t random_ids_ = kByteIds;  // what may stand at a masked position
-  std::int64_t window_, windows_ = 0;   // ids from the beginning of one to that of the next; how many there are
+  std::int32_t random_ids_ = kByteIds;  // the number of ids that may replace a masked one
+  std::int64_t window_, windows_ = 0;   // ids from the start of one to the next; how many there are
 };
 
-// The rows of one text sample. Only masked texts have positions; labels are empty without an input of theirs.
+// The rows of one text sample. Only masked texts have positions; labels are empty if they have no input.
 struct TextRow {
   std::span<std::int32_t> ids, positions, labels;
 };

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
-// Where the text can be cut at or after `at`: between a character and white space, both of ASCII, is always a border of words.
+// Where the text can be cut at or after `at`: between an ASCII character and ASCII white space there is always a word border.
 std::size_t cut_after(std::string_view text, std::size_t at) {
   const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   const auto is_character = [](char c) { return c > ' ' && c <= '~'; };
@@ -37,7 +37,8 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   return parts;
 }
 
-// The ids of words. Those of a word that was there before are copied from its first place. The words stay where they are.
+// The ids of words. Those of a repeated word are copied from its first place. Words are not copied, so they must stay in
+// memory.
 template <class Encoder>
 class WordList {
  public:
@@ -88,7 +89,7 @@ std::string read_file(const std::string& spec, const std::filesystem::path& path
   return {bytes.begin(), bytes.end()};
 }
 
-// The tokenizer of the files that were read last; `make` interprets others.
+// The tokenizer of the files that were read last; for other files, the result of `make`.
 std::shared_ptr<const Tokenizer> last_or(const std::string& contents,
                                          const std::function<std::shared_ptr<const Tokenizer>()>& make) {
   static std::mutex mutex;

@@ -33,8 +33,8 @@ class Tokenizer {
   std::variant<BytePairs, WordPieces> tokens_;
 };
 
-// SPEC: "gpt2:DIR", the folder of vocab.json and merges.txt, or "wordpiece:FILE", BERT's vocab.txt. Files that were read last
-// are not interpreted again. Errors: DataError, one line.
+// SPEC: "gpt2:DIR", the folder of vocab.json and merges.txt, or "wordpiece:FILE", BERT's vocab.txt. The files that were read
+// last are not parsed again. Errors: DataError, one line.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec);
 
 }  // namespace epochbench

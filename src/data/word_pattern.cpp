@@ -52,7 +52,7 @@ class WordPattern {
   std::unique_ptr<pcre2_match_data, Release<pcre2_match_data_free>> match_;
 };
 
-// Where the first byte at or after `at` is that is not UTF-8.
+// The position of the first byte at or after `at` that is not UTF-8.
 std::size_t end_of_utf8(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     const std::size_t bytes = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : code_point_at(text, at).bytes;

@@ -8,7 +8,7 @@
 namespace epochbench {
 
 // Calls `take` with each word, in order; together they are the text. A byte that is not UTF-8 is a word by itself, and what
-// stands before it is divided as at the end of a text. Letters and digits are those of the Unicode version that libpcre2 has.
+// comes before it is divided as at the end of a text. Letters and digits are those of the Unicode version that libpcre2 has.
 void for_each_word(std::string_view text, const std::function<void(std::string_view word)>& take);
 
 }  // namespace epochbench

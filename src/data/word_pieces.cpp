@@ -21,7 +21,7 @@ DataError wrong(const ByteSource& source, const std::string& what) {
                    ": fetch BERT's vocab.txt again (--tokenizer wordpiece:FILE)");
 }
 
-// The lines of the file, without the ends of lines of other systems.
+// The lines of the file, without the carriage returns of other systems.
 std::vector<std::string> read_tokens(ByteSource& source) {
   const std::vector<std::uint8_t> bytes = read_all(source, WordPieces::kMostBytes + 1);
   if (bytes.size() > WordPieces::kMostBytes)
@@ -46,8 +46,8 @@ bool is_space(std::int32_t c) {
   return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
-// What a text loses: control and format characters, private ones, and U+FFFD. Google's tokenizer drops unassigned ones, too;
-// Hugging Face's keeps them, since every version of Unicode assigns more.
+// The characters that a text loses: control, format and private-use characters, and U+FFFD. Google's tokenizer also drops
+// unassigned ones; Hugging Face's keeps them, since every version of Unicode assigns more.
 bool is_dropped(std::int32_t c) {
   if (c == '\t' || c == '\n' || c == '\r') return false;
   const utf8proc_category_t category = utf8proc_category(c);
@@ -96,7 +96,7 @@ class WordWriter {
   std::string text_;
 };
 
-// The parts of a character without its accents, in lower case.
+// Adds the parts of a character without its accents, in lower case.
 void add_uncased(WordWriter& writer, std::int32_t c) {
   constexpr std::size_t kMostParts = 16;  // Unicode's longest canonical decomposition has 4
   std::array<utf8proc_int32_t, kMostParts> parts;

@@ -1,7 +1,7 @@
-// Word pieces (Wu et al. 2016) as BERT has them: the file vocab.txt as Google and Hugging Face distribute it, the words of a
-// text, and the tokens of one word.
+// Word pieces (Wu et al. 2016) as in BERT: the file vocab.txt as Google and Hugging Face distribute it, the words of a text,
+// and the tokens of one word.
 //
-// Not a tokenizer of special tokens: where a text has "[MASK]", these are ordinary characters.
+// Special tokens are not recognized: "[MASK]" in a text is a sequence of ordinary characters.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ class WordPieces {
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 24;  // of a file; that of 104 languages has 1 MB
 
   // `vocabulary`: one token per line, whose number from 0 is its id, with [UNK], [CLS], [SEP] and [MASK]. A token that begins
-  // with ## goes on with a word. Errors: DataError.
+  // with ## continues a word. Errors: DataError.
   explicit WordPieces(ByteSource& vocabulary);
 
   std::int64_t ids() const { return ids_; }
   const std::string& hash() const { return hash_; }  // of the tokens, 32 hexadecimal digits
   const SpecialIds& special() const { return special_; }
-  // Whether texts lose capital letters and accents: where no token but those in brackets has a letter from A to Z.
+  // Whether texts lose capital letters and accents: if no token except those in brackets has a letter from A to Z.
   bool uncased() const { return uncased_; }
 
-  // Appends the tokens of a word of `words_of`: the longest token that the rest begins with, again and again; [UNK] alone where
-  // there is none, or for a word of more than 100 characters.
+  // Appends the tokens of a word of with_blanks_between(): repeatedly the longest token that the rest begins with; only [UNK]
+  // if there is none, or for a word of more than 100 characters.
   void append(std::vector<std::int32_t>& ids, std::string_view word) const;
 
  private:
@@ -50,7 +50,7 @@ class WordPieces {
   std::int32_t unknown_ = 0;
   SpecialIds special_{};
   bool uncased_ = true;
-  Tokens first_, later_;     // tokens that begin a word; those that go on with one, without their ##
+  Tokens first_, later_;     // tokens that begin a word; those that continue one, without their ##
   std::size_t longest_ = 0;  // in bytes, of any token
 };
 

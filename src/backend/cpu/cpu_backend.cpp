@@ -1,5 +1,5 @@
-// The CPU backend: OpenMP kernels of the best instruction sets, in strict fp32, and in bf16 and int8 if the CPU has products in
-// them.
+// The CPU backend: OpenMP kernels for the best instruction sets of the CPU, in strict fp32, and in bf16 and int8 if it has
+// instructions for their products.
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -130,7 +130,7 @@ class CpuBackend final : public Backend {
     return options.portable_kernels ? cpu::kernels<float>(cpu::Isa::portable) : *cpu::best_kernels<float>();
   }
 
-  // Why products in this precision, which needs these instructions, are not there.
+  // Why products in this precision are unavailable; `instructions`: what they need.
   std::optional<std::string> no_products(Precision precision, const char* instructions) const {
     const std::string use = "; use " + name_of(Precision::fp32);
     if (portable_) return "the portable kernels have no " + name_of(precision) + use + " with them";
@@ -141,7 +141,7 @@ class CpuBackend final : public Backend {
   Communicator* communicator_;  // null: a single rank
   bool portable_, exchange_thread_;
   CpuNodes<float> fp32_;
-  std::optional<CpuNodes<Bf16>> bf16_;  // if the CPU has the instructions and they may be used; int8_ as well
+  std::optional<CpuNodes<Bf16>> bf16_;  // set if the CPU has the instructions and they may be used; likewise int8_
   std::optional<CpuInt8Nodes> int8_;
 };
 

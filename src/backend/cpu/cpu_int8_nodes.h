@@ -1,4 +1,4 @@
-// From the nodes of inference on bytes to the CPU kernels that run them.
+// Maps the nodes of int8 inference to the CPU kernels that run them.
 #pragma once
 
 #include <string>

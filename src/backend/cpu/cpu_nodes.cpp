@@ -16,7 +16,7 @@
 namespace epochbench {
 namespace {
 
-// Without the inputs, which may move.
+// Leaves out the addresses of inputs, which may move.
 template <typename Real>
 std::vector<cpu::CastTensor<Real>> cast_tensors(const Graph& graph, const Node& node, const ValueMemory& memory) {
   std::vector<cpu::CastTensor<Real>> tensors;
@@ -28,13 +28,13 @@ std::vector<cpu::CastTensor<Real>> cast_tensors(const Graph& graph, const Node& 
   return tensors;
 }
 
-// What an optimizer multiplies gradients by, or null.
+// The factor that an optimizer multiplies gradients by, or null.
 template <typename Real>
 const float* clip_of(const NodeOperands<Real>& o, const OptimizerLayout& layout) {
   return layout.clip < 0 ? nullptr : o.x32(static_cast<std::size_t>(layout.clip));
 }
 
-// In the order of the ranks, so the same on each.
+// Adds in rank order, so that every rank gets the same sum.
 double sum_over_ranks(Communicator& communicator, double own) {
   std::array<double, kMostRanks> all;
   const std::span<double> of_ranks(all.data(), static_cast<std::size_t>(communicator.size()));

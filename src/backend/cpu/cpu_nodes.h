@@ -1,4 +1,4 @@
-// From nodes to the CPU kernels that run them, for one element type: float, or Bf16 for the nodes of a bf16 graph.
+// Maps nodes to the CPU kernels that run them, for one element type: float, or Bf16 for the nodes of a bf16 graph.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace epochbench {
 
-// Makes the step that calls a kernel, from the kernel and a function that gives it its arguments: adds threads and, where the
-// kernel takes one, the workspace.
+// Returns a function that makes a step from a kernel and a function that supplies its arguments; the step also passes the
+// number of threads and, if the kernel takes one, the workspace.
 inline auto cpu_step_maker(void* workspace, int threads) {
   return [=](auto kernel, auto call) -> HostStep {
     return [=] {
@@ -29,7 +29,7 @@ inline auto cpu_step_maker(void* workspace, int threads) {
 template <typename Real>
 class CpuNodes {
  public:
-  // `winograd`: whether convolutions may use Winograd transforms. `communicator`: of nodes for several ranks; may be null.
+  // `winograd`: whether convolutions may use Winograd transforms. `communicator`: for nodes of several ranks; may be null.
   CpuNodes(const cpu::Kernels<Real>& kernels, int threads, bool winograd, Communicator* communicator)
       : k_(&kernels), threads_(threads), winograd_(winograd), communicator_(communicator) {}
 

@@ -9,7 +9,7 @@
 
 namespace epochbench {
 
-// The choices of one place, in a file that has those of several.
+// The choices of one place; a file has those of several.
 struct PlaceChoices {
   ChoicePlace place;
   std::vector<StoredChoice> choices;
@@ -18,14 +18,14 @@ struct PlaceChoices {
 void fields(auto& visit, Is<PlaceChoices> auto& part) { VISIT(part, place, choices); }
 
 struct ChoiceFile {
-  std::vector<PlaceChoices> places;  // written last first
+  std::vector<PlaceChoices> places;  // the last one written comes first
 };
 
 void fields(auto& visit, Is<ChoiceFile> auto& file) { VISIT(file, places); }
 
 namespace {
 
-constexpr std::size_t kPlaces = 16;  // two builds that take turns, on some cards; older ones are left out
+constexpr std::size_t kPlaces = 16;  // two builds that take turns, on some cards; older places are dropped
 constexpr std::size_t kFileBytes = std::size_t{16} << 20;
 
 PlaceChoices take(ChoiceFile& file, const ChoicePlace& place) {
@@ -49,7 +49,7 @@ std::string how_chosen(const StoredChoice& choice) {
 
 std::string choices_file(const char* xdg_cache_home, const char* home) {
   constexpr const char* kName = "/epochbench/choices-1.json";
-  if (xdg_cache_home && *xdg_cache_home == '/') return std::string(xdg_cache_home) + kName;  // others are to be ignored
+  if (xdg_cache_home && *xdg_cache_home == '/') return std::string(xdg_cache_home) + kName;  // relative paths are to be ignored
   if (home && *home == '/') return std::string(home) + "/.cache" + kName;
   return "";
 }

@@ -1,5 +1,5 @@
-// Choices that outlive the process: which way of each problem was the fastest, by device, driver, libraries and program. One
-// JSON file for all of them; every error with it is one line on stderr, and costs only the time to measure again.
+// Choices that outlive the process: the fastest way of each problem, by device, driver, libraries and program. One JSON file
+// holds all of them; an error with it prints one line on stderr and only costs the time to measure again.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace epochbench {
 
-// Where a choice holds. Any difference means that it is measured again.
+// Where a choice is valid. If anything differs, it is measured again.
 struct ChoicePlace {
   std::string device, compute_capability, driver, cublas, cudnn, program;
   bool operator==(const ChoicePlace&) const = default;
@@ -24,7 +24,7 @@ void fields(auto& visit, Is<ChoicePlace> auto& place) {
 struct StoredChoice {
   std::string problem, chosen;          // as the problem and a tag of cuda::Alternatives
   std::int64_t timed = 0, offered = 0;  // ways
-  std::string refused;                  // why the first of those that do not work does not; empty if all tried ones work
+  std::string refused;                  // why the first way that failed does not work; empty if all tried ways work
   bool here = false;                    // made by this process
 };
 
@@ -36,19 +36,20 @@ void fields(auto& visit, Is<StoredChoice> auto& choice) {
 // " [fastest of 9]", " [stored: fastest of 9]", " [first of 9]" if there was no time to compare; empty if there was no choice.
 std::string how_chosen(const StoredChoice& choice);
 
-// $XDG_CACHE_HOME/epochbench/choices-1.json, or in ~/.cache; empty if neither is known. The number is that of the file's form.
+// $XDG_CACHE_HOME/epochbench/choices-1.json, or the same in ~/.cache; empty if neither is known. The number is the version of
+// the file format.
 std::string choices_file(const char* xdg_cache_home, const char* home);
 
 struct ChoiceFile;
 
 class ChoiceStore {
  public:
-  // Reads what `file` has for this place. file: empty to remember choices in memory only.
+  // Reads the choices that `file` has for this place. `file`: empty to keep choices in memory only.
   ChoiceStore(std::string file, ChoicePlace place);
 
   const StoredChoice* find(const std::string& problem) const;
   void keep(StoredChoice choice);
-  // Adds what was chosen here since the last call to the file, which other processes may have changed meanwhile.
+  // Adds the choices made here since the last call to the file, which other processes may have changed meanwhile.
   void save();
 
  private:

@@ -1,5 +1,5 @@
-// Attention on a CUDA device: the library's fused one, or products around our own softmax over the scores of one group of
-// samples after the other.
+// Attention on a CUDA device: the library's fused attention, or products around our own softmax over the scores, one group of
+// samples at a time.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -13,9 +13,9 @@
 namespace epochbench {
 namespace {
 
-// The scores of a group in one tensor. The gradient has two of them, which together fit the L2 cache of an A100 (40 MB), H100
-// (50 MB) or RTX 4090 (72 MB), so that few of the passes over them go to DRAM. A sample is not divided: 16 heads and 512
-// positions have as many.
+// The scores of a group in one tensor. The gradient has two such tensors, which together fit the L2 cache of an A100 (40 MB),
+// H100 (50 MB) or RTX 4090 (72 MB), so that few of the passes over them go to DRAM. A sample is not divided; one with 16 heads
+// and 512 positions has this many.
 constexpr std::int64_t kGroupScoreBytes = std::int64_t{16} << 20;
 
 std::size_t heads(const AttentionShape& s) { return static_cast<std::size_t>(s.batch * s.heads); }
@@ -33,7 +33,8 @@ std::size_t log_sum_exp_bytes(const AttentionShape& s) {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// The shape of the first of as few groups as the scores allow. All have as many samples, except that the last may have fewer.
+// The shape of the first group, with as few groups as the limit on scores allows. All groups have the same number of samples,
+// except that the last may have fewer.
 AttentionShape first_group(AttentionShape s) {
   const std::int64_t sample_bytes = s.heads * s.sequence * s.sequence * static_cast<std::int64_t>(sizeof(float));
   s.batch = ceil_div(s.batch, ceil_div(s.batch, std::max<std::int64_t>(1, kGroupScoreBytes / sample_bytes)));
@@ -57,7 +58,7 @@ FusedScratch fused_scratch(const AttentionShape& s, bool gradient, void* memory)
   return scratch;
 }
 
-// Scratch of the unfused one for a group: separate heads [batch, heads, sequence, width], of k and v [batch, kv_heads,
+// Scratch of unfused attention for a group: separate heads [batch, heads, sequence, width], for k and v [batch, kv_heads,
 // sequence, width], scores [batch, heads, sequence, sequence].
 struct UnfusedScratch {
   void* workspace;  // of products
@@ -88,8 +89,8 @@ UnfusedScratch unfused_scratch(const AttentionShape& s, Element element, bool gr
   return scratch;
 }
 
-// Heads with the same keys are more rows of one product: theirs follow each other in q, y and the scores. So a transposed
-// product sums over them.
+// Heads that share keys are additional rows of one product, as they follow each other in q, y and the scores. A transposed
+// product therefore sums over them.
 class ProductMaker {
  public:
   ProductMaker(const CudaNodeSource& source, const AttentionShape& shape, Element element, void* workspace)
@@ -136,7 +137,7 @@ void split(const UnfusedScratch& t, const void* q, const void* k, const void* v,
   cuda::split_heads(t.v, v, of_keys(shape), element, stream);
 }
 
-// Moves tensors of the batch to a position, which is the first of a sample: with rows like those of q, of k and v, and of y.
+// Advances tensors of the batch to a position, the first of a sample. Tensors have rows like those of q, of k and v, or of y.
 void move_to(std::int64_t position, const AttentionShape& s, Element element, std::initializer_list<void**> queries,
              std::initializer_list<void**> keys, void*& y, float*& log_sum_exp) {
   for (void** tensor : queries) *tensor = elements_on(*tensor, position * input_stride(s), element_bytes(element));
@@ -174,8 +175,7 @@ Group unfused_forward(const CudaNodeSource& source, const AttentionShape& shape,
           implementation_of(first)};
 }
 
-// The scores are computed again. A gradient takes the memory of a tensor after its last use: dv that of v, dq that of dy, dk
-// that of k.
+// Recomputes the scores. A gradient takes the memory of a tensor after its last use: dv that of v, dq that of dy, dk that of k.
 Group unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape, std::int64_t weights) {
   const NodeOperands<void> o = source.operands();
   const Element element = source.element(source.in()[0]);
@@ -214,7 +214,7 @@ CudaNodeSource source_of(const CudaNodeSource& source, const Node& node) {
   return {source.graph, node, source.context, source.libraries, source.choices, source.layer, source.seed, source.winograd};
 }
 
-// The nodes of one attention in their order: forward, again where it is recomputed, and its gradient.
+// The nodes of one attention in order: forward, forward again if it is recomputed, and its gradient.
 std::vector<const Node*> nodes_of_attention(const Graph& graph, int ordinal) {
   std::vector<const Node*> nodes;
   for (const Node& node : graph.nodes)
@@ -241,10 +241,10 @@ std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node)
 }
 
 int cuda_attention_launches(const Graph& graph, const Node& node) {
-  if (attention_element(graph, node) != Element::f32)  // a seed and the library's
+  if (attention_element(graph, node) != Element::f32)  // the seed and the library's kernel
     return attributes<AttentionAttributes>(node).dropout > 0 ? 2 : 1;
   const AttentionShape shape = attention_shape(graph, node);
-  const int copies = !shape.joint ? 3 : group_size(shape) == 1 ? 1 : 2;  // that split q, k and v, or merge their gradients
+  const int copies = !shape.joint ? 3 : group_size(shape) == 1 ? 1 : 2;  // to split q, k and v, or to merge their gradients
   // Forward: scores, softmax, weighted sum, y merged. Gradient: dy split, two products, softmax, three products.
   const int of_group = is_attention_gradient(node) ? 2 * copies + 7 : copies + 4;
   return of_group * static_cast<int>(ceil_div(shape.batch, first_group(shape).batch));
@@ -302,7 +302,7 @@ CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) co
   });
 }
 
-// In one way, as all draw the same dropout masks.
+// Chooses one way for all nodes, as they draw the same dropout masks.
 CudaAttention::Compiled CudaAttention::choose(const CudaNodeSource& source, const std::vector<const Node*>& nodes) {
   const auto all = [&](const auto& make) {
     Compiled made;

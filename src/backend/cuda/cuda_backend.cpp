@@ -53,7 +53,7 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  struct StoredAtEnd {  // also what was chosen before a program turned out to need too much memory
+  struct StoredAtEnd {  // also choices made before a program turned out to need too much memory
     Choices& choices;
     ~StoredAtEnd() { choices.store(); }
   };

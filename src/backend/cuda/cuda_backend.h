@@ -1,4 +1,4 @@
-// The CUDA backend over any device and libraries: the real ones (cuda_backend_main.cpp), or those made up for tests.
+// The CUDA backend over any device and libraries: the real ones (cuda_backend_main.cpp), or fakes for tests.
 #pragma once
 
 #include <functional>
@@ -12,17 +12,17 @@
 
 namespace epochbench {
 
-// Called at the first compile(), as libraries take memory of the device.
+// Called at the first compile(), as libraries take device memory.
 using LibrariesMaker = std::function<std::shared_ptr<cuda::Libraries>()>;
 using RanksMaker = std::function<CudaRanks()>;  // likewise; all ranks call it and wait for each other
 
-// `device`: null for a backend that plans only, as make_cuda_planner(). `choices`: how ways to run a node are chosen; by
-// default without timing them. `make_ranks`: for programs of several ranks, which cannot be compiled without.
+// `device`: null for a backend that only plans, as make_cuda_planner() returns. `choices`: how ways to run a node are chosen;
+// by default without timing them. `make_ranks`: for programs of several ranks, which cannot be compiled without it.
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
                                            const BackendOptions& options = {}, ChoiceOptions choices = {},
                                            RanksMaker make_ranks = nullptr);
 
-// Of a real device: ways are timed, and what is chosen is stored for later processes of this version of the program.
+// For a real device: ways are timed, and choices are stored for later processes of this version of the program.
 ChoiceOptions stored_choices();
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-// The CUDA backend of a build with CUDA: the real device and libraries, or none of them for planning.
+// The CUDA backend of a build with CUDA: the real device and libraries, or neither for planning.
 #include <cstdlib>
 #include <span>
 #include <string>

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMostTimed = 16;  // of a problem; heuristics list the best ones first
 
-// Sets a value until its end.
+// Sets a variable for the lifetime of this object.
 template <typename T>
 class Temporarily {
  public:
@@ -50,7 +50,7 @@ std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const Ways& w
       ++counts_.restored;
     }
     return plan;
-  } catch (const cuda::Error&) {  // the library changed without another version; after a device error all other ways fail too
+  } catch (const cuda::Error&) {  // the library changed but not its version; after a device error all other ways fail too
     return nullptr;
   }
 }
@@ -111,7 +111,7 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const Ways& ways, d
       best = std::move(plan);
       best_seconds = seconds;
       choice.chosen = offer.tag;
-    } catch (const cuda::Error& error) {  // of this way only
+    } catch (const cuda::Error& error) {  // concerns this way only
       if (choice.refused.empty()) choice.refused = error.what();
     }
   }

@@ -1,17 +1,17 @@
-// Decides how a problem is solved that has several ways: an algorithm of cuBLASLt, an engine of cuDNN, a library's epilogue or
-// a kernel of our own after a plain product, a library's convolution or im2col and a product. All timing of ways is done here,
+// Decides how to solve a problem that has several ways: an algorithm of cuBLASLt, an engine of cuDNN, a library's epilogue or a
+// kernel of our own after a plain product, a library's convolution or im2col and a product. All timing of ways is done here,
 // while a program is compiled; a step never chooses.
 //
-// The ways of a problem are timed on the device in the order in which they are listed, as long as the layer's part of the
-// program's time lasts (tuning_time.h); equal problems are decided once. Without time, the first way that works is taken. A
-// choice is stored (choice_store.h), so that another process times nothing; where a stored one does not work it is made again.
+// The ways of a problem are timed on the device in listed order until the layer's share of the program's time is used up
+// (tuning_time.h); equal problems are decided once. Without time, the first way that works is taken. A choice is stored
+// (choice_store.h), so that another process times nothing; a stored choice that does not work is made again.
 //
 // Building a way may itself choose, as the product within im2col does. Each way may then take half of the time that is left,
-// and the last one but for last resorts all of it, so the most promising one gets the most.
+// and the last one before last resorts all of it, so the most promising one gets the most.
 //
-// To add a way to a node: one more entry in the list of ways that its compiler passes to choose(), with a tag of its own, and
-// its scratch in cuda_workspace_bytes(). To give a node a choice that had none: the same, with a list of its own, and a name
-// for its layer in cuda_layer().
+// To add a way to a node, add an entry with its own tag to the list of ways that its compiler passes to choose(), and its
+// scratch to cuda_workspace_bytes(). To give a node its first choice, do the same with a new list, and name its layer in
+// cuda_layer().
 #pragma once
 
 #include <chrono>
@@ -30,8 +30,8 @@
 
 namespace epochbench {
 
-// What epochbench spends on one program. ResNet-50 has 68 kinds of convolutions in each precision, and cuDNN compiles some
-// engines for a second or more.
+// The time that epochbench spends on one program. ResNet-50 has 68 kinds of convolutions in each precision, and cuDNN takes a
+// second or more to compile some engines.
 inline constexpr double kTuningSeconds = 20;
 
 struct ChoiceOptions {
@@ -79,7 +79,7 @@ template <typename T>
 struct Chosen {
   std::shared_ptr<T> plan;
   std::string how;      // for results, appended to the name of an implementation: " [fastest of 9]"
-  std::string refused;  // why the first way that does not work does not: "cuDNN: it offers no engine"
+  std::string refused;  // why the first way that failed does not work: "cuDNN: it offers no engine"
 };
 
 // What ways of a problem are timed on.

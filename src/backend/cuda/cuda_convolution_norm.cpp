@@ -1,5 +1,5 @@
-// A convolution next to a batch norm on a CUDA device: by a plan of cuDNN that also sums what the norm needs of its output, or
-// the two nodes that the composite stands for, one after the other.
+// A convolution next to a batch norm on a CUDA device: by a cuDNN plan that also computes the sums that the norm needs of its
+// output, or by the two nodes of the composite, one after the other.
 #include <algorithm>
 
 #include "kernels/cuda/specs.h"
@@ -12,7 +12,7 @@ bool is_gradient(const Node& node) { return node.op == Op::conv2d_batch_norm_gra
 const Node& convolution_of(const Node& node) { return node.parts[0]; }
 const Node& norm_of(const Node& node) { return node.parts[1]; }
 
-// Of the tensor between the two.
+// The size of the tensor between the two nodes.
 RowsChannels size_between(const Graph& graph, const Node& node) { return rows_channels(graph.desc(norm_of(node).inputs[0])); }
 
 cuda::ConvolutionSpec spec_of(const Graph& graph, const Node& node, bool winograd) {
@@ -56,8 +56,8 @@ std::function<void(cuda::Stream)> forward_norm(const CudaNodeSource& source, con
   };
 }
 
-// dy, weight, y or mask, x, scale, batch_mean, batch_inv_std, bias -> dx, dscale, dbias. The gradient between the two lies
-// where dx will.
+// dy, weight, y or mask, x, scale, batch_mean, batch_inv_std, bias -> dx, dscale, dbias. The gradient between the two nodes is
+// stored where dx will be.
 cuda::Convolution::Tensors gradient_tensors(const NodeOperands<void>& o, const Scratch& t) {
   return {o.y(0), o.x(0), o.x(1), nullptr, {t.sums, o.x32(5), o.x(3), o.x32(6), o.x32(4), o.x32(7)}};
 }
@@ -102,7 +102,7 @@ std::size_t cuda_convolution_norm_workspace_bytes(const Graph& graph, const Node
   return std::max(lay_out(graph, node, nullptr).bytes, cuda_convolution_workspace_bytes(graph, convolution_of(node)));
 }
 
-// The two nodes come first: sums that are not timed are not faster.
+// The two nodes come first: without timing, the plan with sums is not assumed to be faster.
 CudaNode cuda_convolution_norm(const CudaNodeSource& source, const CompileNode& compile) {
   const std::vector<Operand> inputs = source.float_inputs();
   Listed<CudaNode> ways("ways of " + source.layer,

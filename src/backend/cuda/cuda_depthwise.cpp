@@ -1,6 +1,6 @@
-// Depthwise convolutions and their gradients on a CUDA device: by a kernel of ours, or by cuDNN as a convolution with a group
-// per channel. Its weight has the taps of a channel side by side, and ours the channels of a tap, so it is transposed on the
-// way.
+// Depthwise convolutions and their gradients on a CUDA device: by our own kernel, or by cuDNN as a convolution with one group
+// per channel. The weight of cuDNN has the taps of a channel side by side, ours the channels of a tap, so the weight is
+// transposed.
 #include <algorithm>
 
 #include "kernels/cuda/specs.h"
@@ -62,7 +62,7 @@ CudaNode planned(const CudaNodeSource& source, const cuda::ConvolutionSpec& spec
 std::optional<cuda::ConvolutionSpec> cuda_depthwise_spec(const Graph& graph, const Node& node) {
   cuda::ConvolutionSpec spec;
   spec.shape = depthwise_conv2d_shape(graph, node);
-  spec.shape.winograd = false;  // results name that of dense convolutions only
+  spec.shape.winograd = false;  // results name Winograd for dense convolutions only
   spec.pass = pass_of(node.op);
   spec.element = element_of(graph.desc(node.inputs[0]).dtype);
   spec.depthwise = true;

@@ -170,10 +170,10 @@ class RuntimeDevice final : public Device {
   }
 
  private:
-  // Errors: Error with the device, `what` and CUDA's words, and where to look if the device has failed for good.
+  // Errors: Error with the device, `what` and CUDA's message, and where to look if the device has failed for good.
   void require(cudaError_t status, const char* what) const {
     if (status == cudaSuccess) return;
-    cudaGetLastError();  // an error of this call only is reported once; that of a failed device stays
+    cudaGetLastError();  // resets an error of this call alone; the error of a failed device stays
     const bool failed = cudaDeviceSynchronize() != cudaSuccess;
     throw Error(
         cuda_name(index_) + " (" + properties_.name + "): " + what + ": " + cudaGetErrorString(status) + " (" +
@@ -181,11 +181,11 @@ class RuntimeDevice final : public Device {
         (failed ? "; the GPU runs nothing more in this process: the kernel's log (dmesg, lines with Xid) says why" : ""));
   }
 
-  // Kernels and libraries that are called next use the current device of this thread. The call may also return what failed on
-  // the device before.
+  // Kernels and libraries that are called next use the current device of this thread. The call may also return an earlier
+  // failure of the device.
   void use(const char* what) const { require(cudaSetDevice(index_), what); }
 
-  // A call of the runtime on this device. Errors: as require.
+  // Calls the runtime on this device. Errors: as require.
   template <typename... Parameters, typename... Arguments>
   void run(const char* what, cudaError_t (*call)(Parameters...), Arguments... arguments) const {
     use(what);

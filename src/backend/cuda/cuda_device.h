@@ -1,5 +1,5 @@
-// A thin interface to the CUDA runtime: memory, streams, events and captured graphs of one device. All that the backend does
-// besides launching kernels uses it, so its logic is tested with a fake device on the host.
+// A thin interface to the CUDA runtime: memory, streams, events and captured graphs of one device. The backend uses it for
+// everything except launching kernels, so its logic is tested with a fake device on the host.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ class Device {
   virtual bool done(Event event) const = 0;
   virtual double seconds_between(Event begin, Event end) const = 0;  // both done
 
-  // Work enqueued on the stream between the two becomes a graph and is not run.
+  // Work enqueued on the stream between the two calls becomes a graph and is not run.
   virtual void begin_capture(Stream stream) = 0;
   virtual GraphExec end_capture(Stream stream) = 0;
   virtual void launch(GraphExec graph, Stream stream) = 0;

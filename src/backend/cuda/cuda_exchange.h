@@ -1,9 +1,9 @@
-// What a rank on a GPU exchanges with the others, beside what its compute stream runs: on a stream of its own, which is forked
-// from the compute stream by an event and joined by another, so that both are one captured step. All calls of the library are
-// made on this stream, in the order of the step, which is the same on all ranks.
+// Exchanges of a rank on a GPU with the other ranks, concurrent with its compute stream. They run on a separate stream, which
+// is forked from the compute stream by one event and joined by another, so that both are one captured step. All library calls
+// are made on this stream, in the order of the step, which is the same on all ranks.
 //
-// What the compute stream waits at joins is measured by two kernels that read the device's clock, as events that are part of a
-// captured step would be overwritten by the next launch of it before they are read.
+// Two kernels that read the device's clock measure how long the compute stream waits at joins, as events in a captured step
+// would be overwritten by its next launch before they are read.
 #pragma once
 
 #include <cstdint>
@@ -19,37 +19,37 @@
 
 namespace epochbench {
 
-// The ranks that train together on GPUs; a single one has none of both.
+// The ranks that train together on GPUs; a single rank has neither.
 struct CudaRanks {
   std::shared_ptr<cuda::Collectives> collectives;
-  Communicator* communicator = nullptr;  // of their processes; must live as long as executables
+  Communicator* communicator = nullptr;  // between their processes; must outlive the executables
 };
 
 class CudaExchange {
  public:
-  // `exchange`: its stream. The owner of the streams waits for both before this is destroyed.
-  // `ring`: so many steps may be under way.
+  // `exchange`: the stream for exchanges. The owner of the streams waits for both before this is destroyed.
+  // `ring`: the number of steps that may be under way.
   CudaExchange(cuda::Device& device, CudaRanks ranks, cuda::Stream compute, cuda::Stream exchange, std::uint64_t ring);
 
   int rank() const { return ranks_.communicator->rank(); }
   int ranks() const { return ranks_.communicator->size(); }
 
-  // Enqueue what ranks exchange. Pieces as in communicator.h.
+  // Enqueue an exchange between ranks. Pieces as in communicator.h.
   void all_reduce(Pieces pieces, cuda::Stream stream) const;
   void reduce_scatter(Pieces pieces, cuda::Stream stream) const;
   void all_gather(Pieces pieces, cuda::Stream stream) const;
 
-  // The exchange begins when the compute stream is there.
+  // The exchange begins when the compute stream reaches this point.
   void begin(const std::function<void(cuda::Stream)>& exchange);
-  void join();                                       // the compute stream waits for all that began
-  void record_waiting(const std::uint32_t* cursor);  // as record_step takes it, and before it
+  void join();                                       // the compute stream waits for all exchanges that have begun
+  void record_waiting(const std::uint32_t* cursor);  // the cursor of record_step; goes before it
 
   // What a training step exchanges, without the time.
   void set_traffic_of_step(const Traffic& traffic) { traffic_of_step_ = traffic; }
-  void count_step(std::uint64_t step);  // that is done, with the time that was recorded
+  void count_step(std::uint64_t step);  // a finished step, with its recorded time
 
  private:
-  // Shares of equal size are one call; otherwise each rank's is a call of its own, whose bytes are the same.
+  // Shares of equal size are one call; otherwise each rank's share is a separate call, with the same bytes in total.
   void in_shares(Pieces pieces, const std::function<void(std::span<float>, std::size_t each)>& even,
                  const std::function<void(std::span<float>, int owner)>& uneven) const;
 
@@ -66,7 +66,7 @@ class CudaExchange {
   Traffic traffic_of_step_;
 };
 
-// Of the nodes of an update that exchange, without the time.
+// The traffic of the nodes of an update that exchange, without the time.
 Traffic exchanged_by(const Graph& update, const ValueMemory& memory, int ranks);
 
 }  // namespace epochbench

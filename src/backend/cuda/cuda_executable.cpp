@@ -165,7 +165,7 @@ void CudaExecutable::submit(InputSlot slot) {
 }
 
 void CudaExecutable::run(Entry which) {
-  entry_of(entries_, which);  // or an error
+  entry_of(entries_, which);  // throws if there is no such entry
   const auto slot = static_cast<std::size_t>(submitted_);
   if (launched_ - collected_ == kStepsUnderWay) await(kStepsUnderWay - 1);
   Step& step = ring(launched_);
@@ -244,7 +244,7 @@ void CudaExecutable::write_part(std::string_view name, std::int64_t first, std::
   device_->synchronize(compute());
 }
 
-// The value lies in pinned memory until the step after it is done, so that it travels between two steps without a wait.
+// The value stays in pinned memory until the step after it is done, so that it is copied between two steps without a wait.
 void CudaExecutable::set(std::string_view name, float value) {
   const auto& [desc, offset] = layout_.whole_variable(name, 1);
   if (desc.dtype != DType::f32) throw std::invalid_argument("variable " + std::string(name) + " is not f32");
@@ -276,9 +276,6 @@ bool CudaExecutable::library_dropout_masks() const {
   return false;
 }
 
-// Nodes are enqueued one by one with events between them. For a kernel that is shorter than its enqueueing, the wait would
-// count as its time, so whole steps run first: meanwhile, the pass after them is enqueued. This helps most with captured steps;
-// without capture, the remaining wait is part of whole steps too.
 std::map<std::string, std::int64_t> CudaExecutable::ways() const {
   std::map<std::string, std::int64_t> ways;
   for (const auto& entry : entries_)
@@ -287,6 +284,9 @@ std::map<std::string, std::int64_t> CudaExecutable::ways() const {
   return ways;
 }
 
+// Nodes are enqueued one by one with events between them. If a kernel takes less time than its enqueueing, the wait would count
+// as its time, so whole steps run first while the pass after them is enqueued. This helps most with captured steps; without
+// capture, the remaining wait is part of whole steps too.
 std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice the longest launch that was measured
   constexpr double kMostLeadingSteps = 200;  // a step is never so short that more would be needed

@@ -2,7 +2,7 @@
 // graph, or node by node without capture. The node compiler determines what a node enqueues; cuda_device.h is the interface to
 // the device.
 //
-// There are two streams, and of a rank a third (cuda_exchange.h). The copy stream transfers a batch; the compute stream waits
+// There are two streams, and a third for ranks (cuda_exchange.h). The copy stream transfers a batch; the compute stream waits
 // for it and runs steps, one after the other. A batch's device memory is overwritten after the last step that read it. Each
 // (entry, slot) has its own graph, as a captured graph holds the addresses of its inputs.
 #pragma once
@@ -68,8 +68,8 @@ class CudaExecutable final : public Executable {
 
   // Every entry runs once before it is captured, so that modules are loaded and libraries have allocated their memory; it
   // computes on zeros, and all memory is zero again afterwards.
-  // `captures`: a step is one graph; otherwise its nodes are enqueued one by one each time. `ranks`: of a program for several.
-  // Errors: OutOfMemory; Error of the device or of a node.
+  // `captures`: a step is one graph; otherwise its nodes are enqueued one by one each time. `ranks`: for a program of several
+  // ranks. Errors: OutOfMemory; Error of the device or of a node.
   CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaNodeCompiler& compile_node,
                  bool captures = true, const CudaRanks& ranks = {});
 
@@ -112,7 +112,7 @@ class CudaExecutable final : public Executable {
     Streams& operator=(const Streams&) = delete;
 
     cuda::Device& device;
-    cuda::Owned<cuda::Stream> compute, copy, exchange;  // the last only where there are ranks
+    cuda::Owned<cuda::Stream> compute, copy, exchange;  // exchange: only if there are ranks
   };
 
   void compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node);

@@ -1,5 +1,5 @@
-// A matrix product next to a GELU on a CUDA device: by a plan of cuDNN that computes both, by a plain product and a kernel of
-// ours that adds the bias as well, or the two nodes that the composite stands for, one after the other.
+// A matrix product next to a GELU on a CUDA device: by a cuDNN plan that computes both, by a plain product and our own kernel
+// that also adds the bias, or by the two nodes of the composite, one after the other.
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/specs.h"
 #include "src/backend/cuda/cuda_plans.h"
@@ -34,8 +34,8 @@ CudaNode in_one(const CudaNodeSource& source, const cuda::GeluProductSpec& spec)
           chosen.plan->implementation() + chosen.how};
 }
 
-// The bias is the product's epilogue: a pass of its own would not be faster than in_two. What only the second part reads lies
-// where its result will.
+// The bias is the product's epilogue: a separate pass would not be faster than in_two. What only the second part reads is
+// stored where its result will be.
 CudaNode apart(const CudaNodeSource& source, const CompileNode& compile) {
   Node first = source.node.parts[0], second = source.node.parts[1];
   if (source.node.outputs.size() == 1) first.outputs[0] = second.inputs[0] = second.outputs[0];
@@ -45,7 +45,7 @@ CudaNode apart(const CudaNodeSource& source, const CompileNode& compile) {
                      compile(second));
 }
 
-// The product lies where its sum with the bias will, or where the result will if nothing reads that sum.
+// The product is stored where its sum with the bias will be, or where the result will be if nothing reads that sum.
 CudaNode in_two(const CudaNodeSource& source, const cuda::GeluProductSpec& spec) {
   const NodeOperands<void> o = source.operands();
   void* const workspace = source.context.workspace;
@@ -67,8 +67,8 @@ CudaNode in_two(const CudaNodeSource& source, const cuda::GeluProductSpec& spec)
 
 std::string cuda_gelu_product_layer(const Graph& graph, const Node& node) { return describe(spec_of(graph, node)); }
 
-// The two nodes come first: what is not timed is not faster. The gradient has no bias. In 16 bits in_two rounds a sum that is
-// stored once more than the others, so it is for where they do not exist.
+// The two nodes come first: without timing, no other way is assumed to be faster. The gradient has no bias. In 16 bits, in_two
+// rounds a stored sum once more than the other ways, so it is a last resort.
 CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile) {
   using Way = Listed<CudaNode>::Way;
   const cuda::GeluProductSpec spec = spec_of(source.graph, source.node);

@@ -1,5 +1,5 @@
-// Long short-term memory on a CUDA device: at each step a product of the library and a kernel of our own, which a graph
-// captures. The product reads a copy of the state with dense rows, so that one plan, of one alignment, serves all steps.
+// Long short-term memory on a CUDA device: at each step a library product and our own kernel, which a graph captures. The
+// product reads a copy of the state with dense rows, so that one plan, of one alignment, serves all steps.
 #include "kernels/cuda/specs.h"
 #include "src/backend/cuda/cuda_plans.h"
 
@@ -8,7 +8,8 @@ namespace {
 
 bool is_gradient(const Node& node) { return node.op == Op::lstm_grad; }
 
-// Of h by the weights, or of the gates' gradients by them; sums in float, as they are added before they are rounded.
+// The product of h and the weights, or of the gates' gradients and the weights; sums are float, as they are added before
+// rounding.
 cuda::ProductSpec spec_of(const Graph& graph, const Node& node) {
   const LstmShape s = lstm_shape(graph, node);
   cuda::ProductSpec spec;

@@ -105,7 +105,7 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   const bool is_float = first.dtype != DType::i32 && first.dtype != DType::u8;
   const Element element = is_float ? element_of(first.dtype) : Element::f32;
   const std::int64_t row_elements = cuda_row_elements(graph, o.in[0]);
-  // Adds what the kernels here take besides.
+  // Adds the further arguments of the kernels here.
   const auto make = [=](auto kernel, auto call) -> std::function<void(Stream)> {
     return [=](Stream stream) {
       call([&](const auto&... arguments) {
@@ -160,7 +160,7 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   }
 }
 
-// The layers of a program that have several ways, with what all of one kind cost: its time at least, in bytes.
+// The layers of a program that have several ways, with the cost of all layers of a kind: a lower bound of their time, in bytes.
 std::map<std::string, double> layer_costs(const Program& program, bool winograd) {
   // What an H200 computes while it moves a byte: 14 FLOPs in fp32, 200 in bf16. Only the ratios of layers matter.
   constexpr double kFlopsPerByte = 100;
@@ -218,7 +218,7 @@ CudaNode compile(const CudaNodeSource& source, CudaAttention& attention) {
     case Op::reduce_scatter:
     case Op::all_gather:
       return {cuda_collective(source), name(source.node.op)};
-    default:  // kernel() has them all
+    default:  // kernel() handles all others
       return by_kernel(source);
   }
 }

@@ -1,4 +1,4 @@
-// From nodes to our own CUDA kernels and plans of the libraries.
+// Maps nodes to our own CUDA kernels and to library plans.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
 // Scratch that is enough for every way to compile the node: it is planned before the libraries are asked for plans.
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node);
 
-// The number of elements from the beginning of a row of the value in memory to that of the next. Products and our kernels lose
-// their vectors where rows do not start at multiples of 16 bytes, so the rows of logits that a product makes for the cross
-// entropy only, and of their gradient for products, have a gap where they need one. Any other value is dense.
+// The number of elements from the start of a row of the value in memory to the start of the next. Products and our kernels
+// cannot use vectors if rows do not start at multiples of 16 bytes, so rows are padded where needed for logits that a product
+// makes for the cross entropy only, and for the gradient of these logits that products read. Any other value is dense.
 std::int64_t cuda_row_elements(const Graph& graph, ValueId value);
 std::size_t cuda_value_bytes(const Graph& graph, ValueId value);
 

@@ -1,4 +1,4 @@
-// The end of a step: the optimizer and what stands before it, for all parameters in one launch each, and what ranks exchange.
+// The end of a step: the optimizer and what precedes it, each in one launch for all parameters, and exchanges between ranks.
 #include <stdexcept>
 
 #include "kernels/cuda/exchange.h"
@@ -68,7 +68,7 @@ cuda::LossScale loss_scale(const CudaNodeSource& source, const OptimizerLayout& 
           address(layout.skipped_steps, static_cast<std::int32_t*>(nullptr))};
 }
 
-// A table of gradients alone: the inputs from `first` on, of several ranks the shares of this one.
+// A table of gradients alone: the inputs from `first` on; with several ranks, this rank's shares.
 OptimizerTable upload_gradients(const CudaNodeSource& source, std::size_t first, std::int64_t ranks = 1) {
   std::vector<cuda::OptimizerTensor> tensors;
   std::vector<std::int64_t> elements;
@@ -81,7 +81,7 @@ OptimizerTable upload_gradients(const CudaNodeSource& source, std::size_t first,
   return {source.context.tables.upload(tensors), upload_chunks(source.context.tables, elements)};
 }
 
-// A rank sums the squares of its shares; the sums are added up on the way. Shares are for no loss scale.
+// A rank sums the squares of its shares; an all-reduce adds the sums. Shares are not used with a loss scale.
 std::function<void(Stream)> clip_factor_of_shares(const CudaNodeSource& source, const ClipFactorAttributes& a) {
   ScratchPieces pieces(source.context.workspace);
   auto* const sum = pieces.take<float>(sizeof(float));

@@ -39,7 +39,7 @@ std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_cap
 
 namespace {
 
-// Whether all nodes that read the value are of these ops, and there is one.
+// Whether all nodes that read the value are of these ops, and at least one does.
 bool only_read_by(const Graph& graph, ValueId value, std::initializer_list<Op> ops) {
   for (const Output& output : graph.outputs)
     if (output.value == value) return false;
@@ -58,7 +58,7 @@ const Node* producer_of(const Graph& graph, ValueId value) {
   return nullptr;
 }
 
-// Logits and their gradient have the same rows, as one may overwrite the other.
+// Logits and their gradient have the same row length, as one may overwrite the other.
 bool has_aligned_rows(const Graph& graph, ValueId value) {
   const Node* producer = producer_of(graph, value);
   const ValueId logits = producer && producer->op == Op::cross_entropy_grad ? producer->inputs[0] : value;

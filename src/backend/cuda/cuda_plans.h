@@ -1,5 +1,5 @@
 // Nodes that are more than one launch of our own: products, convolutions and attention, each in one of several ways
-// (cuda_choices.h). Part of cuda_nodes; beside it only tests include this.
+// (cuda_choices.h). Part of cuda_nodes; apart from it, only tests include this.
 #pragma once
 
 #include <cstdint>
@@ -40,15 +40,15 @@ struct CudaNodeSource {
   Element element(ValueId id) const { return element_of(graph.desc(id).dtype); }
   cuda::Math math() const { return math_of(node); }
 
-  // Of nodes for several ranks. Errors: std::logic_error where there is one.
+  // For nodes of several ranks. Errors: std::logic_error if there is only one rank.
   CudaExchange* exchange() const;
-  // Of the value's elements those that this one of so many ranks owns, and their address.
+  // The elements of the value that this rank of `ranks` owns, and their address.
   Share share(ValueId id, std::int64_t ranks) const;
   const void* elements_from(ValueId id, Share share) const;
 
   // The inputs that are numbers and have memory.
   std::vector<Operand> float_inputs() const;
-  // A product with the algorithm that was chosen for it. Its name has how. Errors: cuda::Error if there is none.
+  // A product with the algorithm that was chosen for it. Its name says how. Errors: cuda::Error if there is none.
   ChosenProduct product(const cuda::ProductSpec& spec, const cuda::ProductOperands& operands, void* workspace) const;
   // One of several ways to run the node, timed on random `inputs`.
   CudaNode choose(Listed<CudaNode>& ways, std::vector<Operand> inputs) const;
@@ -79,31 +79,31 @@ struct CudaChunks {
   const cuda::Chunk* chunks = nullptr;
   std::int64_t count = 0;
 };
-CudaChunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& elements);  // of tensors with so many elements
+CudaChunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& elements);  // for tensors of these sizes
 
-// matmul, linear, matmul_add, linear_grad_weight. The sums of the last's bias are an epilogue of the product, or a kernel of
-// ours.
+// matmul, linear, matmul_add, linear_grad_weight. The bias sums of the last are an epilogue of the product, or our own kernel.
 std::string cuda_product_layer(const Graph& graph, const Node& node);
 std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_product(const CudaNodeSource& source);
-CudaNode cuda_product_by_epilogue(const CudaNodeSource& source);  // the first of these ways alone
+CudaNode cuda_product_by_epilogue(const CudaNodeSource& source);  // only the first of these ways
 
 CudaNode in_sequence(const CudaNode& first, const CudaNode& second);
 using CompileNode = std::function<CudaNode(const Node& node)>;  // of a part of a composite
 
-// linear_gelu, matmul_gelu_grad: by cuDNN in one, by a product and a kernel of ours for bias and GELU, or one after the other,
+// linear_gelu, matmul_gelu_grad: by one cuDNN plan, by a product and our own kernel for bias and GELU, or one after the other,
 // the second by `compile`.
 std::string cuda_gelu_product_layer(const Graph& graph, const Node& node);
 CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile);
 
-// sgd and adamw, all_finite, clip_factor; all_reduce, reduce_scatter and all_gather. Of several ranks each has its shares.
+// sgd and adamw, all_finite, clip_factor; all_reduce, reduce_scatter and all_gather. With several ranks, each handles its
+// shares.
 std::function<void(cuda::Stream)> cuda_optimizer(const CudaNodeSource& source);
 std::function<void(cuda::Stream)> cuda_all_finite(const CudaNodeSource& source);
 std::function<void(cuda::Stream)> cuda_clip_factor(const CudaNodeSource& source);
 std::function<void(cuda::Stream)> cuda_collective(const CudaNodeSource& source);
 std::size_t cuda_clip_workspace_bytes(const Graph& graph, const Node& node);
 
-// lstm and its gradient: a product and a kernel of ours per step.
+// lstm and its gradient: a product and our own kernel per step.
 std::string cuda_lstm_layer(const Graph& graph, const Node& node);
 std::size_t cuda_lstm_workspace_bytes(const Graph& graph, const Node& node);
 int cuda_lstm_launches(const Graph& graph, const Node& node);
@@ -121,16 +121,16 @@ std::string cuda_convolution_norm_layer(const Graph& graph, const Node& node, bo
 std::size_t cuda_convolution_norm_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_convolution_norm(const CudaNodeSource& source, const CompileNode& compile);
 
-// depthwise_conv2d and its gradients: by `own`, a kernel of ours, or by cuDNN, unless the padding differs at the two ends.
+// depthwise_conv2d and its gradients: by `own`, our kernel, or by cuDNN, unless the padding differs at the two ends.
 std::optional<cuda::ConvolutionSpec> cuda_depthwise_spec(const Graph& graph, const Node& node);  // empty: there is none
 std::string cuda_depthwise_layer(const Graph& graph, const Node& node);
 std::size_t cuda_depthwise_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_depthwise(const CudaNodeSource& source, const CudaNode& own);
 
-// attention and its gradient. 16-bit: the library's, or products and our own softmax with our dropout masks, for both
-// directions alike. In float, and if the library has none: the latter. A program has one CudaAttention, as the nodes of an
-// attention are chosen together. The latter runs groups of samples one after the other, so that scratch and scores do not grow
-// with the batch.
+// attention and its gradient. In 16 bits: the library's attention, or products and our own softmax with our own dropout masks,
+// the same for both directions. In float, or if the library has none: the latter, which runs one group of samples at a time, so
+// that scratch and scores do not grow with the batch. A program has one CudaAttention, as the nodes of an attention are chosen
+// together.
 class CudaAttention {
  public:
   CudaNode compile(const CudaNodeSource& source);

@@ -63,7 +63,7 @@ std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node) {
 
 namespace {
 
-// The product with all that follows it as the library's epilogue.
+// The product with everything that follows it as the library's epilogue.
 CudaNode by_epilogue(const CudaNodeSource& source, const cuda::ProductSpec& spec) {
   const NodeOperands<void> o = source.operands();
   void* const workspace = source.context.workspace;

@@ -13,13 +13,13 @@ constexpr int kMaxCalls = 32;
 constexpr int kAverages = 3;
 constexpr double kGiveUpFactor = 1.5;  // times the best so far: stop measuring
 
-// A float from 1/16 to 1 of either sign, of random bits.
+// A float from 1/16 to 1 of either sign, from random bits.
 std::uint32_t float_bits(std::uint32_t random) {
   constexpr std::uint32_t kSixteenth = 127 - 4;  // its exponent
   return (random & 0x8000'0000) | (kSixteenth + (random >> 29 & 3)) << 23 | (random >> 6 & 0x7f'ffff);
 }
 
-std::uint16_t half_bits(std::uint32_t of_float) {  // of such a float, its mantissa cut
+std::uint16_t half_bits(std::uint32_t of_float) {  // of such a float, with its mantissa truncated
   constexpr std::uint32_t kRebias = 127 - 15;
   return static_cast<std::uint16_t>((of_float >> 16 & 0x8000) | ((of_float >> 23 & 0xff) - kRebias) << 10 |
                                     (of_float >> 13 & 0x3ff));

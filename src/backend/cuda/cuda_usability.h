@@ -1,4 +1,5 @@
-// The reason why a CUDA device is not usable here, from what the runtime reports before anything is allocated. Needs no CUDA.
+// The reason why a CUDA device is not usable here, from what the runtime reports before anything is allocated. Does not need
+// CUDA.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// Divides the time for timing alternatives among a program's layers by what they cost, so that expensive layers get most of it.
+// Divides the time for timing alternatives among a program's layers in proportion to their cost, so that expensive layers get
+// most of it.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +12,12 @@ namespace epochbench {
 class TuningTime {
  public:
   TuningTime() = default;
-  // costs: of the layers of each kind in all, in any unit.
+  // costs: the total of the layers of each kind, in any unit.
   TuningTime(double seconds, std::map<std::string, double> costs)
       : seconds_left_(seconds), costs_(std::move(costs)), undecided_(costs_) {}
 
-  // What decisions about this kind of layer may take: its part of what is left among all that are not decided yet, so that the
-  // time that one does not need goes to the others. 0 for a layer of no cost.
+  // The time that decisions about this kind of layer may take: its share of the time left among all undecided kinds, so that
+  // time that one kind does not need goes to the others. 0 for a layer without cost.
   double share(const std::string& layer) const {
     const auto found = costs_.find(layer);
     if (found == costs_.end() || found->second <= 0) return 0;

@@ -11,8 +11,8 @@
 namespace epochbench {
 namespace {
 
-// Where OpenMP's threads have CPUs of their own, the calling thread leaves those: threads are born where their parent is bound.
-// The system keeps it to the CPUs that the process may use.
+// If OpenMP threads are bound to CPUs, moves the calling thread off these CPUs, as a new thread inherits the affinity of its
+// parent. The system restricts the mask to CPUs that the process may use.
 void leave_the_places_of_openmp() {
   if (omp_get_num_places() == 0) return;
   cpu_set_t others;
@@ -25,7 +25,7 @@ void leave_the_places_of_openmp() {
     for (int cpu : cpus)
       if (cpu < CPU_SETSIZE) CPU_CLR(static_cast<std::size_t>(cpu), &others);
   }
-  if (sched_setaffinity(0, sizeof others, &others) != 0) sched_setaffinity(0, sizeof all, &all);  // there are no others
+  if (sched_setaffinity(0, sizeof others, &others) != 0) sched_setaffinity(0, sizeof all, &all);  // there are no other CPUs
 }
 
 }  // namespace

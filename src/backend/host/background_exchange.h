@@ -1,4 +1,4 @@
-// A thread that exchanges between ranks while the others compute.
+// A thread that exchanges data between ranks while the other threads compute.
 #pragma once
 
 #include <condition_variable>
@@ -12,18 +12,18 @@
 
 namespace epochbench {
 
-// One thread calls begin() and join(). From the first begin() to the end of join() nobody else may use the communicator.
+// One thread calls begin() and join(). From the first begin() to the end of join(), no other thread may use the communicator.
 class BackgroundExchange {
  public:
   explicit BackgroundExchange(Communicator& ranks);
-  ~BackgroundExchange();  // waits for all that began
+  ~BackgroundExchange();  // waits for all exchanges that have begun
   BackgroundExchange(const BackgroundExchange&) = delete;
   BackgroundExchange& operator=(const BackgroundExchange&) = delete;
 
   // Exchanges run in the order in which they begin; `exchange` must stay valid until join().
   void begin(const std::function<void()>& exchange);
-  // Waits for all that began. The seconds of ranks.traffic() are then those of this waiting, not those of the exchanges.
-  // Errors: what an exchange threw; those that began after it did not run.
+  // Waits for all exchanges that have begun. ranks.traffic() then counts the seconds of this wait, not those of the exchanges.
+  // Errors: what an exchange threw; exchanges that began after it did not run.
   void join();
 
  private:

@@ -1,4 +1,4 @@
-// What every executable keeps of a program's entry, and the times of its nodes in several passes of a profile.
+// What every executable keeps for an entry of a program, and the times of its nodes over several passes of a profile.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace epochbench {
 
-// CompiledNode: what a backend makes of a node, with the members `implementation` and `algorithm`.
+// CompiledNode: the backend's compiled form of a node, with the members `implementation` and `algorithm`.
 template <typename CompiledNode>
 struct CompiledEntry {
   ValueMemory memory;
@@ -42,8 +42,8 @@ auto& entry_of(Entries& entries, Entry which) {
   return *entry;
 }
 
-// Calls run(entry) for each part of the batch in `slot`, with the entry's memory moved to it, and after the parts of a training
-// step for what updates the weights.
+// Calls run(entry) for each part of the batch in `slot`, with the entry's memory set to that part, and after the parts of a
+// training step for the entry that updates the weights.
 void for_each_part(auto& entries, Entry which, int parts, InputSlot slot, const auto& run) {
   auto& entry = entry_of(entries, which);
   const bool divided = which == Entry::train || which == Entry::evaluate;
@@ -55,7 +55,7 @@ void for_each_part(auto& entries, Entry which, int parts, InputSlot slot, const 
   if (which == Entry::train && update) run(*update);
 }
 
-// The nodes of one step, as for_each_part() runs them: those of a part with the work of all parts.
+// The nodes of one step, as for_each_part() runs them; nodes of a part count the work of all parts.
 std::vector<NodeTime> describe_step(const auto& entries, Entry which, int parts) {
   std::vector<NodeTime> nodes = entry_of(entries, which).description;
   for (NodeTime& node : nodes) {

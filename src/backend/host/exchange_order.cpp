@@ -30,9 +30,9 @@ Names variables_of(const EntryGraph& entry, const Node& node) {
 
 std::vector<Turn> exchange_order(const EntryGraph& part, const EntryGraph& update) {
   std::vector<Turn> computing;
-  std::vector<Names> touched;                   // by it
-  std::vector<std::vector<std::size_t>> begun;  // by how many nodes run before: nodes of the update that exchange
-  std::vector<Names> exchanged;                 // likewise: by them
+  std::vector<Names> touched;                   // by each of these turns
+  std::vector<std::vector<std::size_t>> begun;  // update nodes that exchange, by the number of nodes run before
+  std::vector<Names> exchanged;                 // the variables of these nodes
   const auto grow = [&] {
     begun.resize(computing.size() + 1);
     exchanged.resize(computing.size() + 1);
@@ -44,7 +44,7 @@ std::vector<Turn> exchange_order(const EntryGraph& part, const EntryGraph& updat
   };
   for (std::size_t node = 0; node < part.graph.nodes.size(); ++node) compute(part, Entry::train, node);
   grow();
-  std::size_t earliest = 0;  // one exchange begins after the other
+  std::size_t earliest = 0;  // exchanges begin one after another
   for (std::size_t node = 0; node < update.graph.nodes.size(); ++node) {
     if (!is_collective(update.graph.nodes[node].op)) {
       compute(update, Entry::update, node);

@@ -17,11 +17,11 @@
 
 namespace epochbench {
 
-// The tensors of an optimizer node, whose addresses do not change; of a node for several ranks, the shares of this one. A
-// pointer to a 16-bit gradient has the type of a float's.
+// The tensors of an optimizer node, whose addresses do not change; for a node of several ranks, this rank's shares. A pointer
+// to a 16-bit gradient is typed as a pointer to float.
 std::vector<SgdTensor> sgd_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank = 0);
 std::vector<AdamwTensor> adamw_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank = 0);
-// Of clip_factor without a loss scale.
+// For clip_factor without a loss scale.
 std::vector<GradientTensor> gradient_tensors(const Graph& graph, const Node& node, const ValueMemory& memory, int rank = 0);
 
 using HostStep = std::function<void()>;
@@ -37,7 +37,7 @@ using NodeCompiler = std::function<CompiledNode(const Graph&, const Node&, const
 
 class HostExecutable final : public Executable {
  public:
-  // `exchange`: what nodes exchange between ranks runs there, as early as it can; null: in its turn.
+  // `exchange`: runs exchanges between ranks, as early as possible; null: they run in their turn.
   HostExecutable(const Program& program, int threads, const NodeCompiler& compile_node,
                  std::unique_ptr<BackgroundExchange> exchange = nullptr);
 

@@ -22,7 +22,7 @@ class HostMemory {
   std::unique_ptr<std::byte, Unmap> data_;
 };
 
-// Touches [begin, begin + bytes): each of `threads` threads its own part, divided as kernels divide their work.
+// Touches [begin, begin + bytes): each of `threads` threads touches its own part, divided as kernels divide their work.
 void touch_first(std::byte* begin, std::size_t bytes, int threads);
 
 }  // namespace epochbench

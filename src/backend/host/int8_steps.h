@@ -1,4 +1,4 @@
-// The nodes of inference on bytes: from a node to the step that runs its kernel, for the backends that run on the host.
+// Maps the nodes of int8 inference to steps that run their kernels, for the backends that run on the host.
 #pragma once
 
 #include <stdexcept>

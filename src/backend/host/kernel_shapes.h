@@ -18,9 +18,9 @@ const AttributesType& attributes(const Node& node) {
 
 GemmShape gemm_shape(const Graph& graph, const Node& node);                // matmul, linear, matmul_add, linear_grad_weight
 Conv2dShape conv2d_shape(const Graph& graph, const Node& node);            // conv2d, conv2d_bias and the gradients
-Conv2dShape depthwise_conv2d_shape(const Graph& graph, const Node& node);  // and of its gradients
+Conv2dShape depthwise_conv2d_shape(const Graph& graph, const Node& node);  // and its gradients
 Activation activation_of(const Node& node);                                // of a batch norm, fused or not
-bool is_int8(const Graph& graph, const Node& node);                        // whether its kernel is one of inference on bytes
+bool is_int8(const Graph& graph, const Node& node);                        // whether it runs a kernel of int8 inference
 Conv2dShape int8_weights_shape(const Graph& graph, const Node& node);      // of packed weights; without images
 Conv2dShape int8_product_shape(const Graph& graph, const Node& node);      // linear_int8 is a 1x1 convolution of its rows
 PoolShape pool_shape(const Graph& graph, const Node& node);                // max_pool, average_pool and their gradients
@@ -30,9 +30,9 @@ RotaryShape rotary_shape(const Graph& graph, const Node& node);
 SwigluShape swiglu_shape(const Graph& graph, const Node& node);  // swiglu, its gradient, and their joint forms
 LstmShape lstm_shape(const Graph& graph, const Node& node);      // lstm and its gradient
 Targets targets_of(const Node& node);                            // cross_entropy and its gradient; without the shares
-// The mask of dropout, stochastic_depth, attention, add_layer_norm, and of their gradients, which have the same ordinal.
+// The mask of dropout, stochastic_depth, attention, add_layer_norm and their gradients, which have the same ordinal.
 Dropout dropout_of(const Node& node, std::uint64_t seed);
-// Of the part of a batch with this number, whose tensor has so many elements with a mask.
+// For part number `part` of a batch, whose tensor has `elements` elements with a mask.
 inline Dropout of_part(Dropout dropout, int part, std::int64_t elements) {
   dropout.first = part * elements;
   return dropout;
@@ -44,7 +44,7 @@ struct RowsChannels {
 };
 RowsChannels rows_channels(const TensorDesc& desc);
 
-// Of a concatenation: the channels of each part; the caller sets the pointers.
+// For a concatenation: the channels of each part; the caller sets the pointers.
 static_assert(kMostParts == kPartsAtMost);
 template <typename Pointer>
 ChannelParts<Pointer> parts_of(const Graph& graph, const std::vector<ValueId>& values) {
@@ -55,16 +55,16 @@ ChannelParts<Pointer> parts_of(const Graph& graph, const std::vector<ValueId>& v
 
 Element element_of(DType dtype);  // f32, bf16, f16. Errors: std::logic_error for others
 
-// A null tensor: no node reads it, so it has no memory. Inputs of the graph move between steps, so a step asks for an address
+// A tensor that no node reads has no memory and is null. Inputs of the graph move between steps, so a step looks up addresses
 // each time it runs. Real: the element type of the tensors that are not f32 in every precision; void for any.
 template <typename Real, typename Memory = const ValueMemory*>
 struct NodeOperands {
   using Type = Real;
-  Memory memory;  // pointer to what has get<T>(ValueId)
+  Memory memory;  // pointer to a type with get<T>(ValueId)
   std::vector<ValueId> in, out;
 
-  int part() const { return memory->part(); }                    // of the batch, that runs
-  int part_of_batch() const { return memory->part_of_batch(); }  // the same, where ranks share the batch
+  int part() const { return memory->part(); }                    // the running part of the batch
+  int part_of_batch() const { return memory->part_of_batch(); }  // the same, among the parts of all ranks
   Real* x(std::size_t i) const { return memory->template get<Real>(in[i]); }
   Real* x_if(bool given, std::size_t i) const { return given ? x(i) : nullptr; }
   float* x32(std::size_t i) const { return memory->template get<float>(in[i]); }
@@ -96,14 +96,14 @@ struct AttentionGradTensors {
   std::int32_t* step;
 };
 
-// So many elements further; null stays null.
+// The address `elements` further; null stays null.
 template <typename Real>
 Real* elements_on(Real* tensor, std::int64_t elements, std::size_t element_bytes) {
   if (tensor == nullptr) return nullptr;
   return reinterpret_cast<Real*>(reinterpret_cast<std::byte*>(tensor) + static_cast<std::size_t>(elements) * element_bytes);
 }
 
-// The `index`-th of q, k and v in a joint tensor whose elements have so many bytes.
+// The `index`-th of q, k and v in a joint tensor with elements of `element_bytes` bytes.
 template <typename Real>
 Real* part_of_joint(Real* first, int index, const AttentionShape& shape, std::size_t element_bytes) {
   return elements_on(first, joint_offset(shape, index), element_bytes);
@@ -111,7 +111,7 @@ Real* part_of_joint(Real* first, int index, const AttentionShape& shape, std::si
 
 template <typename Real>
 struct SwigluTensors {
-  Real *dgate, *dup, *y, *gate, *up;  // dgate and dup: of the gradient, whose y is dy
+  Real *dgate, *dup, *y, *gate, *up;  // dgate and dup: for the gradient, whose y is dy
 };
 // Gate and up, or their gradients, follow each other in every row of one value in a joint form.
 template <typename Real, typename Memory>

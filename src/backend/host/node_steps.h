@@ -1,8 +1,8 @@
-// The ops whose kernels take the same arguments on several devices: from a node to the step that runs its kernel.
+// Maps nodes to the steps that run their kernels, for ops whose kernels take the same arguments on several devices.
 //
 // `k` has a member per kernel, a function pointer named as in kernels/host_kernels.inc. `make(kernel, call)` returns the step:
-// call(run) calls `run` with the kernel's arguments, and `run` adds what the device's kernels take besides (a workspace, the
-// number of threads, an element type, a stream). Kernels of several devices may have different types of the same arguments.
+// call(run) calls `run` with the kernel's arguments, and `run` adds the other arguments of the device's kernels (a workspace,
+// the number of threads, an element type, a stream). The same argument may have different types on different devices.
 #pragma once
 
 #include <stdexcept>
@@ -12,7 +12,7 @@
 
 namespace epochbench {
 
-// Errors: std::logic_error for an op that each backend handles by itself.
+// Errors: std::logic_error for an op that each backend handles itself.
 template <typename Kernels, typename Operands>
 auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const Kernels& k, const Operands& o,
                  const auto& make) {
@@ -264,7 +264,8 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
   throw std::logic_error(std::string(name(node.op)) + ": the backend has no kernel");
 }
 
-// The same for kernels in host memory, which have more ops in common. `winograd`: whether convolutions may use its transforms.
+// The same for kernels in host memory, which have more ops in common. `winograd`: whether convolutions may use Winograd
+// transforms.
 template <typename Kernels, typename Operands>
 HostStep host_step(const Graph& graph, const Node& node, std::uint64_t seed, bool winograd, const Kernels& k, const Operands& o,
                    const auto& make) {

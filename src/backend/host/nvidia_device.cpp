@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-// An unreadable or missing folder has none.
+// An unreadable or missing folder has no entries.
 bool any_entry(const std::string& folder, const std::function<bool(const std::filesystem::path&)>& wanted) {
   std::error_code error;
   std::filesystem::directory_iterator entries(folder, error);

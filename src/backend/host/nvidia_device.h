@@ -1,14 +1,15 @@
-// Whether this machine has a device of NVIDIA's at all: what a missing driver means depends on it. Needs no CUDA.
+// Whether this machine has an NVIDIA device at all, which decides what a missing driver means. Does not need CUDA.
 #pragma once
 
 #include <string>
 
 namespace epochbench {
 
-// By the devices that a driver makes (/dev/nvidia*) and the vendor of PCI devices (/sys/bus/pci/devices). `root`: of tests.
+// Checks the device files that a driver creates (/dev/nvidia*) and the vendors of PCI devices (/sys/bus/pci/devices). `root`:
+// for tests.
 bool has_nvidia_device(const std::string& root = "");
 
-// Why no CUDA device is usable where has_nvidia_device() is false; installing anything would not help.
+// Why no CUDA device is usable if has_nvidia_device() is false; installing anything would not help.
 inline constexpr const char* kNoNvidiaDevice =
     "this machine has no NVIDIA GPU (no /dev/nvidia*, no PCI device of vendor 0x10de)";
 

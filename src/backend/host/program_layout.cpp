@@ -11,8 +11,8 @@ constexpr std::size_t kBlockAlignment = 256;  // of the workspace after the aren
 
 std::size_t aligned(std::size_t bytes, std::size_t to = kTensorAlignment) { return (bytes + to - 1) / to * to; }
 
-// The variables in the order of their places: the members of a joint value one after another, where the first of them stands,
-// and likewise what a node sums over ranks, so that it is one piece of memory.
+// The variables in the order of their places. The members of a joint value follow each other at the place of the first of them,
+// and so does what a node sums over ranks, so that it is one piece of memory.
 std::vector<const epochbench::Variable*> in_order(const Program& program) {
   std::map<std::string_view, std::vector<std::string_view>> joint_of;  // by member: all members in their order
   const auto join = [&](const Graph& graph, const std::vector<ValueId>& members) {

@@ -1,4 +1,4 @@
-// The values of a variable as they lie in memory, and as the floats that executables read and write.
+// Converts between the values of a variable in memory and the floats that executables read and write.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The reference backend: the graph without fusion, in every precision, on naive kernels that accumulate in double and round
-// only to the graph's 16-bit values and for tf32 products. The oracle of the tests.
+// The reference backend: runs the graph without fusion, in every precision, on naive kernels that accumulate in double and
+// round only to the graph's 16-bit values and for tf32 products. Tests use it as the oracle.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -154,7 +154,7 @@ class Operands {
   std::vector<Shadow> shadows_;
 };
 
-struct Kernels {  // those that the CPU has with the same arguments
+struct Kernels {  // with the same arguments as those of the CPU backend
   using Real = float;
 #define EPOCHBENCH_LIST(...) __VA_ARGS__
 #define KERNEL(name, arguments, further) void (*name)(EPOCHBENCH_LIST arguments) = reference::name;
@@ -169,7 +169,7 @@ struct Int8Kernels {
   decltype(&reference::int8_max_pool) int8_max_pool = reference::int8_max_pool;
 };
 
-// The kernel, on operands in float.
+// Runs the kernel on float operands.
 HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr<Operands>& operands, std::uint64_t seed) {
   const NodeOperands<float, std::shared_ptr<Operands>> o{operands, node.inputs, node.outputs};
   const RowsChannels size = rows_channels(graph.desc(node.inputs[0]));

@@ -61,8 +61,8 @@ ColorChange random_color(const SampleDraw& draw) {
 
 namespace {
 
-// All three are linear: v * own + gray * shared + constant, with the gray of the pixel before. Blocks of planes, since
-// neighbors of one channel are what vectors take.
+// All three changes are linear: v * own + gray * shared + constant, with the gray of the unchanged pixel. Blocks of planes,
+// since neighbors of one channel are what vectors take.
 __attribute__((always_inline)) inline void change(std::uint8_t* rgb, std::int64_t pixels, const ColorChange& change) {
   std::int64_t sums[3]{};
   for (std::int64_t begin = 0; begin < pixels; begin += kBlock) {
@@ -94,7 +94,7 @@ __attribute__((always_inline)) inline void change(std::uint8_t* rgb, std::int64_
   }
 }
 
-// The same code for wider vectors, without fused multiplications, which would round otherwise.
+// The same code for wider vectors, without fused multiplications, which would round differently.
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) void change_wide(std::uint8_t* rgb, std::int64_t pixels, const ColorChange& factors) {
   change(rgb, pixels, factors);

@@ -1,6 +1,6 @@
 // What training draws for each sample and epoch: the part of the picture, its mirror image, its colors.
 //
-// The numbers depend on the seed, the epoch and the sample alone, so they are the same on every backend and by any thread.
+// The numbers depend only on the seed, the epoch and the sample, so they are the same on every backend and in any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct SampleDraw {  // what the numbers of a sample depend on
 };
 
 // Random resized crop (Szegedy et al., "Going deeper with convolutions", 2015, as torchvision has it): 8 to 100 % of the area,
-// sides as 3:4 to 4:3; after ten draws that do not fit the largest part in the middle that does.
+// aspect ratios from 3:4 to 4:3; after ten draws that do not fit, the largest central part that does.
 View random_crop(ImageSize size, const SampleDraw& draw);
 
 bool random_flip(const SampleDraw& draw);  // one half of the samples

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 3> kJpegStart{0xff, 0xd8, 0xff};
 constexpr std::array<std::uint8_t, 8> kPngStart{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-// Two bits are the least that a JPEG's encoder spends on a block of 8x8 pixels, so no real file comes near.
+// A JPEG encoder spends at least two bits on a block of 8x8 pixels, so no real file comes near.
 constexpr std::int64_t kMostPixelsPerJpegByte = 1024;
 
 bool starts_with(std::span<const std::uint8_t> file, std::span<const std::uint8_t> start) {
@@ -92,7 +92,7 @@ class Decoder final : public ImageDecoder {
     std::uint8_t* pixels = room(width, height, four ? 4 : 3);
     if (tjDecompress2(jpeg_, file_.data(), file_.size(), pixels, width, 0, height, four ? TJPF_CMYK : TJPF_RGB,
                       TJFLAG_LIMITSCANS) != 0) {
-      // Bytes between segments, which cameras leave there, lose nothing; every other warning does.
+      // Extra bytes between segments, as cameras leave them, lose nothing; every other warning means a loss.
       const std::string_view reason = tjGetErrorStr2(jpeg_);
       if (tjGetErrorCode(jpeg_) != TJERR_WARNING || reason.find("extraneous bytes") == std::string_view::npos)
         throw damaged(reason);
@@ -113,7 +113,7 @@ class Decoder final : public ImageDecoder {
   Picture decode_png() {
     const bool alpha = (png_.format & PNG_FORMAT_FLAG_ALPHA) != 0;
     png_.format = alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
-    png_.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // libpng takes 16 bits for linear light otherwise
+    png_.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // libpng assumes linear light for 16 bits otherwise
     std::uint8_t* pixels = room(size_.width, size_.height, alpha ? 4 : 3);
     if (png_image_finish_read(&png_, nullptr, pixels, 0, nullptr) == 0) throw damaged(png_.message);
     if (alpha)

@@ -1,6 +1,6 @@
-// One JPEG or PNG file to pixels. The format is known by the first bytes, not by the name.
+// Decodes a JPEG or PNG file to pixels. The format is recognized by the first bytes, not by the name.
 //
-// Every number in a file is hostile: a size is checked before memory is taken for it.
+// No number in a file is trusted: a size is checked before memory is allocated for it.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ class BadImage : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Of one thread.
+// For use by one thread.
 class ImageDecoder {
  public:
   // 8,192 x 8,192; decoded, these take 200 MB.
   static constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
 
-  static std::optional<std::string> unavailable();  // why this build decodes nothing; empty: it does
-  // Errors: DataError where unavailable() has a reason.
+  static std::optional<std::string> unavailable();  // why this build cannot decode; empty if it can
+  // Errors: DataError if unavailable() has a reason.
   static std::unique_ptr<ImageDecoder> make(std::int64_t most_pixels = kMostPixels);
   virtual ~ImageDecoder() = default;
 

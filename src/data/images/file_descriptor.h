@@ -22,12 +22,12 @@ class FileDescriptor {
   int number() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
 
-  // The pages of these bytes that nobody has changed leave the page cache, so that the disk is read again.
+  // Drops the unmodified pages of these bytes from the page cache, so that the disk is read again.
   void drop_pages(std::uint64_t offset, std::uint64_t size) const {
     posix_fadvise(number_, static_cast<off_t>(offset), static_cast<off_t>(size), POSIX_FADV_DONTNEED);
   }
 
-  // As many of `size` bytes from `offset` on as there are; -1 with errno for an error.
+  // Reads up to `size` bytes from `offset`, fewer only at the end of the file; -1 with errno for an error.
   ssize_t read_at(std::uint8_t* bytes, std::size_t size, std::uint64_t offset) const {
     std::size_t total = 0;
     while (total < size) {

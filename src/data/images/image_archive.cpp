@@ -1,4 +1,4 @@
-// Images in a tar archive, read from where they lie in it.
+// Images in a tar archive, read in place.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -41,7 +41,7 @@ class ArchiveFiles final : public ImageFiles {
  private:
   [[noreturn]] void fail(const std::string& what) const { throw DataError("data archive " + shown_ + " " + what); }
 
-  // The last three parts of its path are the split, the class and the file; folders before them say nothing.
+  // The last three parts of its path are the split, the class and the file; folders before them are ignored.
   void add(const TarMember& member) {
     if (std::strchr("127", member.type) == nullptr && member.type != '0' && member.type != '\0') return;
     const std::vector<std::string> parts = split(member.name, '/');
@@ -81,7 +81,7 @@ class ArchiveFiles final : public ImageFiles {
 
   std::string shown_;
   FileDescriptor file_;
-  std::map<std::string, std::uint32_t> numbers_;  // of classes, as they come
+  std::map<std::string, std::uint32_t> numbers_;  // of classes, in order of appearance
   std::map<std::uint32_t, bool> in_train_;
 };
 

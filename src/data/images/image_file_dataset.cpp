@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-// Of ImageNet's training images, as torchvision, timm and MLPerf use them.
+// For ImageNet's training images, as torchvision, timm and MLPerf use them.
 constexpr std::array<std::pair<double, double>, 3> kImageNet{
     {{0.485 * 255, 0.229 * 255}, {0.456 * 255, 0.224 * 255}, {0.406 * 255, 0.225 * 255}}};
 
@@ -50,8 +50,8 @@ ImageFileDataset::ImageFileDataset(std::string name, const SampleSpec& sample, s
   tabulate(options_.normalization == Normalization::measured ? measured() : kImageNet);
 }
 
-// Of as many training images as take moments, evenly spread, as the model sees them. All images of ImageNet would take an hour,
-// and would change the third digit.
+// From a few training images, evenly spread, as the model sees them. All images of ImageNet would take an hour, and would
+// change the third digit.
 ImageFileDataset::Standard ImageFileDataset::measured() const {
   constexpr std::int64_t kMost = 256;
   const std::int64_t samples = files_->samples(Split::train), count = std::min(samples, kMost);

@@ -1,4 +1,4 @@
-// Images in files, decoded when they are asked for, by the thread that asks.
+// Images in files, decoded on demand, by the calling thread.
 #pragma once
 
 #include <array>
@@ -26,8 +26,7 @@ class ImageFileDataset final : public Dataset {
   const std::string& name() const override { return name_; }
   bool synthetic() const override { return false; }
   std::int64_t samples(Split split) const override { return files_->samples(split); }
-  // Errors: DataError that names a file that cannot be decoded, where BadImages::stop is asked for, or where all of a split
-  // cannot be.
+  // Errors: DataError that names a file that cannot be decoded, with BadImages::stop; DataError if no file of a split can be.
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override;
   std::vector<float> pixel_values() const override { return values_; }
@@ -42,7 +41,7 @@ class ImageFileDataset final : public Dataset {
   std::int64_t pixels() const { return sample_.height * sample_.width; }
   Standard measured() const;
   void tabulate(const Standard& standard);
-  // Decodes the sample, or where it cannot be the next that can; returns which.
+  // Decodes the sample or, if that fails, the next one that can be decoded; returns which.
   std::int64_t decode(std::uint8_t* image, Split split, std::int64_t index, std::uint64_t epoch,
                       const Augmentation& augmentation) const;
   Augmentation augmentation(Split split) const { return split == Split::train ? options_.augmentation : Augmentation{}; }

@@ -1,5 +1,5 @@
-// Where the files of a set of images lie: in folders, or in a tar archive. ImageNet's layout, train/CLASS/FILE and
-// val/CLASS/FILE; the classes are those of train, numbered by name.
+// The files of a set of images, in folders or in a tar archive. ImageNet's layout, train/CLASS/FILE and val/CLASS/FILE; the
+// classes are those of train, numbered by name.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace epochbench {
 
-inline constexpr std::uint64_t kMostImageBytes = 1u << 28;  // of one file, and no photograph is as large
+inline constexpr std::uint64_t kMostImageBytes = 1u << 28;  // of one file; no photograph is this large
 
 class ImageFiles {
  public:
@@ -24,8 +24,8 @@ class ImageFiles {
     return static_cast<std::int32_t>(list(split)[static_cast<std::size_t>(index)].label);
   }
   std::string name(Split split, std::int64_t index) const;  // "val/cat/1.jpg"
-  void read_cold() { cold_ = true; }                        // from the disk, whatever the page cache holds
-  // Replaces `bytes` by the file's. Thread-safe. Errors: BadImage for a file that cannot be read.
+  void read_cold() { cold_ = true; }                        // reads from the disk, whatever the page cache holds
+  // Replaces `bytes` with those of the file. Thread-safe. Errors: BadImage for a file that cannot be read.
   virtual void read(std::vector<std::uint8_t>& bytes, Split split, std::int64_t index) const = 0;
 
  protected:
@@ -35,12 +35,12 @@ class ImageFiles {
   bool cold_ = false;
 };
 
-// Errors of both: DataError, one line, for a split or class that is missing, empty or there twice, and for what is neither a
-// folder nor an archive. Other files than images are passed over. Symbolic links are followed.
+// Errors of both: DataError, one line, for a split or class that is missing, empty or duplicate, and for what is neither a
+// folder nor an archive. Files other than images are skipped. Symbolic links are followed.
 std::unique_ptr<ImageFiles> open_image_folder(const std::filesystem::path& folder);
-// Plain tar: ustar, with the long names of pax and GNU. The headers alone are read, so only their pages of the file.
+// Plain tar: ustar, with the long names of pax and GNU. Only the headers are read, and so only their pages of the file.
 std::unique_ptr<ImageFiles> open_image_archive(const std::filesystem::path& file);
-// Whichever `path` is.
+// Either of the two, whichever `path` is.
 std::unique_ptr<ImageFiles> open_image_files(const std::filesystem::path& path);
 
 }  // namespace epochbench

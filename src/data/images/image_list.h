@@ -20,7 +20,7 @@ class ImageList {
   void sort_from(std::size_t first);  // by name, the entries from `first` on
   // A name that a class has twice, as "class/name"; empty: there is none.
   std::string duplicate(const std::vector<std::string>& classes) const;
-  // Classes by other numbers: class c becomes numbers[c].
+  // Renumbers the classes: class c becomes numbers[c].
   void renumber(const std::vector<std::uint32_t>& numbers);
 
   std::size_t size() const { return entries_.size(); }
@@ -32,7 +32,7 @@ class ImageList {
   std::vector<Entry> entries_;
 };
 
-// Whether a file of this name is taken for an image: .jpg, .jpeg, .png in any case, and not hidden.
+// Whether a file of this name counts as an image: .jpg, .jpeg, .png in any case, and not hidden.
 bool is_image_name(std::string_view name);
 
 }  // namespace epochbench

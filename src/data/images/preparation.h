@@ -1,4 +1,4 @@
-// A file's bytes to a model's image: decoded as small as the target allows, cut out, resized, changed as training asks.
+// Turns the bytes of a file into an image for a model: decoded as small as the target allows, cropped, resized, augmented.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace epochbench {
 
-// What is read where nothing is drawn: the middle of the picture, with the ratio of the target's sides, and this share of what
+// The view if none is drawn at random: the middle of the picture, with the aspect ratio of the target, and this share of what
 // fits: 224 of 256 pixels (Krizhevsky et al. 2012).
 inline constexpr double kCentralShare = 0.875;
 View central_view(ImageSize size, ImageSize target);
@@ -20,7 +20,7 @@ View central_view(ImageSize size, ImageSize target);
 // The largest of 8, 4, 2 and 1 by which a picture can shrink so that `view` still has the target's pixels.
 int largest_shrink(const View& view, ImageSize target);
 
-// Of one thread.
+// For use by one thread.
 class ImagePreparation {
  public:
   ImagePreparation(ImageSize target, std::unique_ptr<ImageDecoder> decoder)

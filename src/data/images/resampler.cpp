@@ -17,7 +17,7 @@ namespace {
 constexpr int kBits = 14;  // a weight of 1 still fits 16 bits, and its product with a byte the 32 of a sum
 constexpr std::int32_t kOne = 1 << kBits;
 
-// Byte beside byte of one target row, of `count` source rows from `rows` on.
+// One target row, blended byte by byte from `count` source rows, the first at `rows`.
 struct RowBlend {
   const std::uint8_t* rows;     // [count,pitch]
   std::int64_t count, pitch;    // source rows that there are
@@ -43,7 +43,7 @@ std::int32_t two_weights(const std::int16_t* weights) {
 
 EPOCHBENCH_WIDE __m256i load(const std::uint8_t* bytes) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes)); }
 
-// Two rows at a time, byte beside byte, as one instruction multiplies both and adds.
+// Two rows at a time with interleaved bytes, as one instruction multiplies both and adds.
 EPOCHBENCH_WIDE void blend_rows_wide(std::uint8_t* row, const RowBlend& blend, std::int64_t first_byte,
                                      std::int64_t last_byte) {
   constexpr std::int64_t kVector = 32;  // bytes
@@ -51,7 +51,7 @@ EPOCHBENCH_WIDE void blend_rows_wide(std::uint8_t* row, const RowBlend& blend, s
   for (std::int64_t at = first_byte; at < last_byte; at += kVector) {
     __m256i sum0 = half, sum1 = half, sum2 = half, sum3 = half;
     for (std::int64_t pair = 0; pair < blend.pairs; ++pair) {
-      // Rows below the picture weigh nothing.
+      // Rows below the picture have a weight of 0.
       const std::int64_t upper = std::min(2 * pair, blend.count - 1), lower = std::min(upper + 1, blend.count - 1);
       const __m256i weight = _mm256_set1_epi32(two_weights(blend.weights + 2 * pair));
       const __m256i a = load(blend.rows + upper * blend.pitch + at), b = load(blend.rows + lower * blend.pitch + at);
@@ -154,7 +154,7 @@ void Resampler::compute(Taps& taps, std::int64_t target, std::int64_t source, do
   }
 }
 
-// Rows before columns: this pass has long rows of bytes for its vectors, and leaves fewer pixels to the other.
+// Rows before columns: this pass has long rows of bytes for its vectors, and leaves fewer pixels for the other.
 void Resampler::resample(std::uint8_t* image, const Picture& picture, const View& view, bool flip) {
   compute(rows_, target_.height, picture.size.height, view.top, view.height);
   compute(columns_, target_.width, picture.size.width, view.left, view.width);

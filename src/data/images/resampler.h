@@ -1,6 +1,6 @@
-// A part of a picture, resized to a model's images: a triangle as wide as the distance of the target's pixels, so that
-// shrinking does not alias (Pillow's and torchvision's bilinear with antialias). Integers alone: the same bytes on every
-// machine.
+// Resizes a part of a picture to a model's image, with a triangle as wide as the distance of the target's pixels, so that
+// shrinking does not alias (Pillow's and torchvision's bilinear with antialias). Pixels are summed in integers: the same bytes
+// on every machine.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct View {  // a rectangle, in pixels of a picture; edges may lie between pix
 struct Taps {                         // of each target row or column
   std::int64_t pairs = 0;             // of weights, as many as the widest needs
   std::vector<std::int32_t> first;    // source pixel of the first weight
-  std::vector<std::int16_t> weights;  // [target, 2 * pairs], in parts of 2^14, which is their sum
+  std::vector<std::int16_t> weights;  // [target, 2 * pairs], in units of 2^-14; they sum to 1 per target
 };
 
-bool has_wide_vectors();  // of this CPU: AVX2. Elsewhere there is one code, whatever the parameters `wide_vectors` say
+bool has_wide_vectors();  // of this CPU: AVX2. Other architectures have one code path, whatever `wide_vectors` says
 
-// Of one thread.
+// For use by one thread.
 class Resampler {
  public:
   explicit Resampler(ImageSize target, bool wide_vectors = has_wide_vectors()) : target_(target), wide_(wide_vectors) {}

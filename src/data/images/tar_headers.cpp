@@ -23,7 +23,7 @@ std::string text_field(const std::uint8_t* block, std::size_t begin, std::size_t
   return {text, strnlen(text, bytes)};
 }
 
-// Octal digits, or with the first bit set (GNU) a large number of bytes.
+// Octal digits or, if the first bit is set (GNU), a big-endian binary number.
 std::optional<std::uint64_t> number_field(const std::uint8_t* block, std::size_t begin, std::size_t bytes) {
   std::uint64_t value = 0;
   if ((block[begin] & 0x80) != 0) {

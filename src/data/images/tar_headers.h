@@ -1,6 +1,7 @@
 // The headers of a tar archive, one after the other: POSIX ustar, with pax's records and GNU's long names and large sizes.
 //
-// Own code, as libarchive reads archives as streams and tells no position of a file's bytes, which reading in any order takes.
+// Own code, as libarchive reads archives as streams and does not report where a file's bytes are, which reading in any order
+// requires.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ class TarHeaders {
   TarHeaders(const FileDescriptor& file, std::uint64_t size, std::string shown)
       : file_(file), size_(size), shown_(std::move(shown)) {}
 
-  // The next member; empty at the end. Errors: DataError for a header that is none, and contents that the file does not hold.
+  // The next member; empty at the end. Errors: DataError for an invalid header, and contents beyond the end of the file.
   std::optional<TarMember> next();
 
  private:
