@@ -1,4 +1,4 @@
-// epochbench answers: the page of answers out of a result that is there already.
+// epochbench answers: the page of answers from an existing result.
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/report/answers/answers_page.h"

@@ -15,8 +15,8 @@ namespace {
 struct ServeOptions {};
 
 int serve(const ServeOptions&) {
-  prctl(PR_SET_NAME, "epochbench");  // executed by a descriptor, a process is named after its number
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // also of a wrapper that was started in its place
+  prctl(PR_SET_NAME, "epochbench");  // a process executed by its descriptor is named after the number
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if a wrapper was started in its place
   return serve_case(STDIN_FILENO, STDOUT_FILENO, {[](const CaseSpec& spec) { return prepare_case(spec); }, measure_gpu});
 }
 

@@ -46,9 +46,9 @@ constexpr std::size_t kMaxCatalogBytes = std::size_t{1} << 24;
 
 struct ClaimsOptions {
   std::vector<std::string> results;  // files or folders; empty: plans alone
-  std::string catalog;               // file; empty: the articles' that travel in the binary
+  std::string catalog;               // file; empty: the articles' claims, embedded in the binary
   OwningOptions owning;
-  std::vector<std::string> ids, own;  // both empty: all of the catalog
+  std::vector<std::string> ids, own;  // both empty: the whole catalog
   bool strict = false, verbose = false, json = false;
 };
 
@@ -104,7 +104,7 @@ RentOrBuy prices_of(const ClaimsOptions& options, const ClaimCatalog& catalog) {
   return question;
 }
 
-// By results and plans: no run of yours changes what others published.
+// By results and plans only: no run of yours changes what others published.
 bool refuted_here(const ClaimAnswer& answer) {
   return std::ranges::any_of(answer.verdicts, [](const auto& verdict) {
     return verdict.second == Verdict::not_reproduced &&
@@ -112,7 +112,7 @@ bool refuted_here(const ClaimAnswer& answer) {
   });
 }
 
-// Claims that the call names in detail, of a whole catalog a table. A call with prices asks for the claims about them.
+// Claims that the call names in detail, a whole catalog as a table. With prices, the claims about them in detail too.
 std::string text_of(const ClaimsOptions& options, const ClaimCatalog& catalog, const std::vector<ClaimAnswer>& answers) {
   const std::string note = wrapped("", "", catalog.note);
   if (!options.ids.empty() || !options.own.empty())

@@ -55,7 +55,7 @@ void take_help_command(const CLI::App& app, std::vector<std::string>& arguments)
   arguments.emplace_back("--help");
 }
 
-// The arguments with options under their present names: earlier ones are still accepted. In reverse, as CLI11 takes them.
+// The arguments with earlier names of options, which are still accepted, replaced. In reverse, as CLI11 takes them.
 std::vector<std::string> renamed(std::vector<std::string> arguments) {
   arguments.erase(arguments.begin());
   for (std::string& argument : arguments) {
@@ -71,7 +71,7 @@ std::vector<std::string> renamed(std::vector<std::string> arguments) {
 
 std::string see_help(const std::string& command) { return " (see epochbench " + command + "--help)"; }
 
-// The names that `given` may mean among the options of a command which its help shows.
+// The options in a command's help that `given` may mean.
 std::string option_hint(const CLI::App& command, const std::string& given) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
@@ -80,7 +80,7 @@ std::string option_hint(const CLI::App& command, const std::string& given) {
   return did_you_mean(given.substr(0, given.find('=')), names);
 }
 
-// CLI11's message as one line, with the way to the right one. Of several arguments that are wrong, about the first.
+// CLI11's message as one line, with a hint. If several arguments are wrong, about the first.
 std::string parse_message(const CLI::App& app, const std::vector<std::string>& arguments, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   const auto wrong = app.remaining(true);
@@ -115,10 +115,10 @@ void refuse_empty_values(const CLI::App& command) {
       throw CallError(option->get_name() + ": an empty value; give one or leave the option out");
 }
 
-// A full disk shows only when what was printed is written out. A later write may succeed: ferror knows of all.
+// A full disk shows only when the output is flushed. A later write may succeed, but ferror remembers all failures.
 void require_output_written() {
   pollfd output{STDOUT_FILENO, POLLOUT, 0};
-  if (poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0) return;  // its reader has gone, and wants no more
+  if (poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0) return;  // the reader is gone
   errno = 0;
   const bool flushed = std::fflush(stdout) == 0;
   if (flushed && std::ferror(stdout) == 0) return;
@@ -126,7 +126,7 @@ void require_output_written() {
   throw FileError("cannot write the output: " + why + "; send stdout elsewhere");
 }
 
-// Some systems give small stacks. This thread's grows up to the limit; other threads and cases get theirs by it.
+// Some systems have small stacks. This thread's grows up to the limit, which also sets those of other threads and of cases.
 void require_stack() {
   constexpr rlim_t kNeeded = 1 << 20, kUsual = 8 << 20;
   rlimit stack{};
@@ -174,7 +174,7 @@ void Commands::add_model_argument(CLI::App& command, CaseBlock& block) {
 
 void Commands::add_case_options(CLI::App& command, CaseBlock& block, OfferedTo caller, const std::vector<std::string>& keys) {
   for (const CaseOption& option : case_options()) {
-    if (option.offered_to > caller || option.key == "repetitions") continue;  // that is each command's own
+    if (option.offered_to > caller || option.key == "repetitions") continue;  // each command has its own
     if (!keys.empty() && !contains(keys, option.key)) continue;
     const auto take = [&option, &block](const std::string& text) {
       block[option.key] = {located(flag(option), [&] { return split_values(option, text); }), flag(option)};
@@ -184,7 +184,7 @@ void Commands::add_case_options(CLI::App& command, CaseBlock& block, OfferedTo c
                             flag(option), [take] { take("on"); }, option.help)
                       : command.add_option_function<std::string>(flag(option), take, option.help)->type_name(option.value_name);
     if (keys.empty()) added->group(option.group);
-    if (keys.empty() && option.offered_to == OfferedTo::peers) added->group("");  // works, and is not in the help
+    if (keys.empty() && option.offered_to == OfferedTo::peers) added->group("");  // works, but is not in the help
   }
   blocks_.emplace_back(&command, &block);
 }
@@ -200,7 +200,7 @@ std::function<int()> Commands::parse() {
   arguments = renamed(std::move(arguments));
   try {
     app_.parse(std::vector<std::string>(arguments));
-    // Not before: the value of a mistyped option is a MODEL, too.
+    // Not earlier: the value of a mistyped option is also read as MODEL.
     if (two_models_) throw CallError("MODEL and --model exclude each other; give one of them");
     refuse_empty_values(*app_.get_subcommands().front());
     return chosen_;
@@ -243,7 +243,7 @@ void add_all(Commands& commands) {
 }
 
 int command_line(int argc, char** argv) try {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit becomes a failed write
   require_stack();
   Commands commands(argc, argv);
   add_all(commands);

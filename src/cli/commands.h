@@ -23,7 +23,7 @@ class Commands {
  public:
   Commands(int argc, char** argv);  // of the call
 
-  // Adds a subcommand. `run` gets the options that the call gives, returns the exit code, and throws what goes wrong.
+  // Adds a subcommand. `run` gets the options of the call, returns the exit code, and throws errors.
   template <class Options>
   std::pair<CLI::App&, Options&> add(const char* name, const char* about, const std::string& examples,
                                      int (*run)(const Options&)) {
@@ -33,17 +33,17 @@ class Commands {
     return {*command, *options};
   }
 
-  // Adds every case option to a command, as text: what it may be is checked where cases are built, in one way for calls and
-  // suites. `keys`: those of a command that takes one value of each; all options, with their lists, where it is empty.
+  // Adds every case option to a command, as text: values are checked where cases are built, in the same way for calls and
+  // suites. `keys`: those of a command that takes one value of each; empty: all options, with their lists.
   void add_case_options(CLI::App& command, CaseBlock& block, OfferedTo caller = OfferedTo::calls,
                         const std::vector<std::string>& keys = {});
 
-  // MODEL, which is the same as --model. To be added after it.
+  // MODEL, which is the same as --model. Must be added after it.
   void add_model_argument(CLI::App& command, CaseBlock& block);
 
   // Reads the call, runs the subcommand that it names, prints an error in one line. Returns the exit code.
   int run();
-  // The first half of it: what the call asks for, checked but for the values of its cases. Errors: CallError.
+  // The first half of run(): what the call asks for, checked except for the values of its cases. Errors: CallError.
   std::function<int()> parse();
   const CaseBlock* cases() const;  // that the call asks for; nullptr: the command has none
 
@@ -72,7 +72,7 @@ CLI::Option* add_parsed(CLI::App& command, const std::string& flag, T& value, co
 // What --dry-run does: prints the cases that would run, with planned memory and expected time. Returns the exit code.
 int dry_run(const MeasuringRequest& request);
 
-// On stderr, one line of what disturbs measurements on this machine; nothing where nothing does.
+// Prints one line on stderr about what disturbs measurements on this machine, if anything does.
 void print_disturbances();
 
 // --price and --price-scaling; the latter alone.

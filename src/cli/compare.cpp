@@ -1,4 +1,4 @@
-// epochbench compare: is the new side slower than the baseline? Out of result files, and how the answer is printed.
+// epochbench compare: is the new side slower than the baseline? From result files, and how the answer is printed.
 #include "src/cli/compare.h"
 
 #include <cerrno>
@@ -68,7 +68,7 @@ int compare_results(const CompareOptions& options) {
   return present(std::move(comparison), options);
 }
 
-// Results and documents of interleaved turns; others are left out, and stderr says so. No change of level is a failure.
+// Results and documents of interleaved turns; others are left out, and stderr says so. A change of level is not a failure.
 int compare_history(const CompareOptions& options) {
   if (!options.baseline.empty())
     throw CallError("--history: takes its folder alone, so leave " + options.baseline + " out, or leave --history out");
@@ -113,7 +113,7 @@ void add_options_of_turns(CLI::App& command, CompareOptions& options) {
   command.add_flag("-q,--quiet", options.quiet, "with --interleave: print no progress");
 }
 
-// The verdict stands whether or not GitHub's page can show it, so a failure is reported and ends nothing.
+// The verdict holds whether or not GitHub's page can show it, so a failure is only reported.
 void append_summary(const Comparison& comparison) {
   const char* path = std::getenv("GITHUB_STEP_SUMMARY");
   if (!path || !*path) return;

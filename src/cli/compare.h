@@ -15,7 +15,7 @@ struct CompareOptions {
   std::string history;              // a folder of results; empty: not asked for
   std::optional<double> threshold;  // as a fraction
   bool allow_missing = false, force = false, github = false, json = false;
-  // Of two binaries that take turns, in place of results.
+  // For two binaries that take turns, instead of results.
   std::vector<std::string> interleave;  // their paths: the baseline and the new one; empty: not asked for
   std::string suite;
   std::optional<std::size_t> max_pairs;
@@ -32,8 +32,8 @@ int compare_interleave(const CompareOptions& options);
 void refuse_debug_build(const std::string& what, const std::string& build_type, const std::string& how,
                         const CompareOptions& options);
 
-// Prints the answer as text or JSON on stdout, with --github also annotations (beside JSON on stderr, since GitHub's runner
-// reads both) and a job summary, appended to the file that GITHUB_STEP_SUMMARY names. Returns the exit code.
+// Prints the answer as text or JSON on stdout, with --github also annotations (on stderr if JSON is on stdout, since GitHub's
+// runner reads both) and a job summary, appended to the file that GITHUB_STEP_SUMMARY names. Returns the exit code.
 int present(Comparison comparison, const CompareOptions& options);
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-// epochbench cost: local against cloud, of the epochs of a result or of hours alone.
+// epochbench cost: local against cloud, for the epochs of a result or for hours alone.
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
@@ -22,7 +22,7 @@ has others, --price-scaling says what counts: whole for another machine, whose s
 is that of the metered parts (CPU package, GPU card), not that of the plug; --power replaces it.)";
 
 struct CostOptions {
-  std::string result;  // empty: of hours alone
+  std::string result;  // empty: for hours alone
   OwningOptions owning;
   std::optional<double> utilization;
   std::optional<PriceScaling> scaling;  // of its price, or of the result's

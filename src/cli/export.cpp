@@ -36,7 +36,7 @@ struct ExportOptions {
   std::string format;
   std::string out;  // a file or a folder; empty: stdout
   bool raw = false;
-  PriceOptions prices;  // a file is exported with the costs that it has where no price is given
+  PriceOptions prices;  // without a price, a file keeps its own costs
 };
 
 const ExportFormat& format_of(const ExportOptions& options) {
@@ -66,7 +66,7 @@ bool names_folder(const ExportFormat& format, const std::string& path) {
          (format.folder_first && extension != ".json" && extension != ".jsonl");
 }
 
-// Takes the runs that the form has no place for out of the result, and says on stderr which and why.
+// Removes the runs that the form cannot hold from the result, and says on stderr which and why.
 void leave_out(const ExportFormat& format, const ExportForm& form, const std::string& path, Result& result) {
   Reasons reasons;
   std::erase_if(result.runs, [&](const Run& run) {
@@ -102,7 +102,7 @@ void write(const ExportFormat& format, const ExportForm& form, const Result& res
   put(form.text(result), out);
 }
 
-// Of runs whose name and repetition stand in several files, the name begins with that of the file.
+// Prefixes the names of runs whose name and repetition are in several files with the name of the file.
 void name_files(std::vector<NamedResult>& results) {
   std::map<std::pair<std::string, int>, std::set<const NamedResult*>> files;
   for (const NamedResult& named : results)
@@ -112,7 +112,7 @@ void name_files(std::vector<NamedResult>& results) {
       if (files[{run.name, run.repetition}].size() > 1) run.name = fs::path(named.path).filename().string() + ": " + run.name;
 }
 
-// Where a row says on which machine a run was made, each file keeps its own; elsewhere the runs are one list.
+// A row says on which machine a run was made, so the rows of all files are one list.
 std::string joined_rows(const ExportForm& form, const std::vector<NamedResult>& results) {
   std::string text;
   for (const NamedResult& named : results) {
@@ -122,7 +122,7 @@ std::string joined_rows(const ExportForm& form, const std::vector<NamedResult>& 
   return text;
 }
 
-// A table per file, since a row of one does not say on which machine it was made.
+// One table per file, since a row does not name the machine.
 std::string joined_tables(const ExportForm& form, const std::vector<NamedResult>& results) {
   std::string text;
   for (const NamedResult& named : results) {

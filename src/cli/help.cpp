@@ -25,7 +25,7 @@ const std::vector<CommandGroup>& command_groups() {
   return groups;
 }
 
-constexpr const char* kRestGroup = "Options";  // CLI11's for what has none
+constexpr const char* kRestGroup = "Options";  // CLI11's for options without one
 constexpr std::array kOptionGroups{"What to run", "How long", "Data and training", "Experiments",
                                    "Price",       "Output",   kRestGroup};
 
@@ -52,7 +52,7 @@ bool is_shown(const CLI::Option& option, HelpForm form, std::size_t options) {
   return !option.get_lnames().empty() && contains(kMostUsed, option.get_lnames().front());
 }
 
-// Rows of a name and what it means, which goes on below itself.
+// Rows of a name and its meaning, which is wrapped within its column.
 std::string rows_text(const std::vector<std::pair<std::string, std::string>>& rows, std::size_t columns) {
   constexpr std::size_t kWidestHead = 30, kGap = 2;
   std::size_t width = 0;
@@ -94,7 +94,7 @@ std::string options_text(const CLI::App& command, HelpForm form, std::size_t col
   return text;
 }
 
-// "  epochbench run    what it does": the comment below where the line is too long.
+// "  epochbench run    what it does": the comment is below if the line is too long.
 std::string example_text(const std::string& line, std::size_t columns) {
   if (display_width(line) <= columns) return line + "\n";
   const std::size_t gap = line.rfind("   ");
@@ -103,7 +103,7 @@ std::string example_text(const std::string& line, std::size_t columns) {
   return fitted(line.substr(0, end + 1), columns) + "\n" + wrapped("      ", "      ", line.substr(gap + 3), columns);
 }
 
-// "  name    what it is", which goes on below itself; or an example.
+// "  name    what it is", which is wrapped within its column; or an example.
 std::string footer_row(const std::string& line, std::size_t columns) {
   const std::size_t name = line.find_first_not_of(' '), gap = line.find("  ", name), about = line.find_first_not_of(' ', gap);
   if (line.starts_with("  epochbench") || about == std::string::npos) return example_text(line, columns);

@@ -1,4 +1,4 @@
-// The help texts: of the program, and of a command in a short form and complete.
+// The help texts: of the program, and of a command, brief and complete.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace epochbench {
 
 enum class HelpForm : std::uint8_t { brief, complete };  // brief: the options used most, and three examples
 
-// `call`: "epochbench run". Lines of at most 100 columns, and of what `columns` says.
+// `call`: "epochbench run". Lines have at most 100 and at most `columns` columns.
 std::string help_text(const CLI::App& command, const std::string& call, HelpForm form, std::size_t columns);
 
 // The subcommands that are in the help, in its order.

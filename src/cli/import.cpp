@@ -1,4 +1,4 @@
-// epochbench import: results that others published, as a document of their own kind.
+// epochbench import: results that others published, as a separate kind of document.
 #include "src/published/import.h"
 
 #include <algorithm>

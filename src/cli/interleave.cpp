@@ -24,7 +24,8 @@ std::string label_of(const CaseSpec& spec) {
   return "PyTorch " + (spec.compile == "default" ? "compile" : spec.compile);
 }
 
-// The same cases of epochbench and of each peer: workload, device and threads are equal, what is the peer's own differs.
+// The same cases of epochbench and of each peer: workload, device and threads are equal; only what is specific to the peer
+// differs.
 std::vector<std::vector<GroupWorker>> cases_of(const InterleaveOptions& options) {
   CaseBlock ours = options.cases, theirs = options.cases;
   ours.erase("compile");

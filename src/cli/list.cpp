@@ -33,11 +33,11 @@ constexpr const char* kListExamples = R"(Examples:
 struct ListOptions {
   std::string what;      // empty: an index of all kinds
   std::string match;     // empty: all rows
-  bool catalog = false;  // devices: those that are known, instead of this machine's
+  bool catalog = false;  // devices: all known ones instead of this machine's
   bool json = false;
 };
 
-using Kept = std::vector<std::size_t>;  // places of the rows that are shown
+using Kept = std::vector<std::size_t>;  // indices of the rows that are shown
 
 struct Section {
   const char* name;
@@ -90,7 +90,7 @@ Json devices_json() {
                   {"memory_bytes", cpu_info().memory_bytes.value_or(0)},
                   {"usable", true},
                   {"reason", nullptr}});
-  // Every visible GPU; where there is none, the first with the reason.
+  // Every visible GPU; if there is none, the first with the reason.
   const std::vector<GpuInfo> gpus = list_gpus();
   for (std::size_t i = 0; i < std::max<std::size_t>(1, gpus.size()); ++i) {
     Json reason = nullptr;

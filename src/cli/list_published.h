@@ -11,8 +11,8 @@ namespace epochbench {
 
 Json published_json();
 
-// The rows with these places, a table per source: figures of MLPerf Training stand in no row or table with others, and each
-// has its citation.
+// The rows with these indices, one table per source: figures of MLPerf Training share no row or table with others, and each has
+// its citation.
 std::string published_text(const std::vector<std::size_t>& kept);
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-// The figures of a machine that is owned and of one that is rented, as `cost` and `claims` take them.
+// The figures of an owned machine and of a rented one, as `cost` and `claims` take them.
 #pragma once
 
 #include <optional>

@@ -49,10 +49,10 @@ price of the whole instance, of whose GPUs one is used; `epochbench rent` asks a
 
 struct PlanOptions {
   CaseBlock cases;                           // model, batch, precision, mode, device, without
-  std::optional<std::int64_t> memory_bytes;  // that --batch max may take
+  std::optional<std::int64_t> memory_bytes;  // that --batch max may use
   bool by_op = false;
   std::vector<std::string> on;         // devices of the catalog, in place of those here
-  std::optional<std::int64_t> epochs;  // of --on, as what follows
+  std::optional<std::int64_t> epochs;  // for --on, like tokens
   std::optional<std::int64_t> tokens;
   bool json = false;
 };
@@ -64,7 +64,7 @@ ProgramMemory memory_on(const Backend& backend, const Plan& plan) {
   return memory(program_of(backend, plan, entries_of_mode(plan.spec.mode)));
 }
 
-// The plan's memory, and what activations would take if none were recomputed, and the optimizer's state if it were not divided.
+// Sets the plan's memory, and what activations would take without recomputation and the optimizer's state undivided.
 void set_memory(Plan& plan, const Backend& backend) {
   plan.memory = memory_on(backend, plan);
   Plan keeping = plan;
@@ -93,7 +93,7 @@ std::unique_ptr<Backend> planner(bool on_cpu, const CaseSpec& spec) {
   return on_cpu ? make_backend({}, default_threads(), backend_options(spec)) : make_cuda_planner();
 }
 
-// Errors: CallError where a plan shows nothing of what is left out.
+// Errors: CallError if a plan does not show what is left out.
 void check_without(const Plan& plan, bool on_cpu) {
   const Without& without = plan.spec.without;
   if (without.graph_capture || without.prefetch)
@@ -104,7 +104,7 @@ void check_without(const Plan& plan, bool on_cpu) {
   if (const auto nothing = nothing_to_leave_out(plan.spec, *complete)) throw CallError(*nothing);
 }
 
-// On the CPU where it has the precision, then on every GPU; `device` (or empty) leaves one kind out.
+// On the CPU if it has the precision and `device` is not cuda, then on every GPU.
 void plan_memory_of(Plan& plan, std::optional<DeviceKind> device) {
   const bool on_cpu = is_on_cpu(plan, device);
   if (const auto reason = shard_obstacle(plan.spec)) throw CallError(*reason);
@@ -145,7 +145,7 @@ std::int64_t memory_limit(const PlanOptions& options, bool on_cpu) {
   return gpus.front().memory_bytes;
 }
 
-// The plan of the largest batch whose memory is within the limit; of the smallest where that is not. Batches have equal parts.
+// The plan of the largest batch whose memory is within the limit; of the smallest if none is. Batches have equal parts.
 Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optional<DeviceKind> device) {
   const auto with_parts_of = [&](std::int64_t samples) { return with_batch(spec, samples * spec.accumulate * spec.ranks); };
   Plan largest = with_parts_of(1);
@@ -162,7 +162,7 @@ Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optiona
   return largest;
 }
 
-// Whether --batch is max, which is taken out of the cases. Errors: CallError where it does not stand alone.
+// Whether --batch is max, which is removed from the cases. Errors: CallError if it is not the only value.
 bool takes_largest_batch(CaseBlock& cases) {
   const auto batch = cases.find("batch");
   if (batch == cases.end() || !contains(batch->second.values, "max")) return false;
@@ -189,7 +189,7 @@ std::vector<Plan> plans_of(const PlanOptions& options) {
   return plans;
 }
 
-// What other options mean nothing with --on, or only with it. Errors: CallError.
+// Checks options that are meaningless with --on, or without it. Errors: CallError.
 void check_on(const PlanOptions& options) {
   if (options.on.empty()) {
     if (options.epochs) throw CallError("--epochs: hours and costs are predicted for the devices of --on; add it");

@@ -27,8 +27,8 @@ struct Plan {
   ProgramMemory memory;  // on the first of the devices, or on a GPU where there is none
   std::vector<DeviceMemory> devices;
   std::optional<std::int64_t> limit_bytes = {};             // of --batch max
-  bool fits = true;                                         // batch 1 into it
-  std::vector<OpTraffic> ops = {};                          // of a step, if they are asked for
+  bool fits = true;                                         // whether batch 1 fits into it
+  std::vector<OpTraffic> ops = {};                          // of a step, if requested
   std::optional<std::int64_t> kept_activations_bytes = {};  // with --checkpoint: what they would be without
   std::optional<std::int64_t> whole_optimizer_bytes = {};   // with --shard: what its state would be without
 };

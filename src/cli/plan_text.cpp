@@ -1,4 +1,4 @@
-// What `plan` prints of a plan.
+// What `plan` prints about a plan.
 #include <algorithm>
 
 #include "src/base/numbers.h"

@@ -39,8 +39,8 @@ struct ReportOptions {
   bool open = false;
 };
 
-// A page is sent to others, whom this machine's folders do not concern: a file is known by its name, and where two have the
-// same one by its place among them too.
+// A page is sent to others, who should not see this machine's folders: a file is identified by its name, and among files with
+// the same name by a number too.
 void leave_out_folders(Measurements& measured) {
   std::map<std::string, int> seen;
   const auto leave_out = [&](std::string& path) {

@@ -22,7 +22,7 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-// The *.json of a folder, by name. Errors: CallError where it cannot be read.
+// The *.json of a folder, by name. Errors: CallError if it cannot be read.
 std::vector<std::string> json_files_of(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
@@ -33,7 +33,7 @@ std::vector<std::string> json_files_of(const std::string& folder) {
   return files;
 }
 
-// What no two measurements share: readings of a clock in nanoseconds. The same also in a file that --resume copied runs to.
+// What no two measurements share: clock readings in nanoseconds. Copies of runs in a resumed file have the same.
 using Measured = std::tuple<std::string, std::uint64_t, std::vector<double>>;
 
 Measured measurement_of(const Run& run) {
@@ -102,8 +102,7 @@ class Reader {
 
   bool first_time(const std::string& path) { return seen_.insert(fs::canonical(path).string()).second; }
 
-  // Each measurement once, however many files it stands in: a copy is not a repetition. A file that has no other one is left
-  // out.
+  // Keeps each measurement once, however many files it is in: a copy is not a repetition. A file with only copies is left out.
   void add(const std::string& path, Result result) {
     const auto is_copy = [&](const Run& run) { return run.timing && path_by_measurement_.contains(measurement_of(run)); };
     const auto first = std::ranges::find_if(result.runs, is_copy);

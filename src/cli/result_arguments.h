@@ -8,13 +8,13 @@
 
 namespace epochbench {
 
-// Errors: CallError where `out`, which is about to be replaced, is the file that was read.
+// Errors: CallError if `out`, which is about to be replaced, is the file that was read.
 void refuse_to_replace(const std::string& out, const std::string& read);
 
-// In the order of the call, each file once; of a folder, its *.json by name, not those below it. Other JSON in a folder
-// (without schema_version) is left out, and stderr says so; named itself, it is an error. A run that an earlier file has, as a
-// copy named `latest` does and what --resume kept, is left out in the same way. Errors: CallError without arguments and for a
-// folder without results; FormatError for a file that cannot be read.
+// In the order of the call, each file once; for a folder, its *.json by name, not recursively. Other JSON in a folder (without
+// schema_version) is left out, and stderr says so; named in the call, it is an error. A run that an earlier file has, as in a
+// copy named `latest` or in a resumed file, is left out in the same way. Errors: CallError without arguments and for a folder
+// without results; FormatError for a file that cannot be read.
 std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments);
 
 struct Measurements {
@@ -22,10 +22,10 @@ struct Measurements {
   std::vector<NamedTurns> turns;
 };
 
-// The same, of commands that read documents of interleaved turns too.
+// The same for commands that also read documents of interleaved turns.
 Measurements read_measurement_arguments(const std::string& command, const std::vector<std::string>& arguments);
 
-// All of a folder. Errors: CallError for one that cannot be read or has none; FormatError.
+// All measurements of a folder. Errors: CallError if it cannot be read or has none; FormatError.
 Measurements read_measurement_folder(const std::string& folder);
 
 }  // namespace epochbench

@@ -47,11 +47,12 @@ struct RunOptions {
   std::optional<int> repetitions;  // empty: the suite's and its cases', or 1
   std::optional<double> feed;      // samples per second of another device
   bool profile = false, json = false;
-  bool verbose = false;  // a row per run besides
+  bool verbose = false;  // also one row per run
   MeasuringRequest request;
 };
 
-// A suite's cases under the call's options. --device picks among the devices that a case names, and takes the place of none.
+// A suite's cases with the call's options. --device selects among the devices that a case names, and applies to cases that name
+// none.
 std::vector<CaseSpec> cases_of(const CaseBlock& block, const CaseBlock& call) {
   std::vector<CaseSpec> cases = expand(merged(block, call));
   const auto asked = call.find("device");
@@ -76,7 +77,7 @@ std::vector<CaseSpec> cases_of(const Suite& suite, const RunOptions& options) {
   return cases;
 }
 
-// Empty where the call itself says what to run.
+// Empty if the call itself says what to run.
 std::optional<Suite> suite_of(const RunOptions& options) {
   if (!options.cases.contains("model")) return load_suite(options.suite.empty() ? kDefaultSuite : options.suite);
   if (!options.suite.empty()) throw CallError("--suite and --model exclude each other; give one of them");
@@ -94,7 +95,7 @@ void print_run(const Measurement& measured, const RunOptions& options, std::FILE
   print_tables(measured, tables, out);
 }
 
-// What the call says goes before its recipe.
+// The call's options take precedence over its recipe.
 RunOptions with_recipe(RunOptions options) {
   if (options.recipe.empty()) return options;
   if (!options.suite.empty()) throw CallError("--recipe: the cases of a suite name their own; leave out --suite or --recipe");
@@ -102,7 +103,7 @@ RunOptions with_recipe(RunOptions options) {
   return options;
 }
 
-// Of several ranks there is no profile: their nodes wait for each other.
+// Several ranks have no profile, since their nodes wait for each other.
 void ask_for_profiles(std::vector<PlannedCase>& cases) {
   for (PlannedCase& planned : cases) planned.spec.profile = planned.spec.ranks == 1;
   if (std::ranges::none_of(cases, [](const PlannedCase& planned) { return planned.spec.profile; }))

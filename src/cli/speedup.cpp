@@ -1,4 +1,4 @@
-// epochbench speedup: pairs of runs of one workload, out of result files.
+// epochbench speedup: pairs of runs of one workload, from result files.
 #include "src/analysis/speedup/speedup.h"
 
 #include "src/base/numbers.h"
@@ -45,7 +45,7 @@ std::string why_no_pair(const Speedup& speedup, SpeedupOf what) {
          "cpu,cuda:0 --precision fp32,bf16 --repetitions 5`";
 }
 
-// Runs of the results beside what others published of the same model; refused where nothing matches.
+// Runs of the results next to published ones of the same model; refused if nothing matches.
 int beside_published(const std::vector<NamedResult>& results, bool json) {
   const PublishedPairs published = published_pairs(results, embedded_published());
   if (published.pairs.empty())

@@ -24,7 +24,7 @@ Exit codes: as of run; a point out of memory is an answer, and no failure.)";
 
 struct SweepOptions {
   std::string over;     // batch, width, samples, threads or ranks
-  std::string scaling;  // of ranks: strong or weak; empty: strong
+  std::string scaling;  // for ranks: strong or weak; empty: strong
   std::string values;   // "1,2,4"; empty: those of the axis
   CaseBlock cases;      // options given on the command line
   int repetitions = 1;

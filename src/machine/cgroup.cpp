@@ -9,14 +9,14 @@
 namespace epochbench {
 namespace {
 
-// Whether the list "a,b" names this one; an empty list names "".
+// Whether a list such as "a,b" contains `name`; an empty list contains "".
 bool names(std::string_view list, const std::string& name) {
   const std::vector<std::string> all = split(list);
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
-// The folders of this process's group and its ancestors for a controller of version 1, or for version 2 (empty name);
-// innermost first. In a container whose /proc shows the host's path, only the mount's top is there.
+// Folders of this process's group and its ancestors, innermost first: for a version 1 controller, or for version 2 if the name
+// is empty. In a container whose /proc shows the host's path, only the top of the mount exists.
 std::vector<std::string> group_folders(const std::string& root, const std::string& controller) {
   std::ifstream groups(root + "/proc/self/cgroup");
   std::optional<std::string> path;
@@ -98,7 +98,7 @@ std::optional<std::int64_t> oom_kill_count(const std::string& root) {
   const auto add = [&](const std::string& file) {
     if (const auto count = read_keyed_number(file, "oom_kill")) total = total.value_or(0) + *count;
   };
-  // One kill may be counted at several levels, which does no harm: only a rise is asked for.
+  // A kill may be counted at several levels, which is harmless: only an increase matters.
   for (const std::string& folder : group_folders(root, "")) add(folder + "/memory.events");
   for (const std::string& folder : group_folders(root, "memory")) add(folder + "/memory.oom_control");
   add(root + "/proc/vmstat");

@@ -7,7 +7,7 @@
 namespace epochbench {
 namespace {
 
-constexpr double kNoticeableResolution = 0.02;  // of a GPU's energy, by the steps of its counter
+constexpr double kNoticeableResolution = 0.02;  // relative, of a GPU's energy, due to its counter's steps
 
 struct Watts {
   std::optional<double> value;
@@ -28,7 +28,7 @@ std::optional<double> sum_of(const std::optional<double>& a, const std::optional
   return a && b ? std::optional(*a + *b) : std::nullopt;
 }
 
-// What a package's energy holds beside this run's.
+// What a package's energy includes besides this run's.
 void remark_on_the_package(Energy& energy, const Run& run, std::optional<int> cores) {
   if (const auto threads = cpu_threads(run); threads && cores && *threads < *cores)
     energy.remarks.push_back("the CPU's energy is that of all its " + std::to_string(*cores) + " cores, and this run used " +

@@ -1,5 +1,5 @@
-// Energy: what was drawn within windows of time, out of counters that go round and of readings of power, and what a result
-// states of it. Here is the logic alone, over readings and their moments; rapl.h and nvml.h read the hardware.
+// Energy drawn within windows of time, from counters that wrap around and from power readings, and what a result states about
+// it. This is only the logic, over readings and their times; rapl.h and nvml.h read the hardware.
 #pragma once
 
 #include <optional>
@@ -10,24 +10,24 @@
 
 namespace epochbench {
 
-// No CPU package and no card draws as much: a difference that would need more means that the counter was reset.
+// More than any CPU package or card draws: a difference that would need more means that the counter was reset.
 inline constexpr double kMostWatts = 5000;
-// Counters are renewed in steps: RAPL's every millisecond, NVML's up to every 100 ms.
+// Counters are updated in steps: RAPL's every millisecond, NVML's up to every 100 ms.
 inline constexpr double kRenewalSeconds = 0.1;
-// Power between two readings further apart than this is not known well enough to draw a line between them.
+// Power is not interpolated between readings further apart than this.
 inline constexpr double kLongestPowerGapSeconds = 1;
 
 struct Drawn {
   double joules = 0;
-  std::optional<std::string> obstacle;  // why the joules mean nothing
+  std::optional<std::string> obstacle;  // why the joules are meaningless
 };
 
-// Moments (`now`, in seconds) never go back. Once there is an obstacle it stays.
+// Times (`now`, in seconds) never decrease. Once set, an obstacle stays.
 class EnergyMeter {
  public:
   virtual ~EnergyMeter() = default;
-  virtual void begin(double now) = 0;    // a window: what was drawn before does not count
-  virtual void advance(double now) = 0;  // adds what was drawn since; often, and at the window's end
+  virtual void begin(double now) = 0;    // starts a window; what was drawn before does not count
+  virtual void advance(double now) = 0;  // adds what was drawn since; call it often, and at the window's end
   virtual Drawn drawn() const = 0;       // in all windows so far
 };
 
@@ -50,8 +50,8 @@ class EnergySum {
   Drawn drawn_;
 };
 
-// Of a counter of joules that goes round after `range_joules` (unset: never). A counter that falls, or rises by more than
-// kMostWatts allows, was reset; one that was not read for so long that it may have wrapped around unseen is an obstacle.
+// Sums a counter of joules that wraps around after `range_joules` (unset: never). A counter that falls, or rises by more than
+// kMostWatts allows, was reset; one not read for so long that it may have wrapped around unnoticed is an obstacle.
 class CounterSum final : public EnergySum {
  public:
   explicit CounterSum(std::optional<double> range_joules) : range_joules_(range_joules) {}
@@ -61,13 +61,13 @@ class CounterSum final : public EnergySum {
   std::optional<double> range_joules_;
 };
 
-// Of power, integrated by the trapezoidal rule.
+// Integrates power by the trapezoidal rule.
 class PowerSum final : public EnergySum {
   void add_between(double elapsed, double before, double reading) override;
 };
 
-// Shorter windows are below what a counter resolves: RAPL's is renewed every millisecond, NVML's every 20 to 100 ms (Yang,
-// Adamek, Armour, "Part-time power measurements", SC 2024).
+// Shorter windows are below the resolution of the counters: RAPL's is updated every millisecond, NVML's every 20 to 100 ms
+// (Yang, Adamek, Armour, "Part-time power measurements", SC 2024).
 inline constexpr double kShortestCpuWindowSeconds = 0.1;
 inline constexpr double kShortestGpuWindowSeconds = 0.5;
 
@@ -83,8 +83,8 @@ struct MeteredSteps {
   std::vector<std::string> remarks;  // on how this machine's meters count
 };
 
-// Watts over the windows, and from them joules per epoch. A part is known or has a reason; the sum is known where all parts
-// are. `cores`: of this machine. The run's timing, device and interference must be there.
+// Average watts over the windows, and from them joules per epoch. Each part is known or has a reason; the sum is known if all
+// parts are. `cores`: of this machine. The run's timing, device and interference must be set.
 Energy energy_of(const MeteredSteps& metered, const Run& run, std::optional<int> cores);
 
 }  // namespace epochbench

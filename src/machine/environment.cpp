@@ -22,7 +22,7 @@
 namespace epochbench {
 namespace {
 
-// The instruction sets that decide how fast training runs, by the kernel's names for them.
+// The instruction sets that decide how fast training runs, by the kernel's names.
 constexpr std::array<std::string_view, 24> kInterestingIsa = {
     "sse4_2",   "avx",      "avx2",     "fma",         "f16c",        "avx_vnni",    "avx512f",  "avx512bw",
     "avx512cd", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16",
@@ -60,7 +60,7 @@ std::optional<std::int64_t> kibibytes(const std::string& path, const std::string
   return value ? std::optional(*value * 1024) : std::nullopt;
 }
 
-// The address space that RLIMIT_AS and RLIMIT_DATA leave to this process.
+// Bytes that RLIMIT_AS or RLIMIT_DATA leaves to this process.
 std::int64_t limit_left(decltype(RLIMIT_AS) resource, const std::string& used_key) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<std::int64_t>::max();

@@ -1,4 +1,4 @@
-// What this machine is, from /proc, /sys where it is mounted, cpuid and the C library. Nothing here is timed.
+// Describes this machine, from /proc, /sys where mounted, cpuid and the C library. Nothing here is timed.
 #pragma once
 
 #include <optional>
@@ -17,12 +17,13 @@ int logical_cpus_allowed();
 CpuInfo cpu_info();      // without the measured peaks
 BuildInfo build_info();  // of this program
 Context describe_context(const std::vector<std::string>& command_line);
-// Bytes that a new process may still take: the least of MemAvailable, the cgroup's limit less its use, and RLIMIT_AS.
+// Bytes that a new process may still use: the minimum of MemAvailable, the cgroup's limit minus its use, and what RLIMIT_AS and
+// RLIMIT_DATA leave.
 std::int64_t available_memory_bytes();
 std::int64_t resident_bytes();  // of this process
 std::int64_t peak_resident_bytes();
-std::optional<std::int64_t> huge_page_bytes();  // likewise, in transparent huge pages; unset where the kernel does not tell
-// "Amazon EC2" and "c7i.4xlarge" on such a machine; empty where the firmware does not tell.
+std::optional<std::int64_t> huge_page_bytes();  // of this process, in transparent huge pages; unset if the kernel does not say
+// "Amazon EC2" and "c7i.4xlarge" on such a machine; empty if the firmware does not say.
 std::string system_vendor();
 std::string product_name();
 

@@ -20,7 +20,7 @@ constexpr NamedReason kThrottling[] = {{clock_reason::kPowerCap, "sw_power_cap"}
                                        {clock_reason::kHardwareThermal, "hw_thermal_slowdown"},
                                        {clock_reason::kPowerBrake, "hw_power_brake_slowdown"}};
 
-// A summary of the samples that know the quantity; empty where none does.
+// A summary of the samples that have the quantity; empty if none has.
 template <class Value, class Summary>
 std::optional<Value> over(const std::vector<GpuSample>& samples, std::optional<Value> GpuSample::*quantity,
                           const Summary& summary) {

@@ -1,4 +1,4 @@
-// What samples of a GPU say of a run: means, and the steps during which its clock was held down. Pure functions.
+// What samples of a GPU say about a run: means, and the steps during which its clock was held down. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace epochbench {
 
-// A block of timed steps by the clock of the samples.
+// A block of timed steps, on the clock of the samples.
 struct TimedBlock {
   double begin_seconds = 0, end_seconds = 0;
   std::int64_t steps = 0;
 };
 
-// As nvidia-smi names them. An idle GPU and clocks that a user chose are not throttling, and neither is the power cap of a card
-// with its usual power limit: under load, its clock is what that allows.
+// Named as by nvidia-smi. An idle GPU and clocks that a user chose are not throttling, nor is the power cap of a card with its
+// usual power limit, which determines its clock under load.
 std::vector<std::string> throttle_reasons(std::uint64_t clock_reasons, bool usual_power_limit);
 
-// Fills in utilization and clock (means), temperature and memory (the highest), and throttling; of what no sample knows,
-// nothing. Steps lie in their blocks as `step_seconds` says. A sample stands for the time to its neighbors, so a step is
-// marked where the last sample before it, the first after it, or one within it was throttled: rather too many by a period of
-// sampling on either side than too few. Samples and blocks are in the order of time.
+// Fills in utilization and clock (means), temperature and memory (maxima), and throttling; leaves out what no sample has.
+// `step_seconds` gives the positions of steps in their blocks. A sample stands for the time to its neighbors, so a step is
+// marked if the last sample before it, the first after it, or one within it was throttled: rather too many steps, by a sampling
+// period on either side, than too few. Samples and blocks are in order of time.
 void fill_state(GpuState& state, const std::vector<GpuSample>& samples, const std::vector<TimedBlock>& blocks,
                 const std::vector<double>& step_seconds, bool usual_power_limit);
 

@@ -83,7 +83,7 @@ void Metering::tick(double now) {
 }
 
 void Metering::watch() {
-  sigset_t all;  // signals are the other threads' business
+  sigset_t all;  // signals are for the other threads
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   std::unique_lock lock(mutex_);
@@ -122,7 +122,7 @@ void Metering::fill(Run& run) {
   fill_state(*run.gpu, samples_, blocks_, run.timing->step_seconds, card_ && card_->has_usual_power_limit());
   const std::string reason = card_ ? joined(card_->obstacles(), "; ") : gpus_.front().obstacle;
   if (!reason.empty()) run.gpu->reason = reason;
-  // What the device's own events tell of each step is finer than samples.
+  // The device's own events describe each step, which is finer than samples.
   if (run.efficiency && !run.efficiency->gpu_busy_fraction) run.efficiency->gpu_busy_fraction = run.gpu->utilization;
 }
 

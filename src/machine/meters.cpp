@@ -11,7 +11,7 @@ namespace epochbench {
 namespace {
 
 constexpr double kIdlePeriodSeconds = 0.1;
-constexpr int kCpu = -1;  // among the idle watts
+constexpr int kCpu = -1;  // key in idle_watts_
 
 }  // namespace
 

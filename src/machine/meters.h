@@ -1,4 +1,4 @@
-// The meters of this machine: which there are, why the others are not, and what it draws idle.
+// The meters of this machine: which exist, why the others do not, and what it draws when idle.
 #pragma once
 
 #include <functional>
@@ -22,12 +22,12 @@ struct MeterSources {
 struct MeterInfo {
   std::string name, measures;             // "rapl", "energy of package-0, package-1"
   std::optional<std::string> obstacle;    // why it cannot be read
-  std::vector<std::string> missing = {};  // of a meter that can be read, what it does not tell
+  std::vector<std::string> missing = {};  // what a readable meter does not report
 };
 
 class MachineMeters {
  public:
-  // `gpus` as list_gpus() has them, by the index of their device.
+  // `gpus`: as list_gpus() returns them, by device index.
   MachineMeters(const MeterSources& sources, const std::vector<GpuInfo>& gpus);
 
   std::vector<MeterInfo> list() const;
@@ -40,12 +40,12 @@ class MachineMeters {
   Meter cpu() const;
   Meter gpu(int index) const;
   std::shared_ptr<const NvmlCard> card(int index) const;  // null: see gpu().obstacle
-  std::vector<std::string> remarks(int gpu_index) const;  // on how they count; of no GPU below 0
+  std::vector<std::string> remarks(int gpu_index) const;  // on how they count; below 0: without a GPU
 
-  // Lets the machine rest for so long and notes what it draws: the CPU, and the GPUs of these indices. Ends early, and notes
-  // nothing, once `interrupted`. Without any meter it does nothing.
+  // Lets the machine rest for `seconds` and records what the CPU and the GPUs with these indices draw. Ends early and records
+  // nothing once `interrupted`. Does nothing without meters.
   void measure_idle(const std::vector<int>& gpu_indices, double seconds, const std::function<bool()>& interrupted);
-  std::optional<double> idle_watts(int gpu_index) const;  // of the CPU below 0
+  std::optional<double> idle_watts(int gpu_index) const;  // below 0: of the CPU
 
  private:
   struct Card {

@@ -69,7 +69,7 @@ NvmlFunctions functions_of(void* library) {
 
 constexpr const char* kNoFunction = "this driver's library has no function for it";
 
-// The answer of one of the functions. Errors: MeterError with why there is none.
+// The answer of one of the functions. Errors: MeterError that says why there is none.
 template <class Value, class Function, class... Arguments>
 Value ask(const NvmlLibrary& library, Function NvmlFunctions::*member, void* device, Arguments... arguments) {
   const Function function = library.functions().*member;
@@ -80,7 +80,7 @@ Value ask(const NvmlLibrary& library, Function NvmlFunctions::*member, void* dev
   return value;
 }
 
-// What a sample asks for, by the name that an obstacle has. Errors: MeterError.
+// What a sample asks for; `what` names it in an obstacle. Errors: MeterError.
 struct Query {
   const char* what;
   void (*fill)(GpuSample& sample, const NvmlLibrary& library, void* device);
@@ -109,7 +109,7 @@ constexpr Query kQueries[] = {
      }},
 };
 
-// Why a question has no answer; empty where it has one.
+// Why a question has no answer; empty if it has one.
 template <class Question>
 std::optional<std::string> problem_of(const Question& question) {
   try {

@@ -1,6 +1,6 @@
-// NVIDIA's management library, which comes with the driver: loaded by name at run time, so nothing of it is needed to build.
-// One card's energy, power, load, clock, temperature and why its clock is held down. Whatever is missing (the library, a
-// function of a newer driver, the card, a right) is a reason in words, never a number.
+// NVIDIA's management library, which comes with the driver: loaded by name at run time, so the build does not need it. One
+// card's energy, power, load, clock, temperature and why its clock is held down. Whatever is missing (the library, a function
+// of a newer driver, the card, a right) is reported as a reason in words, never as a number.
 //
 // Source of names, units and layouts: NVML API Reference Guide, docs.nvidia.com/deploy/nvml-api.
 #pragma once
@@ -18,22 +18,22 @@ namespace epochbench {
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
-class MeterError : public std::runtime_error {  // there is no such meter, and why
+class MeterError : public std::runtime_error {  // why there is no such meter
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Why a card's clock is lower than it might be: the bits that nvmlDeviceGetCurrentClocksEventReasons answers with.
+// Why a card's clock is lower than it could be: the bits that nvmlDeviceGetCurrentClocksEventReasons returns.
 namespace clock_reason {
 inline constexpr std::uint64_t kIdle = 0x1, kApplicationSetting = 0x2, kPowerCap = 0x4, kHardwareSlowdown = 0x8,
                                kSyncBoost = 0x10, kSoftwareThermal = 0x20, kHardwareThermal = 0x40, kPowerBrake = 0x80,
                                kDisplaySetting = 0x100;
 }
 
-// What a card was doing at one moment; a quantity that it does not tell is empty.
+// What a card was doing at one moment; a quantity that it does not report is empty.
 struct GpuSample {
-  double seconds = 0;                 // of the caller's clock
-  std::optional<double> utilization;  // of the driver's last sample period, 1/6 s to 1 s: the part in which a kernel ran
+  double seconds = 0;                 // on the caller's clock
+  std::optional<double> utilization;  // the part of the driver's last sample period (1/6 s to 1 s) in which a kernel ran
   std::optional<double> sm_clock_hertz, temperature_celsius;
   std::optional<std::int64_t> memory_used_bytes;  // of the card, by all processes
   std::optional<std::uint64_t> clock_reasons;
@@ -62,13 +62,13 @@ class NvmlCard {
 
   enum class EnergySource : std::uint8_t { none, power, counter };
   EnergySource energy_source() const { return energy_source_; }
-  // Its power limit is the one that it has by default, so a clock held down by it is the card's usual one under load. False
-  // also where the card does not tell.
+  // Its power limit is the default, so a clock held down by it is the card's usual one under load. Also false if the card does
+  // not say.
   bool has_usual_power_limit() const { return usual_power_limit_; }
-  bool is_divided() const { return divided_; }                              // into instances (MIG); a run has one of them
+  bool is_divided() const { return divided_; }                              // into instances (MIG); a run uses one of them
   const std::vector<std::string>& obstacles() const { return obstacles_; }  // "temperature: Not Supported"
 
-  // Errors of both: MeterError with the driver's words.
+  // Errors of the first two: MeterError with the driver's message.
   double energy_joules() const;  // since the driver was loaded
   double watts() const;
   GpuSample sample(double now) const;
@@ -81,7 +81,7 @@ class NvmlCard {
   std::vector<std::string> obstacles_;
 };
 
-// From the card's counter, or its power where there is none. The card must have one of the two.
+// From the card's counter, or from its power if there is none. The card must have one of the two.
 std::unique_ptr<EnergyMeter> make_gpu_meter(std::shared_ptr<const NvmlCard> card);
 
 }  // namespace epochbench

@@ -1,8 +1,8 @@
 // Each function is compiled for its own instruction set, so that the file needs no flags and runs on any CPU.
 //
-// Latency times throughput of a multiply-add is at most 10 on all x86-64 cores of today (5 cycles, 2 per cycle): 12
-// accumulators or more keep the units full, and all of them fit the register file. On Neoverse V1 and V2 it is 20 (5 cycles of
-// BFMMLA, 4 per cycle).
+// Latency times throughput of a multiply-add is at most 10 on all current x86-64 cores (5 cycles, 2 per cycle): 12 accumulators
+// or more keep the units full, and all of them fit the register file. On Neoverse V1 and V2 it is 20 (5 cycles of BFMMLA, 4 per
+// cycle).
 #include "src/machine/peak_kernels.h"
 
 #if defined(__x86_64__)
@@ -98,7 +98,8 @@ struct alignas(64) TileConfiguration {  // what LDTILECFG reads: Intel's manual,
 };
 static_assert(sizeof(TileConfiguration) == 64);
 
-// Four tiles of sums from two and two of factors: tile multiplications last 16 cycles, and four of them cover the latency.
+// Four accumulator tiles from two tiles of each factor: a tile multiplication takes 16 cycles, and four of them cover the
+// latency.
 template <Precision kPrecision>
 __attribute__((target("amx-tile,amx-bf16,amx-int8"))) double tiles_amx(std::int64_t rounds) {
   constexpr bool kBytes = kPrecision == Precision::int8;
@@ -107,8 +108,8 @@ __attribute__((target("amx-tile,amx-bf16,amx-int8"))) double tiles_amx(std::int6
     configuration.row_bytes[tile] = 64;
     configuration.rows[tile] = 16;
   }
-  // Numbers of both signs, in bf16 from 2^-7 to 2: tiles of zeros would run at a higher clock. Bits from the generator of
-  // Lehmer, with the constants of Park and Miller (1988).
+  // Numbers of both signs, in bf16 from 2^-7 to 2: tiles of zeros would run at a higher clock. Bits from Lehmer's generator
+  // with the constants of Park and Miller (1988).
   alignas(64) std::uint16_t factors[4][16 * 32];
   std::uint64_t random = 1;
   for (std::uint16_t(&tile)[16 * 32] : factors) {
@@ -117,7 +118,7 @@ __attribute__((target("amx-tile,amx-bf16,amx-int8"))) double tiles_amx(std::int6
       factor = static_cast<std::uint16_t>(kBytes ? random : 0x3c00 | (random & 0x83ff));
     }
   }
-  // The intrinsics of GCC 11 and 12 do not tell the compiler what they read, which then leaves the stores above out.
+  // The intrinsics of GCC 11 and 12 do not tell the compiler what they read, so it would drop the stores above.
   asm volatile("ldtilecfg %0" : : "m"(configuration), "m"(factors));
   _tile_zero(0);
   _tile_zero(1);
@@ -171,7 +172,7 @@ double fp32_neon(std::int64_t rounds) {
 
 __attribute__((target("arch=armv8.2-a+bf16"))) double bf16_neon(std::int64_t rounds) {
   std::uint16_t one = 0x3f80, thousandth = 0x3a83;
-  asm("" : "+r"(one), "+r"(thousandth));  // g++ 12 would make the constant vector by an instruction that needs fp16
+  asm("" : "+r"(one), "+r"(thousandth));  // g++ 12 would build the constant vector with an instruction that needs fp16
   const bfloat16x8_t a = vreinterpretq_bf16_u16(vdupq_n_u16(one)), b = vreinterpretq_bf16_u16(vdupq_n_u16(thousandth));
   float32x4_t accumulator[kNeonAccumulators];
   for (int i = 0; i < kNeonAccumulators; ++i) accumulator[i] = vdupq_n_f32(static_cast<float>(i));

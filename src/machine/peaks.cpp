@@ -37,8 +37,8 @@ void place_this_thread(int cpu) {
   }
 }
 
-// Runs work(thread, barrier) on `threads` threads, each on a core of its own while there are enough. The barrier counts
-// these threads. `work` must not throw.
+// Runs work(thread, barrier) on `threads` threads, each on its own core if there are enough. The barrier counts these threads.
+// `work` must not throw.
 void on_all_cores(int threads, const std::function<void(int, std::barrier<>&)>& work) {
   if (threads < 1) throw std::invalid_argument("peaks of " + std::to_string(threads) + " threads; at least 1 is needed");
   const std::vector<int> cpus = placement(topology(affinity_cpus()));
@@ -61,9 +61,9 @@ double thread_cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A thread's rate is over its CPU time: what other processes take from the core does not lower the ceiling.
+// A thread's rate is per CPU time, so that other processes on the core do not lower the ceiling.
 double compute_burst(PeakKernel kernel, int threads, double seconds) {
-  constexpr std::int64_t kRounds = 20000;  // tens of microseconds between two looks at the clock
+  constexpr std::int64_t kRounds = 20000;  // tens of microseconds between reads of the clock
   std::vector<double> rates(static_cast<std::size_t>(std::max(threads, 0)));
   on_all_cores(threads, [&](int thread, std::barrier<>& barrier) {
     kernel.run(kRounds);  // wakes the wide units
@@ -79,7 +79,7 @@ double compute_burst(PeakKernel kernel, int threads, double seconds) {
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
-// In a build with sanitizers these loops stay as they are, or they would be what is measured.
+// Without sanitizers, whose checks would be measured otherwise.
 #define EPOCHBENCH_UNINSTRUMENTED __attribute__((no_sanitize("address"), no_sanitize("thread"), no_sanitize("undefined")))
 
 EPOCHBENCH_UNINSTRUMENTED void touch(float* x, float* y, float* z, std::int64_t n) {
@@ -90,8 +90,8 @@ EPOCHBENCH_UNINSTRUMENTED void touch(float* x, float* y, float* z, std::int64_t 
   }
 }
 
-// One pass over this thread's part. Stores past the cache save the read of the line that is overwritten whole; which of the
-// two is faster depends on the CPU.
+// One pass over this thread's part. Stores that bypass the cache avoid reading lines that are overwritten completely; whether
+// they are faster depends on the CPU.
 EPOCHBENCH_UNINSTRUMENTED void triad(float* a, const float* b, const float* c, std::int64_t n, bool past_cache) {
 #if defined(__x86_64__)
   if (past_cache) {
@@ -138,7 +138,7 @@ double triad_burst(int threads, std::int64_t array_bytes, int passes) {
   std::vector<double> pass_seconds(static_cast<std::size_t>(2 * passes));
   on_all_cores(threads, [&](int thread, std::barrier<>& barrier) {
     float *x = a.get() + thread * part, *y = b.get() + thread * part, *z = c.get() + thread * part;
-    touch(x, y, z, part);  // the first: the pages come from this core's memory
+    touch(x, y, z, part);  // first touch: the pages come from this core's memory
     for (std::size_t pass = 0; pass < pass_seconds.size(); ++pass) {
       barrier.arrive_and_wait();
       const double begin = steady_seconds();
@@ -164,8 +164,8 @@ void measure_peaks(CpuInfo& cpu, int threads) {
         std::optional<double>& best = cpu.peak_flops_per_second[name(precision)];
         best = std::max(best.value_or(0), *peak);
       }
-  // Four times the L3 is out of its reach; the cap bounds the time of the first touch, and little is taken of a small
-  // machine.
+  // Four times the L3 does not fit into it; the cap bounds the time of the first touch, and a small machine gives only a little
+  // memory.
   const std::int64_t wanted = std::clamp<std::int64_t>(4 * cache_sizes().l3_bytes.value_or(32 << 20), 64 << 20, 256 << 20);
   const std::int64_t array_bytes = std::min(wanted, available_memory_bytes() / 8);
   if (array_bytes >= wanted / 4) cpu.memory_bandwidth_bytes_per_second = triad_burst(threads, array_bytes, kPasses);

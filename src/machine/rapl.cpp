@@ -88,7 +88,7 @@ RaplDomains find_rapl(const std::string& folder) {
     const auto name = read_line(entry.path().string() + "/name");
     hidden |= !name;
     if (!name || !name->starts_with("package")) continue;
-    std::string& path = paths[*name];  // of two ways to one package, the one with the shorter name: intel-rapl
+    std::string& path = paths[*name];  // if a package has two entries, the one with the shorter name: intel-rapl
     if (path.empty() || entry.path().string().size() < path.size()) path = entry.path().string();
   }
   for (const auto& [name, path] : paths) {

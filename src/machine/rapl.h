@@ -1,8 +1,8 @@
-// The energy counters of CPU packages: RAPL, as Linux shows it in files for Intel and AMD alike.
+// Energy counters of CPU packages: RAPL, which Linux exposes in files for both Intel and AMD.
 //
-// Source: Documentation/power/powercap/powercap.rst of Linux. A package's counter holds its cores and what else is on it, and
-// not the memory beside it. Sub-domains ("core", "dram": intel-rapl:0:0) are not added, so that both makers' CPUs count the
-// same; nor is "psys", the whole platform, which contains the packages; nor a second way to the same package
+// Source: Documentation/power/powercap/powercap.rst of Linux. A package's counter covers its cores and everything else on it,
+// but not the memory beside it. Sub-domains ("core", "dram": intel-rapl:0:0) are not added, so that CPUs of both vendors count
+// the same; nor are "psys", the whole platform, which contains the packages, and a second entry of the same package
 // (intel-rapl-mmio).
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr const char* kPowercapFolder = "/sys/class/powercap";
 
 struct RaplPackage {
   std::string name, counter;           // "package-0", and the path of its energy_uj
-  std::optional<double> range_joules;  // after which the counter begins at 0 again
+  std::optional<double> range_joules;  // after which the counter wraps around to 0
 };
 
 struct RaplDomains {
@@ -29,7 +29,7 @@ struct RaplDomains {
 
 RaplDomains find_rapl(const std::string& folder = kPowercapFolder);
 
-// The sum of all packages. A counter that cannot be read any more is an obstacle.
+// The sum of all packages. A counter that can no longer be read is an obstacle.
 std::unique_ptr<EnergyMeter> make_rapl_meter(const std::vector<RaplPackage>& packages);
 
 }  // namespace epochbench

@@ -35,7 +35,7 @@ inline std::optional<std::int64_t> read_number(const std::string& path) {
   return text ? parse_number(*text) : std::nullopt;
 }
 
-// The number behind `key` at the beginning of a line: "MemAvailable:  123 kB", "oom_kill 4".
+// The number after `key` at the beginning of a line: "MemAvailable:  123 kB", "oom_kill 4".
 inline std::optional<std::int64_t> read_keyed_number(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
@@ -45,7 +45,7 @@ inline std::optional<std::int64_t> read_keyed_number(const std::string& path, co
   return std::nullopt;
 }
 
-// The first value of a file's lines "key : value" that `wanted` returns true for. The rest of the file is not read.
+// The value of a file's first line "key : value" for which `wanted` returns true. The rest of the file is not read.
 inline std::optional<std::string> find_field(
     const std::string& path, char separator,
     const std::function<bool(std::string_view key, const std::string& value)>& wanted) {

@@ -45,7 +45,7 @@ void set_level(CacheSizes& sizes, int level, std::int64_t bytes) {
 
 std::vector<int> affinity_cpus() {
   std::vector<int> cpus;
-  for (int most = 1024; most <= 1 << 20; most *= 4) {  // the kernel refuses a set that is too small for it
+  for (int most = 1024; most <= 1 << 20; most *= 4) {  // the kernel rejects a set that is too small
     cpu_set_t* set = CPU_ALLOC(most);
     const std::size_t size = CPU_ALLOC_SIZE(most);
     const bool known = sched_getaffinity(0, size, set) == 0;
@@ -87,7 +87,7 @@ std::vector<int> placement(std::vector<LogicalCpu> cpus) {
   std::sort(cpus.begin(), cpus.end(), [](const LogicalCpu& a, const LogicalCpu& b) {
     return std::tie(a.package, a.core, a.id) < std::tie(b.package, b.core, b.id);
   });
-  // (which sibling of its core, id): first siblings of all cores, then second ones.
+  // (sibling number within its core, id): first siblings of all cores, then second ones.
   std::map<std::pair<int, int>, int> siblings;
   std::vector<std::pair<int, int>> order;
   for (const LogicalCpu& cpu : cpus) order.emplace_back(siblings[{cpu.package, cpu.core}]++, cpu.id);

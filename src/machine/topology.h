@@ -20,35 +20,35 @@ struct LogicalCpu {
 
 std::vector<int> affinity_cpus();  // of the calling thread, ascending; never empty
 
-// From /sys, else /proc/cpuinfo, else each CPU a core of its own. `root` holds both, "" but in tests.
+// From /sys, else /proc/cpuinfo, else each CPU is its own core. `root` holds both, empty except in tests.
 std::vector<LogicalCpu> topology(const std::vector<int>& cpus, const std::string& root = "");
 int physical_cores(const std::vector<LogicalCpu>& cpus);
 
 // The CPUs in the order in which threads should take them: one of each core first, neighbors together.
 std::vector<int> placement(std::vector<LogicalCpu> cpus);
 
-// Those of a rank, which takes as many of them in this order as it has threads, after the ranks before it. Empty: there are not
-// enough for so many ranks.
+// The CPUs of a rank: in placement() order, as many as it has threads, after those of the ranks before it. Empty if there are
+// not enough for all ranks.
 std::vector<LogicalCpu> cpus_of_rank(const std::vector<LogicalCpu>& cpus, int threads, int rank, int ranks);
 
 struct EnvironmentSetting {
   std::string key, value;
-  bool overrides = false;  // goes before what the environment has already
+  bool overrides = false;  // takes precedence over the environment
 };
 using EnvironmentSettings = std::vector<EnvironmentSetting>;
 
-// Environment of a process with `threads` OpenMP threads: its number, one core per thread, how long idle threads spin.
-// `pin`: cores and none say whether threads are bound, also against what the environment has. Automatically they are, but not
-// where a `quota` (in CPUs) gives less than the mask, as other groups then own the cores in turn. More threads than CPUs are
-// never bound. Empty for a case without CPU threads (0).
+// Environment of a process with `threads` OpenMP threads: their number, one core per thread, how long idle threads spin. `pin`:
+// cores and none decide whether threads are bound and override the environment; automatic binds them unless a `quota` (in CPUs)
+// gives less than the mask, since other groups then get the cores in turn. More threads than CPUs are never bound. Empty for a
+// case without CPU threads (0).
 EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
                                     Pinning pin = Pinning::automatic);
-// The same for processes that take turns: an idle thread sleeps at once, also against what the environment has, since its
-// process waits while another one needs the cores.
+// The same for processes that take turns: idle threads sleep at once, overriding the environment, since their process waits
+// while another one needs the cores.
 EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings);
 bool threads_are_pinned();  // whether this process's environment binds OpenMP's threads
 
-// The sizes of the data caches: of one core's L1 and L2, and of one L3, as large as it is shared.
+// Sizes of the data caches: one core's L1 and L2, and one L3, including what is shared.
 struct CacheSizes {
   std::optional<std::int64_t> l1d_bytes, l2_bytes, l3_bytes;
 };

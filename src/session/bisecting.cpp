@@ -35,9 +35,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kProfiles = 3;  // of each side, in turns: the median counts
+constexpr int kProfiles = 3;  // of each side, alternating: the median counts
 constexpr std::int64_t kProfileSteps = 10;
-constexpr std::size_t kUsualPairs = 10;  // of a commit, for the time left
+constexpr std::size_t kUsualPairs = 10;  // per commit, to estimate the time left
 
 std::vector<PairedCase> cases_of(const BisectRequest& request) {
   const std::vector<PlannedCase> planned = plan_pairs(request.suite);
@@ -63,8 +63,8 @@ std::vector<double> log_ratios(const TurnsDocument& document) {
   return logs;
 }
 
-// Why the new side of a document cannot be measured beside the good one; empty: it can. Errors: CallError where the good
-// one is to blame.
+// Why the new side of a document cannot be measured beside the good one; empty: it can. Errors: CallError if the good one is
+// the cause.
 std::string obstacle_of(const TurnsDocument& document) {
   for (const TurnsPair& pair : document.cases.front().pairs) {
     if (pair.ok()) continue;
@@ -78,7 +78,7 @@ std::string obstacle_of(const TurnsDocument& document) {
   return "";
 }
 
-// No other call may build or measure in the folder meanwhile.
+// Keeps other calls from building or measuring in the folder meanwhile.
 ResultFile locked(const std::string& folder) try {
   return ResultFile((fs::path(folder) / "lock").string());
 } catch (const FileTaken&) {
@@ -115,7 +115,7 @@ class Bisecting {
   }
 
  private:
-  // The folder of all that one call asks for, so that another call cannot take its pairs.
+  // Names the folder of pairs after all that the call asks for, so that a different call cannot reuse them.
   void begin() {
     std::string key;
     for (const std::string& part : {answer_.good.sha, bad_.sha, request_.suite, request_.case_name, request_.recipe.command,
@@ -132,7 +132,7 @@ class Bisecting {
     if (error) throw FileError(pairs_.string() + ": cannot be made: " + error.message() + "; name another --folder");
   }
 
-  // A binary of a commit without which nothing can be measured.
+  // The binary of a commit without which nothing can be measured.
   std::string needed(const Commit& commit) {
     const CommitBuilds::Built built = binary_of(commit);
     if (built.binary.empty())
@@ -141,7 +141,7 @@ class Bisecting {
     return built.binary;
   }
 
-  // Built now or earlier, and one that can take turns.
+  // Built now or earlier, and able to take turns.
   CommitBuilds::Built binary_of(const Commit& commit) {
     auto kept = builds_.kept(commit);
     if (!kept) {
@@ -176,7 +176,7 @@ class Bisecting {
     return document;
   }
 
-  // Takes up the pairs that are kept under that name, and adds what the rule wants.
+  // Continues with the pairs kept under `name`, and adds those that the rule asks for.
   void measure(TurnsDocument& document, const std::string& name, const std::vector<PairedCase>& cases, const PairedRule& rule,
                const std::array<WorkerCommand, 2>& binaries) {
     const std::string path = (pairs_ / (name + ".json")).string();
@@ -204,7 +204,7 @@ class Bisecting {
     return pairs;
   }
 
-  // The regression that is farthest from none, in widths of its interval.
+  // Chooses the regression that is farthest from none, in widths of its interval.
   bool choose(const Comparison& ends) {
     const auto clearness = [](const Decision& decision) {
       return std::log(*decision.ratio) / std::log(decision.ratio_ci95->second / decision.ratio_ci95->first);
@@ -271,7 +271,7 @@ class Bisecting {
     answer_.step = comparison.cases.front();
   }
 
-  // The median over profiles that alternate, since another job disturbs one of them.
+  // The median over alternating profiles, since another job may disturb one of them.
   void profile() {
     const std::array<std::string, 2> binaries{needed(answer_.last_fast()), needed(answer_.first_slow())};
     std::map<std::string, std::array<std::vector<double>, 2>> seconds;
@@ -305,7 +305,7 @@ class Bisecting {
     if (interrupted()) throw CallError("interrupted", kExitInterrupted);
   }
 
-  // What happens now, and how long all may take, as far as anything has been measured.
+  // Shows what happens now, and how long everything may take once something has been measured.
   void say(const std::string& what) {
     std::string text = what;
     if (!followed_.empty() && pairs_measured_ > 0) {

@@ -1,5 +1,5 @@
 // What `bisect` does: builds commits, measures each beside the good one and narrows down where a case became slower.
-// src/analysis/compare/bisection.h decides; builds and pairs are kept in a folder, so that a later call goes on with them.
+// src/analysis/compare/bisection.h decides; builds and pairs are kept in a folder, so that a later call can continue.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@ namespace epochbench {
 
 struct BisectRequest {
   std::string good, bad;  // revisions
-  std::string suite;      // its cases are measured first, of the two ends
+  std::string suite;      // its cases are measured first, at the two ends
   std::string case_name;  // the one to follow, or the beginning of its name; empty: the clearest slowdown
   BuildRecipe recipe;
   std::string folder;
   double threshold = kDefaultThreshold;
-  std::size_t max_pairs = kMostBisectPairs;  // of a commit
+  std::size_t max_pairs = kMostBisectPairs;  // per commit
   bool resume = false, overwrite = false, quiet = false;
   std::vector<std::string> command_line;
 };
 
-// What came of it, and where that is all: the two ends beside each other show no slowdown.
+// The comparison of the two ends, and the answer if it shows a slowdown.
 struct BisectOutcome {
   Comparison ends;
   std::optional<BisectAnswer> answer;  // empty: no case became slower
 };
 
-// Errors: CallError, also with kExitInterrupted for an interrupt, after which --resume goes on; FormatError, FileError.
+// Errors: CallError, also with kExitInterrupted for an interrupt, after which --resume continues; FormatError, FileError.
 BisectOutcome bisect(const BisectRequest& request);
 
 }  // namespace epochbench

@@ -14,7 +14,7 @@
 namespace epochbench {
 namespace {
 
-// Of a GPU, or of the CPU in a build without CUDA; the answers say which.
+// For a GPU, or for the CPU in a build without CUDA; the answers say which.
 struct Planner {
   std::unique_ptr<Backend> backend;
   std::string device;

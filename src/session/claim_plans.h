@@ -1,5 +1,5 @@
-// What arithmetic says for claims: the plans of their models, for a GPU, which need not be there, or in a build without CUDA
-// for the CPU.
+// What arithmetic says about claims: the plans of their models, for a GPU, which need not be present, or for the CPU in a build
+// without CUDA.
 #pragma once
 
 #include <span>

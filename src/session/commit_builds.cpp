@@ -103,7 +103,7 @@ CommitBuilds::Built CommitBuilds::build(const Commit& commit) {
   std::error_code error;
   fs::create_directories(place, error);
   repository_.check_out(commit, tree);
-  fs::remove(made, error);  // so that a build that leaves none does not pass off an older one
+  fs::remove(made, error);  // so that an older binary is not taken for the build's
   const double begin = steady_seconds();
   const ProgramEnd end = run_program(
       {"/bin/sh", "-c", "cd \"$1\" && eval \"$2\" >\"$3\" 2>&1", "build", tree.string(), recipe_.command, log.string()},

@@ -1,4 +1,4 @@
-// The commits between two of a git repository, and a binary of each: built in a worktree of their own and kept by commit.
+// The commits between two commits of a git repository, and a binary of each, built in a separate worktree and kept by commit.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace epochbench {
 
-// The repository of the current folder. Errors of all: CallError; one line. Calls of git end early with an interrupt.
+// The repository of the current folder. Errors of all: CallError, one line. An interrupt ends calls of git early.
 class Repository {
  public:
   Repository();
 
   Commit commit(const std::string& revision) const;
-  // The commits after `good` up to `bad`, along first parents: what a merge brought counts as one.
+  // The commits after `good` up to `bad`, along first parents: a merge counts as one commit.
   std::vector<Commit> line(const Commit& good, const Commit& bad) const;
-  // The commit's files in a worktree at `folder`, which is made where it is missing; what a build left there stays.
+  // Checks the commit out into a worktree at `folder`, which is created if missing; what a build left there stays.
   void check_out(const Commit& commit, const std::filesystem::path& folder) const;
 
  private:
@@ -30,20 +30,20 @@ class Repository {
 };
 
 struct BuildRecipe {
-  std::string command = "scripts/run --version";  // of a shell, in the root of the worktree
-  std::string binary = "build/epochbench";        // that it leaves there
+  std::string command = "scripts/run --version";  // run by a shell in the root of the worktree
+  std::string binary = "build/epochbench";        // that the command leaves there
 };
 
 class CommitBuilds {
  public:
-  // `folder` has the worktree and the binaries; it need not exist.
+  // `folder` holds the worktree and the binaries; it need not exist.
   CommitBuilds(const Repository& repository, const std::filesystem::path& folder, BuildRecipe recipe);
 
   struct Built {
     std::string binary;  // its path; empty: there is none
     std::string reason;  // why
   };
-  // What is kept of the commit and this recipe: a binary, or that it does not build. Empty: nothing.
+  // What is kept for the commit and this recipe: a binary, or that it does not build. Empty: nothing.
   std::optional<Built> kept(const Commit& commit) const;
   Built build(const Commit& commit);
   void forget_failures() const;  // so that they are tried again

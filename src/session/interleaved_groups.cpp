@@ -74,7 +74,7 @@ class Group {
     }
     const auto ends = [] { return interrupted(); };
     interleaver_->warm_up(ends);
-    taking_rounds_ = true;  // whose turns end before an interrupt is heard, so that they count
+    taking_rounds_ = true;  // an interrupt takes effect only after a round, so that its turns count
     interleaver_->take_rounds([&](const RoundsSoFar& so_far) {
       rounds_ = so_far.timed;
       display_.note(note() + "round " + std::to_string(rounds_ + 1));

@@ -1,5 +1,5 @@
-// Cases at which epochbench and its peers take turns: groups of fresh processes of all workers, the runs that come of them, and
-// the file after each group. src/worker/interleaver.h measures a group; src/analysis/compare/peer_ratios.h compares the runs.
+// Cases at which epochbench and its peers take turns: groups of fresh processes of all workers, the resulting runs, and the
+// file saved after each group. src/worker/interleaver.h measures a group; src/analysis/compare/peer_ratios.h compares the runs.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct GroupWorker {
 
 struct GroupsRequest {
   std::vector<std::vector<GroupWorker>> cases;  // the workers of each, epochbench first
-  int groups = 5;                               // fewer support no interval
+  int groups = 5;                               // fewer give no interval
   std::int64_t dropped_rounds = 2;
   std::optional<std::int64_t> rounds;  // timed, per group; empty: as many as take min_time_seconds, and at least kFewestRounds
   double min_time_seconds = 12;
@@ -40,7 +40,7 @@ struct GroupsMeasurement {
   bool failed = false;    // a worker ended neither ok nor skipped
 };
 
-// An interrupt ends the group that runs after its round, which counts, and leaves out the rest.
+// An interrupt ends the running group after its current round, which counts, and leaves out the rest.
 // Errors: CallError, FormatError for a file that cannot be resumed, FileError, all before anything is measured.
 GroupsMeasurement measure_groups(const GroupsRequest& request);
 

@@ -24,7 +24,7 @@
 namespace epochbench {
 namespace {
 
-// The median of what the pairs say so far: "+0.3 %". Empty without any.
+// The median of the pairs so far: "+0.3 %". Empty without any.
 std::string so_far(const TurnsCase& turns) {
   const auto middle = median_if_any(known_values(turns.pairs, [](const TurnsPair& pair) { return pair.log_ratio; }));
   if (!middle) return "";
@@ -128,7 +128,7 @@ class InterleavedPairs {
            (left && *left > 0 ? "; about " + about_seconds(*left) + " left" : "");
   }
 
-  // Of the pairs that are wanted so far; empty before the first one of any case has ended.
+  // For the pairs wanted so far; empty until the first pair of any case has ended.
   std::optional<double> seconds_left(const std::vector<std::size_t>& wanted) const {
     double left = 0;
     for (std::size_t i = 0; i < cases_.size(); ++i) {

@@ -1,5 +1,5 @@
-// The cases of `compare --interleave`, pair by pair, until the rule has what it needs: order, progress, and the file after each
-// pair. src/worker/interleaved_pair.h measures a pair; src/analysis/compare/comparison.h says what the pairs mean.
+// The cases of `compare --interleave`, pair by pair, until the rule is satisfied: order, progress, and the file saved after
+// each pair. src/worker/interleaved_pair.h measures a pair; src/analysis/compare/comparison.h says what the pairs mean.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace epochbench {
 
-// Seeds are repetitions for speed: cases that differ in nothing else are one, whose pairs take the seeds in turn.
+// For speed, seeds are repetitions: cases that differ only in the seed are one case, whose pairs take the seeds in turn.
 struct PairedCase {
   Settings settings;  // without the seed
   CaseSpec spec;      // of the first seed; its name has none
@@ -25,7 +25,7 @@ struct PairedCase {
 };
 
 // The cases of a suite, each once: pairs take the place of repetitions. Errors: as load_suite and plan_cases; CallError for a
-// case that leaves a file behind, since both binaries would leave it at one place.
+// case that leaves a file behind, since both binaries would write the same one.
 std::vector<PlannedCase> plan_pairs(const std::string& suite);
 
 // In the order of the first seeds.
@@ -34,9 +34,10 @@ std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned);
 // The case of a document, without pairs.
 TurnsCase turns_of(const PairedCase& one);
 
-// `document` has a case for each of `cases`, in their order; the pairs are added to it. One pair of every case, then again, so
-// that the evidence of all is of the same time. Ends when all are decided or have all their pairs, or with an interrupt, which
-// discards the pair that it stops. `file` keeps the document; it may be empty. Returns whether all is in the file.
+// `document` has a case for each of `cases`, in their order; the pairs are added to it. Measures one pair of every case, then
+// the next, so that the evidence of all cases is from the same time. Ends when all are decided or have all their pairs, or at
+// an interrupt, which discards the current pair. `file` keeps the document; it may be empty. Returns whether everything is in
+// the file.
 bool measure_pairs(const std::vector<PairedCase>& cases, const PairedRule& rule, const std::array<WorkerCommand, 2>& binaries,
                    std::optional<ResultFile> file, bool quiet, TurnsDocument& document);
 

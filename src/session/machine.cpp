@@ -34,7 +34,7 @@ SpreadPeaks::SpreadPeaks(CpuInfo& cpu, std::size_t runs, double cost_seconds, st
       last_(began_) {
   if (cpu.peak_processes.empty())
     add(cpu, began_);
-  else  // of a result that goes on
+  else  // of a resumed result
     began_ -= cpu.peak_processes.back().seconds;
 }
 
@@ -52,7 +52,7 @@ void SpreadPeaks::after_run(std::size_t done) {
   add(again, now);
 }
 
-// Nothing of a process that failed.
+// Ignores a process that failed.
 void SpreadPeaks::add(const CpuInfo& measured, double now) {
   const auto fp32 = measured.peak_flops_per_second.find(name(Precision::fp32));
   if (fp32 == measured.peak_flops_per_second.end() || !fp32->second) return;

@@ -1,4 +1,4 @@
-// What run and info both ask of this machine.
+// What run and info both need to know about this machine.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,13 @@
 
 namespace epochbench {
 
-// Measures the CPU's peaks and memory bandwidth in a process of its own. Where that fails they stay unknown, and one line
-// says why.
+// Measures the CPU's peaks and memory bandwidth in a separate process. If that fails they stay unknown, and one line says why.
 void measure_peaks_of(CpuInfo& cpu);
-// Likewise of the GPU with this index in `gpus`.
+// Likewise for the GPU with this index in `gpus`.
 void measure_peaks_of(std::vector<GpuInfo>& gpus, int index);
 
-// Peaks of the CPU by several processes, so that one result has an interval: the one that gave `cpu` its peaks, and later ones
-// evenly between `runs` runs, each only when it costs at most a twentieth of the time since the one before.
+// Peaks of the CPU from several processes, so that a single result has an interval: the one that gave `cpu` its peaks, and
+// later ones spread evenly over `runs` runs, each only if it costs at most a twentieth of the time since the previous one.
 class SpreadPeaks {
  public:
   static constexpr std::size_t kProcesses = 5;
@@ -28,7 +27,7 @@ class SpreadPeaks {
   SpreadPeaks(CpuInfo& cpu, std::size_t runs, double cost_seconds, std::function<void(CpuInfo&)> measure = measure_cpu_peaks,
               Clock clock = steady_seconds);
 
-  void after_run(std::size_t done);  // so many of the runs are
+  void after_run(std::size_t done);  // `done`: runs so far
 
  private:
   static void measure_cpu_peaks(CpuInfo& cpu) { measure_peaks_of(cpu); }
@@ -41,8 +40,8 @@ class SpreadPeaks {
   double cost_seconds_, began_, last_;
 };
 
-// Where the meters are: at the usual place, or where EPOCHBENCH_POWERCAP (a folder of powercap domains, as a container may
-// have it mounted elsewhere) and EPOCHBENCH_NVML (NVIDIA's management library) say. What is read elsewhere is remarked on.
+// Where the meters are: at the usual place, or where EPOCHBENCH_POWERCAP (a folder of powercap domains, as a container may have
+// it mounted elsewhere) and EPOCHBENCH_NVML (NVIDIA's management library) say. Readings from elsewhere get a remark.
 MeterSources meter_sources();
 
 }  // namespace epochbench

@@ -49,12 +49,12 @@ ResultFile result_file(const MeasuringRequest& request) {
 std::set<int> gpus_of(const std::vector<PlannedCase>& cases) {
   std::set<int> gpus;
   for (const PlannedCase& planned : cases)
-    for (int rank = 0; rank < planned.spec.ranks; ++rank)  // on a GPU each
+    for (int rank = 0; rank < planned.spec.ranks; ++rank)  // one GPU each
       if (!planned.obstacle && planned.spec.device.kind == DeviceKind::cuda) gpus.insert(planned.spec.device.index + rank);
   return gpus;
 }
 
-// Of what is metered, before anything else works: the CPU, and the GPUs that cases run on.
+// Measures idle power before anything else runs: of the CPU, and of the GPUs that cases run on.
 void measure_idle_of(MachineMeters& meters, std::vector<PlannedCase> cases) {
   constexpr double kIdleSeconds = 3;
   std::erase_if(cases, [](const PlannedCase& planned) { return planned.obstacle || !planned.spec.meters; });
@@ -73,7 +73,7 @@ void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
   cpu.peak_processes = earlier.peak_processes;
 }
 
-// Of the GPUs that cases run on, likewise.
+// Likewise for the GPUs that cases run on.
 void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<PlannedCase>& cases) {
   for (const int index : gpus_of(cases)) {
     const auto at = static_cast<std::size_t>(index);
@@ -81,7 +81,7 @@ void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<PlannedCase>& case
   }
 }
 
-// What the device of a run can do at most in its precision; the GPUs of ranks together, as far as they are of this machine.
+// The limits of a run's device in its precision; of ranks, those of their GPUs together, as far as they are in this machine.
 DeviceLimits limits_of(const Context& context, const PlannedCase& planned) {
   const auto limits = [&](const auto& device) {
     const auto peak = device.peak_flops_per_second.find(name(planned.spec.precision));
@@ -110,7 +110,7 @@ Run skipped(const PlannedCase& planned, const std::string& reason) {
   return run;
 }
 
-// As the result names it; empty where it does not, and for a worker of another framework, which has names of its own.
+// The GPU's name in the result; empty if it has none, and for a worker of another framework, which has its own names.
 std::string gpu_of(const PlannedCase& planned, const std::vector<GpuInfo>& gpus) {
   const CaseSpec& spec = planned.spec;
   const auto index = static_cast<std::size_t>(spec.device.index);
@@ -118,7 +118,7 @@ std::string gpu_of(const PlannedCase& planned, const std::vector<GpuInfo>& gpus)
   return known ? gpus[index].name : "";
 }
 
-// A case that the end of the budget ends has measured something, but not what it was asked for.
+// A case that the end of the budget stops has measured something, but not what was asked for.
 Run measured(const PlannedCase& planned, const WorkerCommand& worker, const Budget& budget, const MachineMeters& meters,
              const std::vector<GpuInfo>& gpus, ProgressDisplay& display, TimeLeft& left) {
   if (planned.obstacle) return skipped(planned, planned.obstacle->reason);
@@ -232,7 +232,7 @@ Measurement measure(const MeasuringRequest& request) {
   const Budget budget(request.budget_seconds);
   const Prices prices(request.prices);
   const AlsoFiles also(request.also, request.overwrite || !request.resume.empty() ? Existing::replaced : Existing::refused);
-  ResultFile file = result_file(request);  // before a file is resumed, which another process may still write
+  ResultFile file = result_file(request);  // before a file is resumed, since another process may still be writing it
   Resumed resumed = resume(request.resume, request.cases, request.anonymous);
   Result& result = resumed.result;
   const std::vector<PlannedCase>& remaining = resumed.remaining;

@@ -1,4 +1,5 @@
-// From planned cases to the kept result: peaks, one process per case, what follows from its numbers, and the file after each.
+// From planned cases to the kept result: peaks, one process per case, what follows from its numbers, and the file saved after
+// each.
 //
 // What `run` and `sweep` share. It decides neither which cases there are nor in which order, and prints no table.
 #pragma once
@@ -42,18 +43,18 @@ class Budget {
 struct MeasuringRequest {
   std::vector<PlannedCase> cases;  // in the order in which they run
   PriceOptions prices = {};
-  std::string out, resume;             // files; without `out` that of `resume`, without both epochbench-<date>-<time>.json
+  std::string out, resume;             // files; without `out` that of `resume`, without either: epochbench-<date>-<time>.json
   std::vector<std::string> also = {};  // further files, whose suffixes name their formats
   bool overwrite = false;              // an existing `out`, which is refused otherwise
-  CaseBlock call = {};                 // options of cases that the call itself names, apart from a suite's
+  CaseBlock call = {};                 // options of cases that the call itself gives, as opposed to a suite
   bool allow_skipped = false;          // a device or precision of `call` may be missing
   bool anonymous = false, quiet = false;
   bool dry_run = false;                       // nothing is measured or written (src/cli/dry_run.cpp)
-  std::optional<double> budget_seconds = {};  // from the call of measure on
+  std::optional<double> budget_seconds = {};  // from the call of measure()
   std::vector<std::string> command_line;
   std::optional<std::string> suite = {};       // as Context has it
   std::vector<std::string> worker = {};        // the command of a peer's worker (scripts/peers); empty: this program
-  std::function<void(Result&)> conclude = {};  // what follows from all runs so far, before each save; may be empty
+  std::function<void(Result&)> conclude = {};  // adds what follows from all runs so far, before each save; may be empty
 };
 
 struct Measurement {
@@ -63,44 +64,43 @@ struct Measurement {
   bool also_written = true;
 };
 
-inline constexpr const char* kStandardOutput = "-";  // as `out`: the result is printed at the end, and in no file
+inline constexpr const char* kStandardOutput = "-";  // as `out`: the result is printed at the end and kept in no file
 
-// The result as JSON on stdout, and nothing left of the file that kept it meanwhile.
+// Prints the result as JSON on stdout and removes the file that kept it meanwhile.
 void print_result(const MeasuringRequest& request, const Measurement& measurement);
 
 struct DeviceLimits {  // measured; empty: not known
   std::optional<double> flops_per_second, bytes_per_second;
 };
 
-// What a step's time goes to, beside what the machine could do: from the nodes' name, op, seconds, FLOPs and bytes to
-// everything else of the profile. Nodes that move nothing, as views, are left out. Where a peak that a node's limit needs is
-// not known, the limit stays empty, and that of its class.
+// Where a step's time goes, compared to what the machine could do: derives the rest of the profile from the nodes' name, op,
+// seconds, FLOPs and bytes. Nodes that move nothing, such as views, are left out. If a node's limit needs a peak that is
+// unknown, it stays empty, as does that of its class.
 void complete_profile(Profile& profile, const DeviceLimits& limits);
 
 void identify(Run& run, const PlannedCase& planned);  // name, repetition, workload, precision, settings
-// What follows from the throughput of an ok run; peak: of its device, in FLOP/s.
+// Adds what follows from the throughput of an ok run. `peak`: of its device, in FLOP/s.
 void add_rates(Run& run, const PlannedCase& planned, std::optional<double> peak);
 
-// How long these cases take, by the peaks of `context`; nullptr: by those of usual devices.
+// How long these cases take, by the peaks of `context`, or those of usual devices if it is nullptr.
 TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<double> budget_seconds, const Context* context);
 std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft& left);  // "9 runs, expected to take about ..."
 
-// Measures what is not done yet. An interrupt ends the case that runs and leaves out the rest; the end of the budget likewise,
-// but these cases are skipped, with the reason.
+// Measures what is not done yet. An interrupt ends the running case and leaves out the rest; so does the end of the budget, but
+// those cases are skipped, with the reason.
 // Errors: CallError, FormatError for a result that cannot be resumed, FileError, all before anything is measured.
 Measurement measure(const MeasuringRequest& request);
 
-// After an interrupt: the command that goes on, on stderr, unless the call is quiet.
+// After an interrupt, prints the command that continues to stderr, unless the call is quiet.
 void print_resume_command(const MeasuringRequest& request, const Measurement& measurement);
 
-// The first that holds: kExitInterrupted; kExitCallIsWrong where the file is not written or nothing could run in a precision
-// or with a number of ranks that the call names; kExitAnswerIsNo where one of the cases ended neither ok nor skipped nor in a
-// way that `accepted` has; kExitDeviceMissing where a device that the call names is not usable here.
+// The first that applies: kExitInterrupted; kExitCallIsWrong if the file is not written, or nothing could run in a precision or
+// with a number of ranks that the call names; kExitAnswerIsNo if a case ended neither ok nor skipped nor with a status in
+// `accepted`; kExitDeviceMissing if a device that the call names is not usable here.
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted = {});
 
-// The tables of `run` or `sweep` on `out`: above them the CPU and the GPUs that were measured with their measured
-// limits, one line per device; below them projected epochs, what the tables' remarks say, prices, disturbed runs, and where the
-// result is.
+// Prints the tables of `run` or `sweep` on `out`: above them the CPU and the measured GPUs with their measured limits, one line
+// per device; below them projected epochs, the tables' remarks, prices, disturbed runs, and where the result is.
 void print_tables(const Measurement& measured, const std::string& tables, std::FILE* out);
 
 }  // namespace epochbench

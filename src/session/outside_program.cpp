@@ -22,12 +22,12 @@ extern char** environ;
 namespace epochbench {
 namespace {
 
-constexpr double kOpenSeconds = 3;    // in which a program says that it cannot
-constexpr double kTickSeconds = 0.2;  // between two looks at an interrupt
+constexpr double kOpenSeconds = 3;    // in which a program reports that it cannot
+constexpr double kTickSeconds = 0.2;  // between checks for an interrupt
 
 enum class Stdout { read, dropped };
 
-// A process in a group of its own.
+// A process in its own process group.
 class Started {
  public:
   Started(const std::vector<std::string>& command, Stdout output) {
@@ -62,7 +62,7 @@ class Started {
 
   int error() const { return error_; }
 
-  // Until it closes its stdout; false: it did not before that, or was interrupted.
+  // Reads until it closes its stdout; false: it did not before `deadline`, or was interrupted.
   bool read_until(double deadline, const std::function<bool()>& interrupted, std::string& text) const {
     while (true) {
       const double left = deadline - steady_seconds();
@@ -101,7 +101,7 @@ class Started {
 
 std::string not_started(int error) { return std::string("cannot be started: ") + std::strerror(error); }
 
-// Empty of one that exited with 0.
+// Empty if it exited with 0.
 std::string failure_of(int status) {
   if (WIFSIGNALED(status)) return "was ended by signal " + std::to_string(WTERMSIG(status));
   return WEXITSTATUS(status) == 0 ? "" : "exited with " + std::to_string(WEXITSTATUS(status));
@@ -140,7 +140,7 @@ std::string open_in_browser(const std::string& path) {
   if (!opener) return "neither xdg-open nor open is installed here";
   const Started program({*opener, path}, Stdout::dropped);
   if (program.error() != 0) return *opener + " " + not_started(program.error());
-  // Some of them run as long as the browser does, which is then left alone.
+  // Some openers run as long as the browser does, which is then left alone.
   const std::optional<int> status = program.wait_until(steady_seconds() + kOpenSeconds);
   const std::string failure = status ? failure_of(*status) : "";
   return failure.empty() ? "" : *opener + " " + failure;

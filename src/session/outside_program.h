@@ -1,4 +1,4 @@
-// Programs of the machine, such as git and those that a page is handed to: found in PATH, started without a shell, silent.
+// Programs installed on the machine, such as git and those that open a page: found in PATH, started without a shell, silent.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@ struct ProgramEnd {
   std::string output;
   std::string reason;  // "exited with 3", "took more than 60 s", "interrupted"
 };
-// Standard input and error lead nowhere. One that takes longer is killed with all that it started, and one that runs when
+// Standard input and error are /dev/null. The program is killed, with all that it started, if it takes longer or when
 // `interrupted`, which is polled and may be empty, becomes true.
 ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds,
                        const std::function<bool()>& interrupted = {});
 
-// Opens a file in the program that this machine opens it with. Returns why not; empty: it was handed over.
+// Opens a file in this machine's default program for it. Returns why that failed; empty: it was handed over.
 std::string open_in_browser(const std::string& path);
 
 }  // namespace epochbench

@@ -20,9 +20,9 @@
 namespace epochbench {
 namespace {
 
-constexpr std::int64_t kMaxRuns = 100'000;  // nobody waits for as many, and their list fits into memory
+constexpr std::int64_t kMaxRuns = 100'000;  // more than anyone waits for, and their list fits into memory
 
-// Where data are read or kept otherwise than these can be.
+// Why these data cannot be read or kept as asked.
 std::optional<Obstacle> input_obstacle(const CaseSpec& spec, const Settings& settings) {
   const bool image_files = spec.data->starts_with(kImageFiles);
   if (!image_files && spec.images != ImageOptions{})
@@ -46,7 +46,7 @@ std::optional<Obstacle> input_obstacle(const CaseSpec& spec, const Settings& set
   return std::nullopt;
 }
 
-// What --only-with asks of the machine.
+// What --only-with requires and the machine lacks.
 std::optional<Obstacle> unmet_condition(const CaseSpec& spec) {
   const int cores = default_threads();
   if (spec.least_cores.value_or(0) > cores)
@@ -61,7 +61,8 @@ std::optional<Obstacle> unmet_condition(const CaseSpec& spec) {
   }
 }
 
-// What keeps ranks from having a GPU each. Without any, the device's own obstacle says more; another launcher has its machines.
+// What keeps ranks from having a GPU each. Without any GPU, the device's own obstacle says more; another launcher has its own
+// machines.
 std::optional<Obstacle> gpu_ranks_obstacle_of(const CaseSpec& spec) {
   const int gpus = static_cast<int>(list_gpus().size());
   if (gpus == 0) return std::nullopt;
@@ -111,13 +112,13 @@ std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settin
   }
 }
 
-// A device that is missing, without its name: one cause is printed once for all devices and --only-with.
+// Leaves out the name of a missing device, so that one cause is printed once for all devices and --only-with.
 std::string cause_of(const std::string& reason) {
   const std::size_t at = reason.find(kNotUsable);
   return at == std::string::npos ? reason : reason.substr(at);
 }
 
-// What is allowed and seldom meant; empty: nothing.
+// What is allowed but rarely intended; empty: nothing.
 std::string note_of(const CaseSpec& spec) {
   const WorkloadSpec workload = workload_spec(spec);
   const Model& model = workload.model;
@@ -149,7 +150,7 @@ void check_data(const CaseSpec& spec, const DatasetSize& size) {
                     " has none; choose other --data or --epochs");
 }
 
-// Trainings to a target each have a seed of their own, the same on every device and in every precision.
+// Each repetition of a training to a target has its own seed, the same on every device and in every precision.
 void set_repetition(PlannedCase& planned, int repetition) {
   CaseSpec& spec = planned.spec;
   spec.repetition = repetition;
@@ -160,7 +161,7 @@ void set_repetition(PlannedCase& planned, int repetition) {
   spec.name = run_name(planned.settings);
 }
 
-// Each file and folder is written by one run.
+// Each file and folder may be written by only one run.
 void check_one_writer(const std::vector<PlannedCase>& cases) {
   std::set<std::string> paths;
   for (const PlannedCase& planned : cases)
@@ -169,7 +170,7 @@ void check_one_writer(const std::vector<PlannedCase>& cases) {
         throw CallError("--save, --trace: several runs would write " + path + "; ask for one run, once");
 }
 
-// Where they may be missing, of one batch per split.
+// If data that may be missing are missing, the size is one batch per split.
 DatasetSize size_of_data(PlannedCase& planned, DatasetSizes& sizes) {
   const CaseSpec& spec = planned.spec;
   try {
@@ -225,7 +226,7 @@ void check_rank_options(const std::vector<CaseSpec>& cases) {
 std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes) {
   check_rank_options(asked);
   std::vector<PlannedCase> once;
-  std::vector<int> times;  // that each of them runs
+  std::vector<int> times;  // how often each of them runs
   for (const CaseSpec& one : asked) {
     PlannedCase planned = plan_case(one, sizes);
     const int wanted = one.repetitions.value_or(repetitions);

@@ -1,5 +1,4 @@
-// From what was asked for to the list of cases that a run works through, with everything that can be wrong found before
-// anything runs.
+// Turns what was asked for into the list of cases of a run, and finds everything that can be wrong before anything runs.
 #pragma once
 
 #include <optional>
@@ -27,33 +26,32 @@ struct PlannedCase {
   std::optional<Obstacle> obstacle;
 };
 
-// Of a process of the case that says nothing of --threads: the cores of this machine, divided.
+// Threads of each process of a case without --threads: its share of this machine's cores.
 int usual_threads(const CaseSpec& spec);
 
-// One case with what the model and the machine decide, its settings and their label. `repetition` stays 0. The size of its data
-// set is read only if `sizes` does not have it.
+// One case with what the model and the machine determine, its settings and their label. `repetition` stays 0. The size of its
+// data set is read only if `sizes` does not have it.
 // Errors: CallError, DataError, std::invalid_argument.
 PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes);
 
-// All cases once, then all again, each as often as it says itself, or else `repetitions` times, and each time with the next
-// seed where it trains to a target. A case that is asked for twice is kept once, with the most repetitions. `sizes`: those of
-// data sets that were opened before. Errors: CallError, DataError, std::invalid_argument; CallError with the obstacle's code
-// where no case can run.
+// All cases once, then all again, each as often as it says, else `repetitions` times, and each time with the next seed if it
+// trains to a target. A case that is requested twice is kept once, with the larger number of repetitions. `sizes`: of data sets
+// opened before. Errors: CallError, DataError, std::invalid_argument; CallError with the obstacle's code where no case can run.
 std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes = {});
 
-// Whether all was there that a call itself names, apart from what a suite lists: kExitDone where each device and precision in
-// the call has a case that can run. Else the code of what stops one that has none: of its obstacles a missing device first, and
-// of several such values the call's code first. Cases of --only-with do not count.
+// Whether everything that the call itself names, as opposed to a suite, was available: kExitDone if each device, precision and
+// number of ranks in the call has a case that can run. Otherwise the code of what stops one that has none: of its obstacles a
+// missing device first, and of several such values the call's code first. Cases of --only-with do not count.
 int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call);
 
-// Why the ranks of a case cannot divide the optimizer; empty where they can, or do not.
+// Why the ranks of a case cannot divide the optimizer; empty if they can, or do not.
 std::optional<std::string> shard_obstacle(const CaseSpec& spec);
 
-// Errors: CallError where options are about several ranks and no case has them.
+// Errors: CallError if options are about several ranks and no case has them.
 void check_rank_options(const std::vector<CaseSpec>& cases);
 
-// One line on stderr per cause why cases are skipped, however many cases and devices it stops, and per model whose vocabulary
-// is larger than what its text has.
+// Prints one line on stderr per cause of skipped cases, however many cases and devices it stops, and per model whose vocabulary
+// is larger than that of its text.
 void print_obstacles(const std::vector<PlannedCase>& cases);
 
 }  // namespace epochbench

@@ -22,7 +22,7 @@ CaseSpec with_batch(CaseSpec spec, std::int64_t batch) {
   return spec;
 }
 
-// The memory of one case by batch, planned once each.
+// The memory of one case by batch; each batch is planned once.
 class MemoryByBatch {
  public:
   MemoryByBatch(CaseSpec spec, bool on_gpu) : spec_(std::move(spec)), on_gpu_(on_gpu) {}
@@ -35,7 +35,7 @@ class MemoryByBatch {
     return place->second;
   }
 
-  // The largest batch of equal parts within the limit; 0: none is.
+  // The largest batch of equal parts within the limit; 0: none fits.
   std::int64_t largest_within(double limit_bytes) {
     const std::int64_t parts = spec_.accumulate;
     return parts * largest_batch([&](std::int64_t samples) { return bytes(samples * parts) <= limit_bytes; });
@@ -113,7 +113,7 @@ std::vector<PredictionTarget> targets_of(const std::vector<std::string>& on) {
   return targets;
 }
 
-// Errors: CallError where a precision is on none of the devices.
+// Errors: CallError if none of the devices has the precision.
 void check_precision(const std::vector<PredictionTarget>& targets, Precision precision) {
   std::string reason;
   for (const PredictionTarget& target : targets) {
@@ -125,7 +125,7 @@ void check_precision(const std::vector<PredictionTarget>& targets, Precision pre
                   "; choose another precision or device");
 }
 
-// Takes out cases in a precision that none of the targets has, unless that is all of them.
+// Removes cases in a precision that none of the targets has, unless these are all cases.
 void keep_possible(std::vector<CaseSpec>& cases, const std::vector<PredictionTarget>& targets) {
   const auto possible = [&](const CaseSpec& spec) {
     return std::ranges::any_of(targets, [&](const PredictionTarget& target) {
@@ -201,7 +201,7 @@ Rentals rentals_of(const RentalQuestion& question) {
   Rentals rentals;
   rentals.max_usd = question.max_usd;
   std::set<std::string> seen;
-  // The cheapest first, and bounds after expectations: the first of an instance is its best.
+  // Cheapest first, and bounds after expectations: the first of an instance is its best.
   for (Prediction& each : predictions_of(request)) {
     const std::string instance = each.cost ? each.cost->instance : each.name;
     rentals.asked = each.asked.value_or(EpochsAsked{});

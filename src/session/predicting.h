@@ -12,7 +12,7 @@
 
 namespace epochbench {
 
-// The largest batch up to kMaxBatch that fits; 0: none does. A batch fits where a larger one does.
+// The largest batch up to kMaxBatch that fits; 0: none does. A batch is assumed to fit if a larger one does.
 std::int64_t largest_batch(const std::function<bool(std::int64_t)>& fits);
 
 inline constexpr std::int64_t kMostEpochs = 1'000'000'000, kMostSamples = 1'000'000'000'000;
@@ -22,18 +22,18 @@ struct PredictionRequest {
   std::vector<CaseSpec> cases;
   bool largest_batch = false;          // instead of the cases' own
   std::optional<std::int64_t> epochs;  // then hours and costs are predicted too
-  std::optional<std::int64_t> tokens;  // instead of epochs: one epoch of so many tokens, of a language model
+  std::optional<std::int64_t> tokens;  // instead of epochs: one epoch of this many tokens, for a language model
   bool search_largest = true;          // the largest batch of each device, which takes most of the time
 };
 
-// Each case on each device, in their order; of all devices the smallest memory first, with epochs or tokens the cheapest.
-// Errors: CallError, also where none of the devices has a precision.
+// Each case on each device, in their order; for "all", the smallest memory first; with epochs or tokens, the cheapest first.
+// Errors: CallError, also if none of the devices has a precision.
 std::vector<Prediction> predictions_of(const PredictionRequest& request);
 
-// Each device for one case, which is planned once; null where the device lacks the case's precision. Errors: CallError.
+// Each device for one case, which is planned once; null if the device lacks the case's precision. Errors: CallError.
 std::vector<std::optional<Prediction>> predictions_on(const std::vector<std::string>& devices, const CaseSpec& spec);
 
-// The price of an instance of the price list or of the catalog of devices; null: none is known. Errors: CallError.
+// The price of an instance in the price list or the catalog of devices; null: unknown. Errors: CallError.
 const CatalogPrice* instance_price(const std::string& device);
 
 struct RentalQuestion {
@@ -41,8 +41,8 @@ struct RentalQuestion {
   std::optional<double> max_usd;  // of the expected cost
 };
 
-// What training costs on instances that can be rented, on each in the precision of the cases that is cheapest: the cheapest
-// first. What does not fit, has no price or is too expensive is left out and counted. Errors: as predictions_of().
+// What training costs on instances that can be rented, cheapest first, each with the cheapest precision of the cases. Those
+// that do not fit, have no price or are too expensive are left out and counted. Errors: as predictions_of().
 Rentals rentals_of(const RentalQuestion& question);
 
 // "10e9", "10000000000". Errors: CallError.

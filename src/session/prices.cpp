@@ -74,7 +74,7 @@ HourlyPrice Prices::hourly(const AskedPrice& asked, int gpus) const {
 }
 
 std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing, int ranks) const {
-  // What the machine has more than the instance is not paid for.
+  // What the machine has beyond the instance is not paid for.
   const auto used_of = [&](const CatalogPrice* row) {
     return std::min(gpus_of(device.kind) * ranks, row ? std::max(row->gpu_count, 1) : ranks);
   };
@@ -82,7 +82,7 @@ std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing, int rank
     if (const auto found = by_device_.find(key); found != by_device_.end())
       return cost_of(timing, hourly(found->second, used_of(found->second.row)));
   if (!machine_.instance) return std::nullopt;
-  // Nobody asked for this price, so a part of the machine that is not used does not end the call; it is paid for.
+  // Nobody asked for this price, so an unused part of the machine is not an error; it is paid for.
   const CatalogPrice& row = *machine_.instance;
   const int gpus = std::min(used_of(&row), row.gpu_count);
   const bool meaningless = scaling_ == PriceScaling::per_gpu && gpus == 0;
@@ -106,7 +106,7 @@ DeviceId device_of(const Run& run) {
 
 int vcpus_of(const Result& result) { return std::max(1, result.context.cpu.threads_available); }
 
-// What the price that a run has becomes; empty: it stays.
+// The new price of a run that has one; empty: unchanged.
 std::optional<HourlyPrice> shared_again(const Cost& cost, const UsedMachine& used, std::optional<PriceScaling> scaling,
                                         Day day) {
   const CatalogPrice* row = cost.price_source ? described_price(embedded_prices().prices, *cost.price_source) : nullptr;

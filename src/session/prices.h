@@ -1,4 +1,4 @@
-// Hourly prices as people name them, and which one holds for which device: --price, the catalog, or none.
+// Hourly prices as users write them, and which one applies to which device: --price, the catalog, or none.
 //
 // A price belongs to a machine. A plain number is that of the machine that ran; an instance of the catalog is compared with its
 // logical CPUs and the GPUs used, and where they differ, --price-scaling says what counts (src/analysis/cost/price_share.h).
@@ -32,17 +32,17 @@ struct PriceOptions {
 
 struct PricedMachine {
   int vcpus = 1;                           // its logical CPUs, as far as this program may use them
-  const CatalogPrice* instance = nullptr;  // that its firmware names; nullptr: not known
+  const CatalogPrice* instance = nullptr;  // named by its firmware; nullptr: unknown
 };
 PricedMachine this_machine();
 
 class Prices {
  public:
-  // Without an option, a machine that its firmware names has its catalog price, all of it where no scaling is given. `today`
-  // decides how old a price is. Errors: CallError, also for an instance of another size.
+  // Without an option, a machine that its firmware names has its catalog price, in full if no scaling is given. `today` decides
+  // how old a price is. Errors: CallError, also for an instance of another size.
   explicit Prices(const PriceOptions& options, const PricedMachine& machine = this_machine(), Day today = epochbench::today());
 
-  // The cost of a run on the device, of ranks on a GPU each; empty where no price is known.
+  // The cost of a run on the device, with `ranks` on one GPU each; empty if no price is known.
   std::optional<Cost> cost(DeviceId device, const Timing& timing, int ranks = 1) const;
 
  private:
@@ -51,15 +51,15 @@ class Prices {
   PricedMachine machine_;
   std::optional<PriceScaling> scaling_;
   Day today_;
-  std::map<std::string, AskedPrice> by_device_;  // "cuda" holds for every GPU
+  std::map<std::string, AskedPrice> by_device_;  // "cuda" applies to every GPU
 };
 
-// A finished result under these options. With a price, the costs of its runs follow from their stored times; without one, those
-// that it has are held to the same rule, by the machine that it names. Errors: CallError that names the file.
+// Reprices a finished result. With a price, the costs of its runs follow from their stored times; without one, its own costs
+// are subject to the same rule, for the machine that it names. Errors: CallError that names the file.
 void reprice(NamedResult& named, const PriceOptions& options);
 
 HourlyPrice whole_price(const AskedPrice& asked);
-// What counts of it for the machine of a result, of its runs on a GPU where it has some. Errors: CallError.
+// The part that counts for the machine of a result, for its runs on a GPU if it has any. Errors: CallError.
 HourlyPrice price_for(const AskedPrice& asked, const Result& result, std::optional<PriceScaling> scaling);
 
 }  // namespace epochbench

@@ -11,7 +11,7 @@
 namespace epochbench {
 namespace {
 
-// How many runs other processes disturbed, and which most.
+// How many runs were disturbed by other processes, and which one most.
 void print_interference(const Result& result, std::FILE* out) {
   double most = 0;
   int count = 0, unknown = 0;

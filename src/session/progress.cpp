@@ -10,7 +10,7 @@
 namespace epochbench {
 namespace {
 
-// Without the middle, where it is wider: the case is known by how its name begins, and what is left of it stands at the end.
+// Drops the middle if the text is wider: the case is recognized by the beginning of its name, and the time left is at the end.
 std::string cut(const std::string& text, std::size_t columns) {
   if (display_width(text) <= columns) return text;
   if (columns == 0) return "";
@@ -21,7 +21,7 @@ std::string cut(const std::string& text, std::size_t columns) {
   return text.substr(0, begins[front]) + "…" + (back == 0 ? "" : text.substr(begins[begins.size() - back]));
 }
 
-// What is known, the most important first: a narrow terminal leaves out the last.
+// What is known, most important first: a narrow terminal leaves out the last.
 std::vector<std::string> parts_of(const Progress& progress) {
   std::vector<std::string> parts{progress.phase};
   if (progress.steps > 0)
@@ -87,7 +87,7 @@ void ProgressDisplay::begin(const std::string& name) {
 }
 
 void ProgressDisplay::update(const Progress& progress, const std::string& left) {
-  // Ten times per second is as fast as a person reads, and costs nothing beside a step.
+  // Ten times per second is as fast as a person reads, and costs nothing compared to a step.
   constexpr std::chrono::milliseconds kFrame{100}, kLine{10'000};
   const auto now = std::chrono::steady_clock::now();
   if (quiet_ || now - last_shown_ < (in_place_ ? kFrame : kLine)) return;

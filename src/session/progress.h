@@ -1,5 +1,5 @@
-// How far a run is, on stderr: one line updated in place on a terminal; elsewhere lines without escape sequences, one every ten
-// seconds and one per finished case.
+// The progress of a run, on stderr: one line updated in place on a terminal; elsewhere lines without escape sequences, one
+// every ten seconds and one per finished case.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace epochbench {
 
 class ProgressDisplay {
  public:
-  // `quiet`: shows nothing. In place only where stderr is a terminal and TERM is not "dumb"; NO_COLOR leaves out color.
+  // `quiet`: shows nothing. In place only if stderr is a terminal and TERM is not "dumb"; NO_COLOR disables color.
   ProgressDisplay(std::size_t cases, bool quiet);
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;

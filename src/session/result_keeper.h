@@ -18,8 +18,8 @@ class ResultKeeper {
   // Writes the result. The first failure is printed; later calls try again.
   void save(const Result& result);
 
-  // After the last save. Where the file could not be written, writes to the folder for temporary files and prints where.
-  // Returns whether the result is in the file that was asked for.
+  // Call after the last save. If the file could not be written, writes to the folder for temporary files and prints where.
+  // Returns whether the result is in the requested file.
   bool finish(const Result& result);
 
   const std::string& path() const { return file_.path(); }
@@ -34,7 +34,7 @@ class ResultKeeper {
 // The files of --also: a result in other formats, by the suffixes of their names.
 class AlsoFiles {
  public:
-  // Checks that they can be written. Errors: CallError for a suffix of no format, FileError.
+  // Checks that they can be written. Errors: CallError for an unknown suffix, FileError.
   AlsoFiles(const std::vector<std::string>& paths, Existing existing);
 
   // Returns whether all are written; prints why not.

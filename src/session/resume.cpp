@@ -16,7 +16,7 @@
 namespace epochbench {
 namespace {
 
-// What identifies a run in a file, which may be anonymous: its settings may lack paths then.
+// Whether a run in a file is that of `planned`. Settings in an anonymous file may lack paths.
 bool same_run(const Run& run, const PlannedCase& planned, bool may_be_anonymous) {
   if (run.repetition != planned.spec.repetition) return false;
   const Settings there = identifying(run.settings);

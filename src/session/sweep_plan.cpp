@@ -14,7 +14,7 @@
 namespace epochbench {
 namespace {
 
-// Beyond, a CPU takes minutes per point; larger ones are asked for with --values.
+// Beyond this, a CPU takes minutes per point; --values can ask for larger ones.
 constexpr std::int64_t kMostBatch = 1024;
 constexpr std::int64_t kFewestWidth = 64, kMostWidth = 4096;
 constexpr std::int64_t kMostBatches = 128;  // per epoch
@@ -42,7 +42,7 @@ std::vector<std::int64_t> thread_values(int cores) {
   return values;
 }
 
-// Whether the case's device is here, and has the precision and the memory.
+// Whether the case's device is present, and has the precision and the memory.
 bool fits(const CaseSpec& spec) try {
   const WorkloadSpec workload = workload_spec(spec);
   const std::vector<Entry> entries = entries_of_mode(spec.mode);
@@ -70,7 +70,7 @@ void set_values(CaseBlock& block, Axis axis, std::vector<std::string> values, co
   block[key_of(axis)] = {std::move(values), given_by};
 }
 
-// As far as one of the devices has memory; the first value in any case.
+// The values up to the first that fits on none of the devices; the first one in any case.
 std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, const CaseBlock& block, Axis axis) {
   const auto too_much = std::find_if(values.begin() + 1, values.end(), [&](std::int64_t value) {
     CaseBlock with = block;
@@ -81,7 +81,7 @@ std::vector<std::int64_t> up_to_what_fits(std::vector<std::int64_t> values, cons
   return values;
 }
 
-// The values of the axis where the call names none.
+// The values of the axis if the call names none.
 std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, DatasetSizes& sizes) {
   const std::vector<CaseSpec> cases = expand(block);
   CaseSpec base = cases.front();
@@ -116,13 +116,13 @@ void check_model(const CaseBlock& block, Axis axis) {
   if (axis != Axis::width) return;
   const std::string& text = models->second.values[0];
   const std::string family = family_name(expand({*models}).front().model);
-  // The ResNets' option of this name is the image's.
+  // The ResNets have an option of this name, which is the image's width.
   if (family != "mlp") throw CallError("--over width: " + family + " has no width to choose; take mlp, or sweep over batch");
   if (text.find("width=") != std::string::npos)
     throw CallError("--model: the width is what --over width sweeps; give its values with --values");
 }
 
-// Over samples, whole epochs of synthetic data: those of a data set that is there have a size of their own.
+// Over samples, whole epochs of synthetic data: an existing data set has its own size.
 void take_whole_epochs(CaseBlock& block) {
   const auto data = block.find("data");
   if (data == block.end())
@@ -139,7 +139,7 @@ void take_whole_epochs(CaseBlock& block) {
   if (!stops) block["epochs"] = {{"1"}, "--over samples"};
 }
 
-// Of a rank, the same for all numbers of them, so that only this differs.
+// Threads per rank, the same for all numbers of ranks, so that only that number differs.
 std::string threads_of_most(CaseSpec spec, const std::vector<std::string>& ranks) {
   for (const std::string& number : ranks) spec.ranks = std::max(spec.ranks, whole<int>(1, 1 << 20)(number));
   return std::to_string(usual_threads(spec));
@@ -184,7 +184,7 @@ void shuffle_repetitions(std::vector<PlannedCase>& cases) {
     const int repetition = begin->spec.repetition;
     const auto end =
         std::find_if(begin, cases.end(), [&](const PlannedCase& other) { return other.spec.repetition != repetition; });
-    // Fisher and Yates. The engine's numbers are the same everywhere, those of std::shuffle are not.
+    // Fisher-Yates shuffle. The engine's numbers are the same everywhere; the results of std::shuffle are not.
     std::mt19937_64 engine(static_cast<std::uint64_t>(repetition));
     for (auto left = end - begin; left > 1; --left)
       std::swap(begin[left - 1], begin[static_cast<std::ptrdiff_t>(engine() % static_cast<std::uint64_t>(left))]);

@@ -28,7 +28,7 @@ double usual_peak(const CaseSpec& spec, int machine_threads) {
   return kFlopsPerCore * spec.ranks * spec.threads.value_or(machine_threads);
 }
 
-// What decides how much earlier than at its most a rule stops.
+// What decides how much earlier than its limit a rule stops.
 std::string rule_of(const StopSpec& stop) { return stop.until ? "until" : "noise"; }
 
 bool may_stop_early(const StopSpec& stop) { return stop.until || (!stop.steps && !stop.epochs && !stop.min_time_seconds); }
@@ -93,7 +93,7 @@ void TimeLeft::update(const Progress& progress) {
   learn_step();
 }
 
-// Of the case that runs: how much longer its steps last than expected, for cases like it.
+// Learns how much longer the running case's steps take than expected, for cases like it.
 void TimeLeft::learn_step() {
   const ExpectedCase& one = cases_[index_];
   if (progress_.samples_per_second <= 0 || one.step_seconds <= 0) return;

@@ -1,5 +1,5 @@
-// How long cases take, and how much of it is left: expected before they run, corrected by what has run. Knows a clock and no
-// display.
+// How long cases take, and how much time is left: estimated before they run, corrected by what has run. Reads a clock and
+// displays nothing.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace epochbench {
 
-// The mean duration of units that repeat, such as repetitions of a case: of its own, else of all. Empty before any.
+// The mean duration of units that repeat, such as repetitions of a case: of those with its name, else of all. Empty before any.
 class UsualSeconds {
  public:
   void add(const std::string& name, double seconds);
@@ -31,10 +31,10 @@ class UsualSeconds {
   Sum all_;
 };
 
-// A case as far as its duration depends on it.
+// The properties of a case that its duration depends on.
 struct ExpectedCase {
   std::string name;                // repetitions of one case share it
-  std::vector<std::string> kinds;  // whose steps last about as much longer than expected: the most specific first
+  std::vector<std::string> kinds;  // with steps that take longer than expected by about the same factor; most specific first
   double step_seconds = 0;         // expected before anything has run
   std::int64_t batch = 1, steps_per_epoch = 0;
   std::optional<int> warmup;  // steps; empty: by time
@@ -44,22 +44,22 @@ struct ExpectedCase {
   bool skipped = false;    // takes no time
 };
 
-// Of a step at a usual share of the device's peak in FLOP/s, which on a CPU is that of `machine_threads`; without one, that of
-// a usual device of its kind.
+// Assumes a step at a usual share of the device's peak in FLOP/s, which on a CPU is that of `machine_threads`; without a peak,
+// that of a usual device of its kind.
 ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak, int machine_threads);
 
 class TimeLeft {
  public:
-  // Begins now; no more is left than of `budget_seconds`.
+  // Begins now; the time left is at most what is left of `budget_seconds`.
   explicit TimeLeft(std::vector<ExpectedCase> cases, std::optional<double> budget_seconds = {}, Clock clock = steady_seconds);
 
   void begin(std::size_t index);  // every case that has begun before has ended
   void update(const Progress& progress);
-  void end(bool ok);  // of the case that runs; only where it is ok it says something of others
+  void end(bool ok);  // of the running case, which informs other estimates only if ok
 
   double of_case() const;                    // of the case that runs
-  double of_all() const;                     // with the cases that have not begun
-  double duration(std::size_t index) const;  // of a whole case, by all that is known
+  double of_all() const;                     // including the cases that have not begun
+  double duration(std::size_t index) const;  // of a whole case, from all that is known
 
  private:
   // How a case ends decides what its duration depends on.

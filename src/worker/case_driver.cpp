@@ -1,5 +1,5 @@
-// The parent's side of a case: asks its process for steps in blocks until the stopping rule has enough, and writes the run.
-// What goes wrong over there becomes the run's status here; the caller goes on with the next case.
+// The parent's side of a case: asks its process for blocks of steps until the stopping rule is satisfied, and fills in the run.
+// A failure of the process becomes the run's status; the caller continues with the next case.
 #include "src/worker/case_driver.h"
 
 #include <algorithm>
@@ -168,7 +168,7 @@ class Driver {
     }
   }
 
-  // After the timed steps, in a pass of its own, so that on every device a step waits for nothing but itself.
+  // After the timed steps, in a separate pass, so that on every device a step waits only for itself.
   void measure_latency() {
     progress_.phase = "latency";
     show();
@@ -187,7 +187,7 @@ class Driver {
     run_.latency = latency_of(std::move(seconds));
   }
 
-  // The metric after an epoch: what --until asks for, else the data set's own. Unset where nothing is evaluated.
+  // The metric after an epoch: what --until asks for, else the data set's own. Unset if nothing is evaluated.
   std::optional<double> evaluate() {
     if (!totals_.ready.evaluates) return std::nullopt;
     progress_.phase = "evaluate";
@@ -247,7 +247,7 @@ class Driver {
   RunTotals totals_;
   std::int64_t epochs_ = 0;
   std::string metric_;
-  std::optional<double> one_step_seconds_;  // of the last block: how long the next one may be
+  std::optional<double> one_step_seconds_;  // of the last block; decides the length of the next
   std::string stopped_by_;
   std::vector<double> eval_history_;
 };
@@ -269,7 +269,7 @@ Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::funct
   Run run;
   run.device = planned_device(spec);
   const auto failure = failure_of([&] {
-    const bool alone = spec.ranks == 1;  // ranks have settings each, by epochbench-mpi
+    const bool alone = spec.ranks == 1;  // epochbench-mpi makes the settings of each rank
     const EnvironmentSettings settings =
         alone ? openmp_settings(spec.threads.value_or(0), topology(affinity_cpus()), cgroup_cpu_quota(), spec.pin)
               : EnvironmentSettings{};
@@ -288,7 +288,7 @@ Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::funct
 
 namespace {
 
-// Asks a child for its answer to one command that calibrates. Its threads place themselves.
+// Sends a child process one calibration command. Its threads place themselves.
 void measure_in_child(const WorkerCommand& worker, auto& machine, const Json& command, const char* answer) {
   const std::function<bool()> ends = interrupted;
   try {

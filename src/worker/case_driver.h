@@ -1,4 +1,4 @@
-// The parent's side of a case: starts a process for it, drives it to the end and returns what came of it.
+// The parent's side of a case: starts a process for it, drives it to the end and returns the run.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +28,21 @@ struct DriverOptions {
   ProcessLimits process = {};
   StoppingLimits stopping = {};
   const MachineMeters* meters = nullptr;  // src/machine/meters.h; null: nothing is metered
-  std::optional<Workload> workload = {};  // of a worker that is not epochbench (Conversation::prepare)
-  std::string gpu = {};                   // the device's name, which must be the case's; empty: it is not known
+  std::optional<Workload> workload = {};  // for a worker that is not epochbench (Conversation::prepare)
+  std::string gpu = {};                   // name that the case's device must have; empty: unknown
 };
 
-Device planned_device(const CaseSpec& spec);  // as far as it is known before the process of the case says what it is
+Device planned_device(const CaseSpec& spec);  // as far as it is known before the case's process reports it
 
-// Starts the worker in this process group, or, of a case with ranks, their launcher. Fills everything but name, repetition,
-// workload, precision and settings (the caller's), efficiency's peak_fraction, cost, parity, and of a profile what follows from
-// its nodes and the machine's peaks (src/session/measuring.h). `interrupted` is polled; once true the case is ended and the
-// run's status is `interrupted`.
+// Starts the worker in this process group, or the launcher of a case with ranks. Fills in everything except name, repetition,
+// workload, precision and settings (the caller's), the efficiency's peak_fraction, cost, parity, and the parts of a profile
+// that follow from its nodes and the machine's peaks (src/session/measuring.h). `interrupted` is polled; once true, the case is
+// ended and the run's status is `interrupted`.
 Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::function<void(const Progress&)>& progress,
              const std::function<bool()>& interrupted, const DriverOptions& options = {});
 
-// Fills in what is measured of a CPU or GPU, in a process of its own. Errors: std::runtime_error with the reason why there are
-// no numbers.
+// Fills in the measured fields of a CPU or GPU, from a separate process. Errors: std::runtime_error that says why there are no
+// numbers.
 void measure_peaks_in_child(const WorkerCommand& worker, CpuInfo& cpu, int threads);
 void measure_peaks_in_child(const WorkerCommand& worker, GpuInfo& gpu, int index);
 

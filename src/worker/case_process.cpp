@@ -32,16 +32,16 @@ namespace {
 
 struct Launch {
   pid_t parent;
-  int socket, report;  // ends of the process: to talk, and to leave errno to the parent
+  int socket, report;  // the process's ends: for messages, and to report errno to the parent
   bool silent;
   int program;               // its descriptor, or -1
-  const char* program_path;  // nullptr: another file is there
+  const char* program_path;  // nullptr: the path has another file
   char* const* arguments;
   char* const* environment;
 };
 
-// A script cannot be executed by its descriptor, nor can anything on kernels before 3.19; then its path is as good if the same
-// file is there.
+// A script cannot be executed by its descriptor, nor can anything on kernels before 3.19; then its path is used if it still has
+// the same file.
 void execute(const Launch& launch) {
   syscall(SYS_execveat, launch.program, "", launch.arguments, launch.environment, AT_EMPTY_PATH);
   if (launch.program >= 0 && errno != ENOENT && errno != ENOSYS) return;
@@ -51,7 +51,7 @@ void execute(const Launch& launch) {
     errno = ESTALE;
 }
 
-// Between fork and exec, where only what is safe in a signal handler may be called.
+// Runs between fork and exec, where only async-signal-safe functions may be called.
 [[noreturn]] void become_case(const Launch& launch) {
   const auto fail = [&launch] {
     const int error = errno;
@@ -59,7 +59,7 @@ void execute(const Launch& launch) {
     _exit(127);
   };
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != launch.parent) _exit(127);  // it died before that took effect
+  if (getppid() != launch.parent) _exit(127);  // the parent died before that took effect
   if (dup2(launch.socket, STDIN_FILENO) < 0 || dup2(launch.socket, STDOUT_FILENO) < 0) fail();
   if (const int nothing = launch.silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1; nothing >= 0)
     dup2(nothing, STDERR_FILENO);
@@ -81,13 +81,13 @@ void execute(const Launch& launch) {
   _exit(127);
 }
 
-// The parent of this program may have left SIGCHLD ignored: then children vanish, and waitpid does not report their end.
+// The parent of this program may have left SIGCHLD ignored; then waitpid does not report how children end.
 void stop_ignoring_children() {
   struct sigaction action {};
   if (sigaction(SIGCHLD, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) std::signal(SIGCHLD, SIG_DFL);
 }
 
-// State letter and CPU time of a process, from /proc; nothing where it cannot be read.
+// State letter and CPU time of a process, from /proc; empty if it cannot be read.
 struct Activity {
   char state = '?';
   std::int64_t cpu_ticks = 0;
@@ -108,7 +108,7 @@ std::optional<Activity> activity_of(pid_t pid) {
   return activity;
 }
 
-// Of the process and its children, as a launcher sleeps while its ranks compute.
+// Includes the CPU time of children, since a launcher sleeps while its ranks compute.
 std::optional<Activity> activity_with_children(pid_t pid) {
   std::optional<Activity> sum = activity_of(pid);
   const std::string task = std::to_string(pid);
@@ -122,7 +122,7 @@ std::optional<Activity> activity_with_children(pid_t pid) {
 
 }  // namespace
 
-// Where the user places the threads, no setting does.
+// If the user's environment places the threads, only overriding settings change that.
 std::vector<std::string> environment_with(const EnvironmentSettings& settings) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry; ++entry) result.emplace_back(*entry);
@@ -166,7 +166,7 @@ bool ProgramFile::is_still_there() const {
 
 WorkerCommand WorkerCommand::own() {
   const auto made = [] {
-    const char* self = "/proc/self/exe";  // the running image, even after its file was replaced
+    const char* self = "/proc/self/exe";  // the running image, even if its file was replaced
     if (access(self, X_OK) != 0) self = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
     WorkerCommand command{std::string(self)};
     command.arguments.front() = "epochbench";
@@ -189,7 +189,7 @@ CaseProcess::CaseProcess(const WorkerCommand& command, const EnvironmentSettings
     close(sockets[1]);
     throw_errno("cannot start a case's process");
   }
-  // No signal may meet the process before it ignores SIGINT.
+  // No signal may reach the process before it ignores SIGINT.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -259,7 +259,7 @@ CaseProcess::Received CaseProcess::receive(std::string& line, const std::functio
       if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN)) return Received::ended;
       continue;
     }
-    // A long tick means that this process was stopped; it counts as one.
+    // A long tick means that this process itself was stopped, so its length is capped.
     const double now = steady_seconds(), tick = std::min(now - looked, std::min(1.0, 4 * limits_.tick_seconds));
     looked = now;
     const std::optional<Activity> activity = activity_with_children(pid_);

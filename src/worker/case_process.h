@@ -1,4 +1,4 @@
-// The parent's handle of a case's process: starts it, exchanges lines with it, and knows when and how it ended.
+// The parent's handle to a case's process: starts it, exchanges lines with it, and knows when and how it ended.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ namespace epochbench {
 
 struct ProcessLimits {
   double hung_seconds = 120;   // without a message and without using the CPU
-  double tick_seconds = 0.25;  // between two looks at the process and at `interrupted`
+  double tick_seconds = 0.25;  // between checks of the process and `interrupted`
   double exit_seconds = 5;     // for the process to exit after its last answer
   bool silent = false;         // its standard error is discarded
-  double grace_seconds = 0;    // a process that is ended here has so long for it: a launcher ends its ranks, and cleans up
+  double grace_seconds = 0;    // between SIGTERM and SIGKILL: a launcher ends its ranks, and cleans up
 };
 
-// A program's file, held open, so that every process started from it executes the same image, whatever a build puts in its
-// place.
+// A program's file, held open, so that every process started from it executes the same image, even if a build replaces the
+// file.
 class ProgramFile {
  public:
   explicit ProgramFile(std::string path);
@@ -48,7 +48,7 @@ struct WorkerCommand {
   WorkerCommand(const char* binary) : WorkerCommand(std::string(binary)) {}
   explicit WorkerCommand(std::vector<std::string> command)
       : arguments(std::move(command)), program(std::make_shared<ProgramFile>(arguments.front())) {}
-  WorkerCommand(const std::string& path, std::vector<std::string> command)  // of a program that is called by another name
+  WorkerCommand(const std::string& path, std::vector<std::string> command)  // for a program called by another name
       : arguments(std::move(command)), program(std::make_shared<ProgramFile>(path)) {}
   static WorkerCommand own();  // the image that this process runs
 
@@ -57,19 +57,19 @@ struct WorkerCommand {
   std::shared_ptr<const ProgramFile> program;
 };
 
-// This environment and the settings that it lacks or that override its own, as "KEY=value".
+// This process's environment with the settings that it lacks or that override it, as "KEY=value".
 std::vector<std::string> environment_with(const EnvironmentSettings& settings);
 std::vector<char*> pointers_to(std::vector<std::string>& strings);  // as execve takes them
 
 class CaseProcess {
  public:
-  // Starts the command in this process group, with the settings that the environment does not have already. The process
-  // ignores SIGINT, keeps no other file open, and is killed when the thread that made this object ends. SIGCHLD, if ignored,
-  // gets its default back: otherwise the kernel would discard how the process ended.
+  // Starts the command in this process group, in environment_with(settings). The process ignores SIGINT, keeps no other file
+  // open, and is killed when the thread that made this object ends. SIGCHLD is reset to its default if ignored, since the
+  // kernel would discard the exit status.
   // Errors: std::system_error; std::runtime_error when the command cannot be executed, or is a script that was changed since
   // `command` was made (its interpreter reads it from its path).
   CaseProcess(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits = {});
-  ~CaseProcess();  // kills what still runs
+  ~CaseProcess();  // kills the process if it still runs
   CaseProcess(const CaseProcess&) = delete;
   CaseProcess& operator=(const CaseProcess&) = delete;
 
@@ -77,7 +77,7 @@ class CaseProcess {
 
   enum class Received { line, ended, hung, interrupted };
   // Waits for the next line. Time during which the process, or this one, is stopped does not count as hanging.
-  // Errors: ProtocolError for a line without an end.
+  // Errors: ProtocolError for a line that is too long.
   Received receive(std::string& line, const std::function<bool()>& interrupted);
 
   struct End {
@@ -85,8 +85,8 @@ class CaseProcess {
     int signal = 0;
     bool overdue = false;  // killed here, because it did not exit within exit_seconds
   };
-  End wait();                              // for its end
-  void kill(double patience_seconds = 0);  // waits; it may end by itself for so long
+  End wait();                              // for it to exit
+  void kill(double patience_seconds = 0);  // and waits; first gives it this long to exit by itself
   pid_t pid() const { return pid_; }
 
  private:

@@ -164,7 +164,7 @@ class Server {
   }
   static double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-  // Ranks of other builds may run other programs; they would end in sums of other sizes.
+  // Ranks of different builds may run different programs, with sums of different sizes.
   void require_one_build() const {
     const BuildInfo build = build_info();
     std::array<char, 128> own{};
@@ -223,7 +223,8 @@ class Server {
   }
 
   Json finish(bool profile) {
-    CaseResult result{peak_bytes(), huge_page_bytes(), {}, {}, {}};  // before what is only done to leave something behind
+    CaseResult result{
+        peak_bytes(), huge_page_bytes(), {}, {}, {}};  // before case_.finish(), which only leaves something behind
     if (case_.finish) case_.finish();
     if (case_.skipped_steps) result.skipped_steps = case_.skipped_steps();
     if (case_.left_out) result.left_out_images = case_.left_out();
@@ -260,7 +261,7 @@ class Server {
     return std::move(writer.object);
   }
 
-  // So short that it can take turns with steps.
+  // Short enough to take turns with steps.
   static Json burst(const Json& message) {
     require_version(message);
     const double seconds = std::clamp(from_message<double>(message, "seconds"), 0.0, 1.0);
@@ -269,8 +270,8 @@ class Server {
     return {{"event", "burst"}, {"flops_per_second", json_of(peak)}};
   }
 
-  // Of a device with memory of its own the larger of what is in use there after compiling and now, not below 0 where another
-  // process gave some back; null where it does not tell.
+  // For a device with its own memory, the larger of its use after compiling and its use now, but not below 0 if another process
+  // freed some; empty if the device does not say.
   std::optional<std::int64_t> peak_bytes() const {
     if (const auto device = case_.executable->device_bytes())
       return std::max({*device, device_bytes_compiled_, std::int64_t{0}});
@@ -287,12 +288,12 @@ class Server {
   std::unique_ptr<Runner> runner_;
 };
 
-// Keeps what is freed, so that memory taken again between steps brings no page fault.
+// Keeps freed memory, so that allocating it again between steps causes no page faults.
 void keep_freed_memory() {
 #ifdef M_TRIM_THRESHOLD
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
   mallopt(M_TOP_PAD, 16 << 20);         // the heap grows in steps of this
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc takes; smaller blocks come from the heap
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc accepts; smaller blocks come from the heap
 #endif
 }
 
@@ -305,7 +306,7 @@ std::string error_message(const char* status, std::string message) {
   return answer.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// Where all ranks fail alike, rank 0 speaks first, and where others only wait in vain for one that failed, that one.
+// If all ranks fail alike, rank 0 reports first; if the others only wait in vain for one that failed, that one does.
 [[noreturn]] void report_of_rank(const Channel& channel, int rank, const std::string& error) {
   if (rank > 0) usleep(300'000);
   channel.send(error);
@@ -316,11 +317,11 @@ std::string error_message(const char* status, std::string message) {
 
 int serve_case(int in_fd, int out_fd, const CaseServices& services) {
   std::signal(SIGINT, SIG_IGN);   // the parent decides what an interrupt means
-  std::signal(SIGPIPE, SIG_IGN);  // a parent that is gone shows as an error of write
+  std::signal(SIGPIPE, SIG_IGN);  // write reports that the parent is gone
   keep_freed_memory();
   Channel channel(in_fd, out_fd);
 
-  // Memory to report with when there is none left; written to, so that it is really there.
+  // Memory to report with when there is none left; written to, so that it is really allocated.
   constexpr std::size_t kReserve = 256 << 10;
   auto reserve = std::make_unique<char[]>(kReserve);
   std::memset(reserve.get(), 1, kReserve);

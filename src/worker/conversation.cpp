@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kKilledCode = 128;
 
-// The worker may not be this build of epochbench, nor epochbench at all.
+// The worker may be another build of epochbench, or not epochbench at all.
 void require_understood(const Json& sent, const Json& understood) {
   const Json defaults = case_to_json(CaseSpec{});
   for (const auto& [key, value] : defaults.items())
@@ -59,7 +59,7 @@ std::string Conversation::next_line() {
     case CaseProcess::Received::ended:
       throw ended_by(process_.wait());
     case CaseProcess::Received::interrupted:
-      // An interrupt by the terminal reaches a launcher too, which ends its ranks and cleans up; a second signal would hurry
+      // An interrupt from the terminal also reaches a launcher, which ends its ranks and cleans up; a second signal would hurry
       // it.
       process_.kill(limits_.grace_seconds);
       throw CaseEnded{RunStatus::interrupted, "interrupted"};
@@ -72,9 +72,9 @@ std::string Conversation::next_line() {
 }
 
 Json Conversation::ask(const Json& command, const char* answer) {
-  process_.send(command.dump());  // that the process is gone is found when its answer is missing, with the reason
+  process_.send(command.dump());  // if the process is gone, reading its answer fails, with the reason
   std::string line = next_line();
-  while (launches_ && !line.starts_with('{')) line = next_line();  // MPICH's launcher writes there how a rank ended
+  while (launches_ && !line.starts_with('{')) line = next_line();  // MPICH's launcher also writes how a rank ended
   note_memory();
   Json message = parse_message(line, "event");
   const auto event = message["event"].get<std::string>();
@@ -121,7 +121,7 @@ CaseEnded Conversation::ended_by(const CaseProcess::End& end) const {
     return {RunStatus::out_of_memory, std::string("the kernel killed ") + called_ +
                                           " because memory ran out: reduce --batch or the model, or lift the limit"};
   std::string message = called_ + (" " + to_string(end));
-  // As a shell, a launcher reports a rank that was killed by a code above 128; 255 is an error of its own.
+  // Like a shell, a launcher reports a killed rank with a code above 128; 255 is an error of its own.
   if (const int signal = end.exit_code - kKilledCode; launches_ && signal > 0 && signal < NSIG)
     message += ": a rank " + to_string(CaseProcess::End{.signal = signal});
   return {RunStatus::failed, message};
@@ -133,7 +133,7 @@ bool Conversation::killed_for_memory() const {
   return near_limit_;
 }
 
-// Where the kernel does not count its kills, how full the group was at the last answer decides.
+// If the kernel does not count its kills, how full the group was at the last answer decides.
 void Conversation::note_memory() {
   constexpr double kNearLimit = 0.8;
   if (oom_kills_) return;

@@ -18,20 +18,20 @@ struct CaseEnded {  // thrown: there is no measurement
   bool by_process = false;  // the process itself said so
 };
 
-// Runs `act` and returns what ended the case, whatever was thrown; empty where nothing was.
+// Runs `act` and returns what ended the case, whatever was thrown; empty if nothing was.
 std::optional<CaseEnded> failure_of(const std::function<void()>& act);
 
 class Conversation {
  public:
-  // Starts the process; errors as CaseProcess. `interrupted` is polled while waiting, and must live as long.
+  // Starts the process; errors as for CaseProcess. `interrupted` is polled while waiting and must outlive this object.
   Conversation(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits,
                const std::function<bool()>& interrupted);
 
-  // Errors: CaseEnded, with the process ended; ProtocolError when the answer is another one, or none of the protocol.
+  // Errors: CaseEnded, with the process ended; ProtocolError for a different answer, or one outside the protocol.
   Json ask(const Json& command, const char* answer);
-  // With `workload` the case has what a worker needs that does not plan the model itself: samples_per_epoch, optimizer,
-  // parameters and, of a text, tokens. Errors: those of ask; CaseEnded where the worker ignores a setting that differs from its
-  // default, or where its number of parameters or threads is not that of the case.
+  // With `workload` the case includes what a worker needs if it does not plan the model itself: samples_per_epoch, optimizer,
+  // parameters and, for text, tokens. Errors: those of ask; CaseEnded if the worker ignores a setting that differs from its
+  // default, or if its number of parameters or threads differs from the case's.
   Ready prepare(const CaseSpec& spec, const std::optional<Workload>& workload);
   // After the last answer: the process must exit by itself, without an error, or CaseEnded is thrown.
   void await_exit();

@@ -63,14 +63,14 @@ class Pair {
       side.end(RunStatus::skipped, "the binaries have different workloads under this name");
   }
 
-  // One lacks memory, and the process of the other may hold what it lacks.
+  // A side lacks memory, which the other side's process may hold.
   bool crowded() const {
     const auto lacks = [](const Participant& side) { return side.status == RunStatus::out_of_memory; };
     return together_ && (lacks(baseline_) || lacks(contender_)) && (lacks(baseline_) || baseline_.running()) &&
            (lacks(contender_) || contender_.running());
   }
 
-  // Whether a side lacks memory is found without the other one, over as many steps as it may have taken beside it.
+  // Finds out whether a side lacks memory without the other, over as many steps as it may have taken beside it.
   void try_alone() {
     std::int64_t steps = std::max(1, spec_.warmup.value_or(kUsualWarmUpSteps));
     for (const Participant& side : interleaver_.participants())

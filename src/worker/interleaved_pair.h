@@ -1,5 +1,4 @@
-// A pair of `compare --interleave`: two binaries take turns at one case. What the ratios of several pairs mean is decided in
-// src/analysis.
+// A pair of `compare --interleave`: two binaries take turns at one case. src/analysis interprets the ratios of several pairs.
 #pragma once
 
 #include <array>
@@ -17,19 +16,19 @@ namespace epochbench {
 
 struct PairSettings {
   std::int64_t rounds = 20;         // timed; each side has one turn in each
-  std::int64_t dropped_rounds = 2;  // before them
+  std::int64_t dropped_rounds = 2;  // before the timed ones
   double turn_seconds = 0.05;
   std::uint64_t order_seed = 0;
-  std::uint32_t pair = 0;                      // its number among the pairs of the case, from 0
-  std::optional<std::int64_t> steps_per_turn;  // as an earlier pair of the case found it
+  std::uint32_t pair = 0;                      // its index among the pairs of the case
+  std::optional<std::int64_t> steps_per_turn;  // as found by an earlier pair of the case
   ProcessLimits process;
 };
 
-// Starts `BINARY case` of both and takes them through one pair. A side that ends has its status and the reason; the other one
-// goes on alone, which shows whether it would have ended as well. Where a side lacks memory beside the other one, each is tried
-// alone: one that lacks it then too is out_of_memory; where neither does, both are skipped, with the reason and without times.
-// `round` is called after each round, the dropped ones included; it may be empty. `interrupted` is polled, as in run_case: then
-// neither side is ok.
+// Starts `BINARY case` of both and measures one pair. A side that ends early gets its status and the reason; the other
+// continues alone, which shows whether it would have ended as well. If a side lacks memory beside the other, each is tried
+// alone: one that still lacks it is out_of_memory; if neither does, both are skipped, with the reason and without times.
+// `round` is called after each round, including dropped ones; it may be empty. `interrupted` is polled, as in run_case; once
+// true, neither side is ok.
 TurnsPair interleave_pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries, const PairSettings& settings,
                           const std::function<void(std::int64_t done)>& round, const std::function<bool()>& interrupted);
 
@@ -38,7 +37,7 @@ class UnsuitableBinary : public std::runtime_error {  // one line: which, why, w
   using std::runtime_error::runtime_error;
 };
 
-// Asks a binary what it is, before anything is measured. Errors: UnsuitableBinary where it cannot be executed, is not an
+// Asks a binary what it is, before anything is measured. Errors: UnsuitableBinary if it cannot be executed, is not an
 // epochbench, is older than interleaved runs, speaks another version of the protocol, or does not answer within
 // `patience_seconds`; also after an interrupt.
 BuildInfo identify_binary(const WorkerCommand& binary, const std::function<bool()>& interrupted, double patience_seconds = 30);

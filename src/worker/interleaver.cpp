@@ -14,7 +14,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::chrono::milliseconds kPause{10};  // where threads spin: three times as long as they do
+constexpr std::chrono::milliseconds kPause{10};  // if threads spin: three times as long as they do
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void Participant::take_steps(std::int64_t count, bool timed) {
       return;
     }
     totals.add_warm_up(block);
-    for (const double seconds : block.step_seconds)  // a coarse clock gives some steps no time
+    for (const double seconds : block.step_seconds)  // a coarse clock may give a step no time
       if (seconds > 0) fastest_seconds = std::min(seconds, fastest_seconds.value_or(seconds));
   });
 }
@@ -103,7 +103,7 @@ std::int64_t Interleaver::steps_per_turn(bool queues, double step_seconds) const
   return std::max(queue.least_block_steps, calls_per_turn(turn_seconds, step_seconds, kBlockSteps));
 }
 
-// By the fastest step so far, since other jobs make any of them longer.
+// From the fastest step so far, since other jobs can make any step longer.
 void Interleaver::fix_turn_lengths() {
   std::optional<double> fastest;
   for (const Participant& participant : participants_)

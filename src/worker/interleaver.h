@@ -21,11 +21,11 @@ namespace epochbench {
 struct InterleavedWorker {
   WorkerCommand command;
   CaseSpec spec;
-  // What a worker that does not plan the model itself has to know, and must agree with; empty: it plans as this program does.
+  // What a worker that does not plan the model itself needs to know and must match; empty: it plans as this program does.
   std::optional<Workload> workload = {};
 };
 
-// A peak burst between the turns, by a process of its own: one more participant.
+// A peak burst between the turns, in a separate process: one more participant.
 struct Burst {
   WorkerCommand command;  // of an epochbench
   Precision precision = Precision::fp32;
@@ -34,15 +34,15 @@ struct Burst {
 
 struct InterleaverSettings {
   RoundOrder order;
-  std::int64_t dropped_rounds = 2;  // for what only turns cause: caches that the others have filled
-  // A turn is one step, or as many as fill this: long beside refilling the caches, short beside interference. On a device that
-  // queues steps it is at least as long as a block of a run (QueueLimits).
+  std::int64_t dropped_rounds = 2;  // for effects of taking turns: caches that the others have filled
+  // A turn is one step, or as many as fill this: long compared to refilling the caches, short compared to interference. On a
+  // device that queues steps it is at least as long as a block of a run (QueueLimits).
   double turn_seconds = 0.05;
-  std::optional<std::int64_t> steps_per_turn = {};  // of all, as an earlier group found it; else found before the timed rounds
-  bool equal_steps = true;  // all take as many per turn as fill the turn of the fastest; else each as many as fill its own
+  std::optional<std::int64_t> steps_per_turn = {};  // of all, from an earlier group; empty: found before the timed rounds
+  bool equal_steps = true;  // all take as many per turn as fill the turn of the fastest; otherwise each fills its own
   Pinning pin = Pinning::automatic;
-  // Idle threads spin for some milliseconds before they sleep, as in a run, and turns begin after a pause; else they sleep at
-  // once, since spinning they would take the cores from the process whose turn it is.
+  // Idle threads spin for some milliseconds before they sleep, as in a run, and turns begin after a pause; otherwise they sleep
+  // at once, since spinning would take the cores from the process whose turn it is.
   bool spin = false;
   std::optional<Burst> burst = {};
   ProcessLimits process = {};
@@ -52,10 +52,10 @@ struct RoundsSoFar {
   std::int64_t timed = 0;
   double wall_seconds = 0;  // of the timed turns of all workers
 };
-// Decides after each round, dropped ones included, whether the rounds end.
+// Decides after each round, including dropped ones, whether the rounds end.
 using EnoughRounds = std::function<bool(const RoundsSoFar&)>;
 
-// One worker in a group. After its end, whatever the reason, nothing is asked of it.
+// One worker in a group. Once it has ended, for whatever reason, it gets no more commands.
 class Participant {
  public:
   // Starts the process, prepares the case and begins an epoch.
@@ -82,9 +82,9 @@ class Participant {
   std::unique_ptr<Conversation> conversation_;
 };
 
-// A group of processes, one of each worker: start, warm_up, take_rounds, finish, in this order. A participant that ends leaves
-// the others to go on alone. `ends` is asked between turns and ends warm-up and rounds; `interrupted` is polled while waiting,
-// and ends the processes.
+// A group of processes, one per worker: start, warm_up, take_rounds, finish, in this order. If a participant ends, the others
+// continue. `ends` is polled between turns and ends warm-up and rounds; `interrupted` is polled while waiting, and ends the
+// processes.
 class Interleaver {
  public:
   Interleaver(std::vector<InterleavedWorker> workers, InterleaverSettings settings, std::function<bool()> interrupted);
@@ -92,15 +92,15 @@ class Interleaver {
   void start(std::size_t index);
   void warm_up(const std::function<bool()>& ends);
   void take_rounds(const EnoughRounds& enough);
-  // The later a process started, the earlier it finishes: what a GPU's memory holds includes the processes that began earlier.
+  // Processes finish in reverse order of their starts: a GPU's memory in use includes the processes that started earlier.
   void finish(const std::function<bool()>& ends);
-  // Starts a worker again without the others and takes so many steps, if it gets so far.
+  // Restarts a worker without the others and takes `steps` steps, if it gets that far.
   void run_alone(std::size_t index, std::int64_t steps);
 
   std::vector<Participant>& participants() { return participants_; }
   const std::vector<std::size_t>& order_of_starts() const { return starts_; }
   const std::vector<std::vector<std::size_t>>& timed_orders() const { return orders_; }
-  const std::vector<double>& bursts() const { return bursts_; }  // FLOP/s, one per timed round as far as it is known
+  const std::vector<double>& bursts() const { return bursts_; }  // FLOP/s, one per timed round where known
   const std::optional<CaseEnded>& burst_failure() const { return burst_failure_; }
   bool any_running() const;
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kMpirun = "mpirun";
 
-// A program's file, sought as a shell does; empty: there is none.
+// A program's file, searched for as by a shell; empty: there is none.
 std::string found_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
   const char* folders = std::getenv("PATH");
@@ -37,7 +37,8 @@ std::string ranks_program() {  // beside this one
 constexpr const char *kOpenMpi = "Open MPI", *kMpich = "MPICH";
 constexpr std::string_view kBuiltWith = EPOCHBENCH_MPI;  // of the program of ranks; empty: another MPI
 
-// Whose launcher it is; empty: not known, as srun, which starts ranks of any. Names differ between versions and distributions.
+// The MPI of a launcher; empty: unknown, such as srun, which starts ranks of any MPI. Names differ between versions and
+// distributions.
 std::string mpi_of(const std::string& launcher) {
   std::error_code error;
   const std::string name = std::filesystem::canonical(launcher, error).filename().string();
@@ -73,7 +74,7 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
   if (const std::string mpi = mpi_of(launcher); !mpi.empty() && !kBuiltWith.empty() && mpi != kBuiltWith)
     return ranks + ": the launcher " + name + " belongs to " + mpi + ", but " + kRanksProgram + " was built with " +
            std::string(kBuiltWith) + "; use a launcher of " + std::string(kBuiltWith) + " (--launcher)";
-  if (!spec.launcher.empty()) return std::nullopt;  // it knows its machines
+  if (!spec.launcher.empty()) return std::nullopt;  // the launcher knows its machines
   const int threads = spec.threads.value_or(1), exchanging = exchange_threads(spec);
   if (std::int64_t{spec.ranks} * (threads + exchanging) > cores && !spec.oversubscribe)
     return ranks + (threads > 1 ? " of --threads " + std::to_string(threads) : "") +

@@ -14,7 +14,7 @@ inline constexpr const char* kRanksProgram = "epochbench-mpi";
 // What keeps this machine from starting the ranks of the case, and how to fix it, in one line; empty: nothing.
 std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores);
 
-// Of a case without an obstacle. `patience_seconds`: how long a rank may keep the others waiting.
+// For a case without an obstacle. `patience_seconds`: how long a rank may keep the others waiting.
 WorkerCommand launch_command(const CaseSpec& spec, double patience_seconds);
 
 // What the parent may expect of a launcher. It cannot see whether ranks on other machines compute.

@@ -1,8 +1,8 @@
-// What a case's process and its parent say to each other: JSON objects, one a line, over a socket or a pair of pipes.
+// The protocol between a case's process and its parent: JSON objects, one per line, over a socket or a pair of pipes.
 //
 // The parent speaks first and gets exactly one answer to each command; only `hello`, `prepare`, `calibrate` and `burst` carry
-// the version. Blocks of steps are independent of each other, so two processes may take turns, also of two builds: a key that
-// one does not know is passed over, and `ready` repeats the case as it was understood, so that the other sees it.
+// the version. Blocks of steps are independent of each other, so two processes may take turns, even if they are of two builds:
+// unknown keys are ignored, and `ready` repeats the case as it was understood, so that the other side sees it.
 //
 //   hello {protocol}             hello {protocol, version, git_sha, git_dirty, build_type, compiler}: of the process itself,
 //                                       whatever version was asked with
@@ -41,7 +41,7 @@ namespace epochbench {
 
 inline constexpr int kProtocolVersion = 1;
 
-class ProtocolError : public std::runtime_error {  // the other side does not keep to the above
+class ProtocolError : public std::runtime_error {  // the other side violates the protocol
  public:
   using std::runtime_error::runtime_error;
 };
@@ -52,7 +52,7 @@ struct JsonConversion<CaseSpec> {
   static CaseSpec read(const Json& value, const std::string&) { return case_from_json(value); }
 };
 
-// What a process says of the case that it has prepared. `parameters`: of a worker that builds its own model.
+// What a process reports about the case that it has prepared. `parameters`: from a worker that builds its own model.
 struct Ready {
   Device device;
   std::optional<Input> input;
@@ -75,8 +75,8 @@ void fields(auto& visit, Is<Ready> auto& ready) {
 // Its last answer.
 struct CaseResult {
   std::optional<std::int64_t> peak_bytes, huge_page_bytes, skipped_steps, left_out_images;
-  std::optional<Profile> profile;                                           // passes and nodes alone, without limits
-  std::optional<Ranks> ranks = {};                                          // empty of one process
+  std::optional<Profile> profile;                                           // only passes and nodes, without limits
+  std::optional<Ranks> ranks = {};                                          // empty for a single process
   std::optional<double> decode_cpu_seconds = {}, decode_wall_seconds = {};  // as Input has them
 };
 
@@ -97,11 +97,11 @@ void fields(auto& visit, Is<Evaluation> auto& evaluation) { VISIT(evaluation, sa
 
 void fields(auto& visit, Is<BuildInfo> auto& build) { build_fields(visit, build, "version"); }
 
-// Errors of all that read: ProtocolError with what is missing or wrong.
+// Errors of all readers: ProtocolError that says what is missing or wrong.
 Json parse_message(const std::string& line, const char* kind);  // an object with a string `kind`: "command" or "event"
 void require_version(const Json& message);
 
-// Turns the FormatError of what is missing or wrong in a message into a ProtocolError.
+// Turns a FormatError about what is missing or wrong in a message into a ProtocolError.
 auto checked(const auto& read) {
   try {
     return read();
@@ -136,7 +136,7 @@ Json answer_of(const char* event, const T& value) {
 // Cuts a stream of bytes into lines.
 class LineBuffer {
  public:
-  static constexpr std::size_t kLongestLine = std::size_t{1} << 22;  // a block of steps at its fullest needs 3 MB
+  static constexpr std::size_t kLongestLine = std::size_t{1} << 22;  // the largest block of steps needs 3 MB
   void append(const char* data, std::size_t size);                   // ProtocolError beyond the longest line
   std::optional<std::string> pop();
 

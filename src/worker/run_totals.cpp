@@ -101,7 +101,7 @@ void shorten_series(Run& run, std::size_t most) {
   if (run.quality) run.quality->loss_left_out = shorten(run.quality->loss, most);
   if (run.latency) run.latency->step_seconds_left_out = shorten(run.latency->step_seconds, most);
   if (!run.gpu || !run.gpu->throttled_step_ranges) return;
-  const auto end = static_cast<std::int64_t>(most);  // they are of the steps that are kept
+  const auto end = static_cast<std::int64_t>(most);  // ranges are limited to the steps that are kept
   std::erase_if(*run.gpu->throttled_step_ranges, [&](const auto& range) { return range.first >= end; });
   for (auto& range : *run.gpu->throttled_step_ranges) range.second = std::min(range.second, end - 1);
 }

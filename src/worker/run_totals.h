@@ -16,20 +16,20 @@ class RunTotals {
   void add_warm_up(const StepBlock& block);
   void add_timed(const StepBlock& block);
 
-  // Everything added so far, but for what only the caller knows: warm-up, why it stopped, evaluations. `epochs`: whole ones
-  // that the timed steps took; 0 projects the epoch. Errors: CaseEnded where the timed steps took no time.
+  // Fills in everything added so far, except what only the caller knows: warm-up, why it stopped, evaluations. `epochs`: whole
+  // epochs in the timed steps; 0: the epoch is projected. Errors: CaseEnded if the timed steps took no time.
   void fill(Run& run, std::int64_t epochs);
 
   std::int64_t timed_steps() const { return static_cast<std::int64_t>(step_seconds_.size()); }
-  std::int64_t steps() const { return steps_; }  // of warm-up too
+  std::int64_t steps() const { return steps_; }  // including warm-up
   const std::vector<double>& step_seconds() const { return step_seconds_; }
   const std::vector<double>& losses() const { return losses_; }
   double samples_per_second() const;  // 0 before the first timed step
   double wall_seconds() const { return wall_seconds_; }
-  // CPU seconds that other processes took during the timed blocks; empty where one block does not say so.
+  // CPU seconds that other processes took during the timed blocks; empty if a block does not say.
   std::optional<double> foreign_cpu_seconds() const;
 
-  // What the process said of itself, before and after its steps.
+  // What the process said about itself, before and after its steps.
   Ready ready;
   CaseResult result;
 
@@ -40,15 +40,16 @@ class RunTotals {
   bool foreign_known_ = true;
 };
 
-// Shortens the series of a run to their first `most` steps, and writes down how many it left out. Last, as what else is filled
-// in needs them whole.
+// Shortens the series of a run to their first `most` steps, and records how many were left out. Comes last, since other fields
+// are computed from the whole series.
 void shorten_series(Run& run, std::size_t most = kKeptSeriesSteps);
 
-// CPU cores that other processes kept busy; empty where that is not known, or the wall time is too short to say.
+// CPU cores that other processes kept busy; empty if unknown, or if the wall time is too short to say.
 std::optional<double> foreign_cores(std::optional<double> foreign_cpu_seconds, double wall_seconds);
 
-// Of the seconds of steps taken one at a time. A quantile lies linearly between the two samples beside it, and is empty below
-// the number of samples from which on one is beyond it: 2, 10 and 100. Errors: std::invalid_argument without samples.
+// From the seconds of steps taken one at a time. A quantile is interpolated linearly between the two neighboring samples, and
+// is empty with fewer samples than it takes for one to be beyond it: 2, 10 and 100. Errors: std::invalid_argument without
+// samples.
 Latency latency_of(std::vector<double> step_seconds);
 
 }  // namespace epochbench

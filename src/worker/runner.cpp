@@ -32,7 +32,7 @@ Usage difference(const Usage& before, const Usage& after) {
   return used;
 }
 
-// Enough for a median, and no more than some seconds where steps are long. Odd, so that the median is one of them.
+// Enough for a median, and no more than some seconds if steps are long. Odd, so that the median is one of them.
 int profile_passes(const std::vector<double>& step_seconds) {
   constexpr double kFew = 3, kMany = 31, kSeconds = 3;
   if (step_seconds.empty()) return static_cast<int>(kFew);
@@ -81,7 +81,7 @@ Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock 
       meter_(std::move(meter)),
       observer_(std::move(observer)),
       learning_rate_(std::move(learning_rate)) {
-  // Written once here, so that no page of them is new in a timed loop.
+  // Written once here, so that none of their pages is new in a timed loop.
   const auto most = static_cast<std::size_t>(most_steps());
   block_.step_seconds.resize(most);
   block_.loss.resize(most);
@@ -102,7 +102,7 @@ void Runner::clear_block(std::int64_t count) {
   way_seconds_ = 0;
 }
 
-// So that no copy, which later steps do not have, falls into a timed step.
+// Keeps copies, which later steps do not have, out of the timed steps.
 void Runner::fill_slots() {
   if (filled_ || !executable_.asynchronous() || !batches_.resident()) return;
   for (InputSlot slot = 0; slot < kInputSlots; ++slot) executable_.submit(slot);
@@ -147,7 +147,7 @@ const std::vector<double>& Runner::latencies(std::int64_t count) {
   return block_.step_seconds;
 }
 
-// A rate is set only where it differs from that of the step before, so that steps of one rate carry nothing.
+// Sets the rate only if it differs from the previous step's, so that a constant rate costs nothing.
 void Runner::run_step() {
   if (learning_rate_) {
     const auto rate = static_cast<float>(learning_rate_(scheduled_));
@@ -181,14 +181,14 @@ double Runner::take_one_by_one(std::int64_t count) {
   return observed;
 }
 
-// Later batches travel while the step before theirs runs.
+// For the first batch only: later ones are transferred while the previous step runs.
 void Runner::await_batch() {
   const double begin = clock_();
   executable_.synchronize();
   way_seconds_ = clock_() - begin;
 }
 
-// The device is never left without work while a batch is there. A slot is given back once its step is done.
+// Keeps the device busy as long as a batch is available. A slot is released once its step is done.
 void Runner::take_queued(std::int64_t count) {
   const int depth = batches_.resident() ? kQueuedResidentSteps : kQueuedSteps;
   std::array<InputSlot, kQueuedResidentSteps> queued{};
@@ -209,9 +209,9 @@ void Runner::take_queued(std::int64_t count) {
   for (std::int64_t i = std::max<std::int64_t>(0, count - (depth - 1)); i < count; ++i) batches_.release(slot_of(i));
 }
 
-// Steps by the device's clock. Before the first one it was idle, and the host's wait for data adds to it; later it waited for
-// data as long as it was idle while the host waited, and then until the batch had arrived. The way of the first batch counts as
-// that of any other would: as far as it is longer than a step.
+// Steps by the device's clock. Before the first one the device was idle, and the host's wait for data is added to that step.
+// Later steps waited for data as long as the device was idle while the host waited, and then until the batch had arrived. The
+// first batch's transfer counts as any other's would: as far as it is longer than a step.
 void Runner::account_for_device() {
   if (observer_) {  // one by one, timed by the host
     for (std::size_t i = 0; i < records_.size() && i < block_.step_seconds.size(); ++i)

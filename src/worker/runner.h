@@ -1,5 +1,5 @@
-// The step loop of one case: drives an executable and its batches, and reads the clock. It knows no device, and decides
-// nothing: how many steps are taken, and when it is enough, is the parent's business.
+// The step loop of one case: drives an executable and its batches, and reads the clock. It is independent of the device and
+// decides nothing: the parent says how many steps to take, and when to stop.
 #pragma once
 
 #include <cstdint>
@@ -16,43 +16,44 @@
 
 namespace epochbench {
 
-class Diverged : public std::runtime_error {  // the loss is not a number, or has grown beyond any use
+class Diverged : public std::runtime_error {  // the loss is not a number, or too large to be useful
  public:
   using std::runtime_error::runtime_error;
 };
 
-// A loss this many times the first one (or 1, if that was less) is divergence: no useful training comes back from there.
+// A loss this many times the first one (or 1, if that was less) is divergence: no useful training recovers from there.
 inline constexpr double kDivergedRatio = 1000;
 inline constexpr std::int64_t kBlockSteps = 4096;         // the most in one block
 inline constexpr std::int64_t kQueuedBlockSteps = 65536;  // on an asynchronous device: a second of steps of 15 us
-// Under way at once on an asynchronous device: one runs, one waits its turn. Batches that lie on the device already need no
-// slot of their own, so more of their steps wait: a step may be shorter than the host takes to wake up after the one before.
+// Steps in flight on an asynchronous device: one runs, one waits. Batches that are already on the device need no slot of their
+// own, so more of their steps wait: a step may be shorter than the host takes to wake up after the previous one.
 inline constexpr int kQueuedSteps = 2, kQueuedResidentSteps = 8;
 
-// What this process and the machine have used so far; differences of two readings mean something.
+// What this process and the machine have used so far; only differences of two readings are meaningful.
 struct Usage {
   std::int64_t page_faults = 0;            // minor and major
   double own_cpu_seconds = 0;              // of all threads
-  std::optional<double> busy_cpu_seconds;  // of the whole machine; unset where it does not tell
+  std::optional<double> busy_cpu_seconds;  // of the whole machine; unset if it does not say
 };
 using UsageMeter = std::function<Usage()>;
 Usage read_usage();  // of this process and this machine, now; cheap enough around each block of steps
-// Seconds of all CPUs that were not idle, from the first line of /proc/stat; time taken by a hypervisor counts as busy.
+// Non-idle seconds of all CPUs, from the first line of /proc/stat; time stolen by a hypervisor counts as busy.
 std::optional<double> parse_busy_seconds(const char* stat, double ticks_per_second);
-// Over less wall time the kernel's count of CPU time (in 10 ms) says nothing of other processes.
+// Over less wall time, the kernel's count of CPU time (in units of 10 ms) says nothing about other processes.
 inline constexpr double kTellingSeconds = 0.2;
 
 struct StepBlock {
-  // Wait for data included. Of an asynchronous device, by its own clock from the end of one step to the end of the next, the
-  // wait of the first one for data by the host's.
+  // Includes the wait for data. On an asynchronous device: by its own clock, from the end of one step to the end of the next;
+  // the first step's wait for data by the host's.
   std::vector<double> step_seconds;
   std::vector<double> loss;  // by step
   std::int64_t samples = 0;
-  double data_wait_seconds = 0;  // of step_seconds' sum: waits for a batch while the device had nothing to do
-  double idle_seconds = 0;       // of step_seconds' sum: an asynchronous device ran no step, for whatever reason
-  // Wall time less the steps. Of an asynchronous device this is where its clock and the host's disagree, and may be negative.
+  double data_wait_seconds = 0;  // part of step_seconds: waits for a batch while the device had nothing to do
+  double idle_seconds = 0;       // part of step_seconds: an asynchronous device ran no step, for whatever reason
+  // Wall time minus the steps. On an asynchronous device, the difference between its clock and the host's, which may be
+  // negative.
   double harness_seconds = 0;
-  double wall_seconds = 0;  // of the whole block, but for the part of the first batch's way that a step would cover
+  double wall_seconds = 0;  // of the whole block, except the part of the first batch's transfer that a step would hide
   Usage usage;              // of the whole block
 };
 
@@ -61,33 +62,33 @@ struct Evaluation {
   double accuracy = 0, loss = 0;  // means over the labels of the test split
 };
 
-// Called after each step, while its batch still lies in the slot; the time that this takes is not measured.
+// Called after each step, while its batch is still in the slot; the time that this takes is not measured.
 using StepObserver = std::function<void(InputSlot slot, double loss)>;
 
-// The learning rate of the step with this number, from 0, where a schedule decides it.
+// The learning rate of a step, counted from 0, where a schedule decides it.
 using LearningRate = std::function<double(std::int64_t step)>;
 
 class Runner {
  public:
-  // `entry` is what steps run: train or forward. All are referred to, and must live as long.
+  // `entry` is what steps run: train or forward. `executable` and `batches` must outlive the runner.
   Runner(Executable& executable, BatchSource& batches, Entry entry, Clock clock, UsageMeter meter,
          StepObserver observer = nullptr, LearningRate learning_rate = nullptr);
 
   void begin_epoch(std::uint64_t epoch) { batches_.begin_training(epoch); }
   // Takes 1 to kBlockSteps steps, on an asynchronous device 1 to kQueuedBlockSteps. The block is valid until the next call.
-  // Before the first one, batches that stay in their slots travel to an asynchronous device. Errors: Diverged with the step's
-  // number, counted from the first that this runner took; whatever executable and batches throw.
+  // Before the first step, batches that stay in their slots are copied to an asynchronous device. Errors: Diverged with the
+  // step's number, counted from the first that this runner took; whatever executable and batches throw.
   const StepBlock& steps(std::int64_t count) { return take(count, true); }
-  // The same, not counted by the schedule of the learning rate: all of them have the rate of the counted step that comes next.
+  // The same, but not counted by the learning-rate schedule: all steps have the rate of the next counted step.
   const StepBlock& warm_up(std::int64_t count) { return take(count, false); }
-  // Takes as many steps one at a time: each begins when the one before is complete, and its batch travels to the
-  // device whether it has done so before or not. Seconds from submitting a batch to the end of its step, by the host's clock;
-  // valid until the next call. Errors: as steps.
+  // Takes `count` steps one at a time: each begins when the previous one is complete, and its batch is copied to the device
+  // even if it is there already. Returns the seconds from submitting a batch to the end of its step, by the host's clock; valid
+  // until the next call. Errors: as for steps.
   const std::vector<double>& latencies(std::int64_t count);
-  // The whole test split, once. begin_epoch comes before the next step. Errors: std::runtime_error without any sample.
+  // The whole test split, once. Call begin_epoch before the next step. Errors: std::runtime_error without any sample.
   Evaluation evaluate(std::int64_t labels_per_sample = 1);
-  // Steps of `entry` on one batch, timed node by node; trains on, so it comes after all that counts. begin_epoch comes before
-  // the next step.
+  // Steps of `entry` on one batch, timed node by node; continues training, so it comes after everything that counts. Call
+  // begin_epoch before the next step.
   Profile profile();
 
  private:
@@ -114,11 +115,11 @@ class Runner {
   std::vector<StepRecord> records_;
   std::int64_t taken_ = 0;
   std::int64_t scheduled_ = 0;        // steps that the schedule has counted
-  bool counted_ = true;               // it counts those of this block
+  bool counted_ = true;               // it counts the steps of this block
   std::optional<float> rate_;         // the last one that was set
   bool filled_ = false;               // the device has all batches, which stay in their slots
-  std::vector<double> wait_seconds_;  // by step of the block, for its batch; of an asynchronous device
-  double way_seconds_ = 0;            // of the block's first batch to that device, before its step began
+  std::vector<double> wait_seconds_;  // for the batch of each step of the block; asynchronous devices only
+  double way_seconds_ = 0;            // transfer of the block's first batch to that device, before its step began
   std::optional<double> first_loss_;
 };
 

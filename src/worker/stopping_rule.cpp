@@ -10,9 +10,9 @@
 namespace epochbench {
 namespace {
 
-// Noise is stable when it has stopped falling over the last quarter of the measurement. Independent samples make it fall as
-// 1 / sqrt(time), by 7 % from the middle of that quarter's first half to the middle of its second; below 2 % more time
-// brings nothing.
+// Noise is stable when it has stopped falling over the last quarter of the measurement. With independent samples it falls as
+// 1/sqrt(time), by 7 % from the middle of that quarter's first half to the middle of its second; below 2 %, more time gains
+// nothing.
 constexpr double kStableWindow = 0.25;
 constexpr double kStableRatio = 0.98;
 constexpr std::size_t kStableReadings = 8;
@@ -22,7 +22,7 @@ std::int64_t steps_within(double seconds, double step_seconds, std::int64_t most
   return static_cast<std::int64_t>(std::min(seconds / step_seconds, static_cast<double>(most)));
 }
 
-// By the interval that a result states; dearer than the rule's own, and asked only once that one is narrow enough.
+// From the interval that a result states; costlier than the rule's own, so computed only once that one is narrow enough.
 double reported_noise(const std::vector<double>& step_seconds) {
   const Interval interval = median_interval(step_seconds);
   return (interval.second - interval.first) / 2 / median(step_seconds);

@@ -127,7 +127,7 @@ SystemCheck numa(const std::vector<int>& cpus, const std::string& root) {
           "numactl --cpunodebind=" + node + " --membind=" + node + " epochbench ..."};
 }
 
-// The highest of the zones under /sys/class/thermal, in degrees Celsius.
+// The highest temperature of the zones under /sys/class/thermal, in degrees Celsius.
 std::optional<double> temperature(const std::string& root) {
   std::optional<double> highest;
   std::error_code none;

@@ -1,4 +1,4 @@
-// What disturbs measurements on this machine, each with its state and the command that changes it. Reads, and changes nothing.
+// What disturbs measurements on this machine, each with its state and the command that changes it. Only reads.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ enum class Disturbance : std::uint8_t { none, disturbs, unknown };
 struct SystemCheck {
   std::string name;  // "governor"
   Disturbance state = Disturbance::unknown;
-  std::string found;  // "powersave on 8 of 8 CPUs"; where the state is not known, why
-  std::string why;    // it matters
+  std::string found;  // "powersave on 8 of 8 CPUs"; if the state is unknown, why
+  std::string why;    // why it matters
   std::string fix;    // a command
 };
 
-// `cpus`: that this process may use. `foreign_cores`: CPUs that other processes take; empty where it is not known. `root` holds
-// /proc and /sys, "" but in tests.
+// `cpus`: those that this process may use. `foreign_cores`: CPUs that other processes use; empty if unknown. `root` holds /proc
+// and /sys, empty except in tests.
 std::vector<SystemCheck> system_checks(const std::vector<int>& cpus, std::optional<double> foreign_cores,
                                        const std::string& root = "");
 
-// CPUs that other processes take during so many seconds from now on; empty where the kernel does not tell.
+// CPUs that other processes use during the next `seconds`; empty if the kernel does not say.
 std::optional<double> foreign_cores_now(double seconds, const std::string& root = "");
 
 }  // namespace epochbench

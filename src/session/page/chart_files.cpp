@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr double kDrawSeconds = 120;
 
-// A folder in `parent`, as a browser in a sandbox may see no other; removed with all that is in it.
+// A folder in `parent`, since a sandboxed browser may see no other; removed with its contents.
 class WorkFolder {
  public:
   explicit WorkFolder(const std::string& parent) : path_(parent + "/charts-XXXXXX") {

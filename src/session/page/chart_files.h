@@ -1,4 +1,4 @@
-// The charts of a page as files of their own, drawn by a browser without a window.
+// The charts of a page as separate files, drawn by a browser without a window.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace epochbench {
 std::string chart_browser();
 
 // Writes each chart of the page as FOLDER/NAME.svg and FOLDER/NAME.png, and returns the names, in the page's order. The folder
-// is made where it is missing; files of these names are replaced. `data`, `title`: as of html_page(). Errors:
-// std::runtime_error where the browser fails; FileError.
+// is created if missing; files with these names are replaced. `data`, `title`: as for html_page(). Errors: std::runtime_error
+// if the browser fails; FileError.
 std::vector<std::string> write_charts(const std::string& folder, const std::string& browser, const Json& data,
                                       const std::string& title);
 
