@@ -1,6 +1,6 @@
 // Attention forward. Threads divide the blocks of queries; a thread packs the keys and values of a group of pairs once and
-// reuses them for all of its blocks of these pairs. Causal attention multiplies a block of queries by the keys up to its last
-// one only.
+// reuses them for all of its blocks of these pairs. With causal attention, a block of queries is multiplied only by the keys up
+// to its last query.
 #include "kernels/cpu/attention.h"
 
 #include <omp.h>
@@ -13,13 +13,13 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-// Scores of a block: 64 KiB, a quarter of the smallest common L2 cache. Half and twice as much are equally fast. AMX multiplies
-// so much faster that reading scores from L2 counts: 16 KiB stay in a 48 KiB L1 cache together with their weights.
+// Scores of a block: 64 KiB, a quarter of the smallest common L2 cache. Half or twice as much is equally fast. AMX multiplies
+// so much faster that reading scores from L2 matters: 16 KiB and their weights stay in a 48 KiB L1 cache.
 constexpr std::int64_t kBlockFloats = EPOCHBENCH_AMX ? 4096 : 16384;
 
 struct Plan {
   std::int64_t rows, blocks;  // maximum number of queries per block, number of blocks per pair
-  // Sizes of the parts of a thread's scratch, in words or floats, and of all in floats.
+  // Sizes of the parts of a thread's scratch in words or floats, and their total in floats.
   std::int64_t keys, values, queries, scores, weights, outputs, factors, total_floats;
 };
 
@@ -74,7 +74,7 @@ struct Call {
   PhiloxKeys philox;
 };
 
-// Turns scores into weights, in loops whose rows do not wait for each other. Leaves the factors that normalize outputs.
+// Turns scores into weights in loops over independent rows. Stores the factors that normalize the outputs.
 template <bool kMasked>
 void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range queries) {
   const AttentionShape& shape = call.shape;
@@ -134,8 +134,8 @@ void attend(const Call& call, const Scratch& scratch, std::int64_t pair, Range q
     normalize(y + i * stride, scratch.outputs + i * output_stride, scratch.factors[i], shape.width);
 }
 
-// The block of queries that comes `index`-th. Causal ones alternate between the beginning and the end of the sequence, so that
-// neighbors together have as many keys as any others, and so have equal parts of threads.
+// The `index`-th block of queries. Causal blocks alternate between the beginning and the end of the sequence, so that any two
+// neighbors together have about as many keys as any others, and the threads get equal parts.
 std::int64_t block_at(const AttentionShape& shape, std::int64_t index, std::int64_t blocks) {
   if (!shape.causal) return index;
   return index % 2 == 0 ? index / 2 : blocks - 1 - index / 2;

@@ -1,5 +1,5 @@
-// Code that attention and its gradient share. A pair is one sequence of the batch and one head; the pairs of a group, of
-// adjacent heads, have the same keys and values. Scores are computed for one block of queries at a time, as whole rows: a row's
+// Code shared by attention and its gradient. A pair is one sequence of the batch and one head; the pairs of a group have
+// adjacent heads and the same keys and values. Scores are computed for one block of queries at a time, as whole rows: a row's
 // softmax needs no later correction, and a block stays in cache.
 #pragma once
 
@@ -18,13 +18,13 @@ static inline float score_scale(const AttentionShape& shape) {
 
 static inline std::int64_t pair_count(const AttentionShape& shape) { return shape.batch * shape.heads; }
 static inline std::int64_t group_count(const AttentionShape& shape) { return shape.batch * key_heads(shape); }
-// Offset of a row of the pair in a tensor with this stride from row to row.
+// Offset of a row of the pair in a tensor whose rows are `stride` apart.
 static inline std::int64_t row_offset(const AttentionShape& shape, std::int64_t pair, std::int64_t row, std::int64_t stride) {
   return (pair / shape.heads * shape.sequence + row) * stride + pair % shape.heads * shape.width;
 }
 
-// Queries per block: all of them, or as many as `floats` of scores allow, but at least as many rows as a register tile. With
-// AMX about that many, in whole tiles: others leave registers idle.
+// Queries per block: all of them, or as many as `floats` of scores allow, but at least as many as a register tile has rows.
+// With AMX, the limit is rounded to whole tiles, since partial ones leave registers idle.
 static inline std::int64_t block_rows(const AttentionShape& shape, std::int64_t floats) {
   constexpr std::int64_t kTile = kMr[2];
   const std::int64_t allowed = floats / spread_stride(shape.sequence);
@@ -32,16 +32,15 @@ static inline std::int64_t block_rows(const AttentionShape& shape, std::int64_t 
   return divide_up(shape.sequence, divide_up(shape.sequence, most));
 }
 
-// The first columns of panels that have `all`: those that a product must compute for `needed` of them, as it computes whole
-// panels, or all.
+// The number of columns that a product must compute to get the first `needed` of `all`: those of whole panels, or all.
 static inline std::int64_t panel_columns(std::int64_t needed, std::int64_t all) { return min_of(round_up(needed, kNr), all); }
 
-// The same in k, v and their gradients, by group.
+// The same in k, v and their gradients, for a group.
 static inline std::int64_t key_offset(const AttentionShape& shape, std::int64_t group, std::int64_t row) {
   return (group / key_heads(shape) * shape.sequence + row) * key_stride(shape) + group % key_heads(shape) * shape.width;
 }
 
-// Words that row_mask takes for `rows` rows, and the mask of a row of weights from key `keys.begin` on.
+// Words of scratch that row_mask needs for `keys` keys, and the mask of a row of weights from key `keys.begin` on.
 static inline std::int64_t mask_words(std::int64_t keys) { return round_up(row_mask_words(keys), 16); }
 static inline RowMask row_mask(std::uint32_t* random, const AttentionShape& shape, std::int64_t pair, std::int64_t row,
                                Range keys, const Dropout& dropout, const PhiloxKeys& philox) {
@@ -49,8 +48,8 @@ static inline RowMask row_mask(std::uint32_t* random, const AttentionShape& shap
   return draw_row(random, first, keys.end - keys.begin, dropout, philox);
 }
 
-// Prefetches row `row` of the next pair, which the same thread most likely processes next, in q or y, or in k or v. Rows of a
-// pair are pages apart, so the hardware prefetcher does not find them.
+// Prefetches row `row` of the next pair in q or y, or in k or v; the same thread most likely processes that pair next. Rows of
+// a pair are pages apart, so the hardware prefetcher does not find them.
 static inline void prefetch_row(const Real* row, std::int64_t width) {
   constexpr std::int64_t kLine = 64 / sizeof(Real);
   for (std::int64_t i = 0; i < width; i += kLine) __builtin_prefetch(row + i, 0, 2);
@@ -69,13 +68,13 @@ static inline Real* reals(Word* row) { return reinterpret_cast<Real*>(row); }
 static inline void finish_words(Real* row, std::int64_t n) {
   for (std::int64_t i = n; i < word_count(n) * kWordDepth; ++i) row[i] = Real{};
 }
-// The same for a row of n that is multiplied as one of `all`.
+// The same for a row of n Reals that is multiplied as a row of `all`.
 static inline void finish_row(Real* row, std::int64_t n, std::int64_t all) {
   if (n < all) __builtin_memset(row + n, 0, static_cast<std::size_t>(all - n) * sizeof(Real));
   finish_words(row, all);
 }
 
-// A product of whole sequences, forward or one of several of the gradient, without what causality masks.
+// Operations of one product of whole sequences, in the forward pass or the gradient, without those that causality masks.
 static inline double product_flops(const AttentionShape& shape) {
   const auto sequence = static_cast<double>(shape.sequence);
   return (shape.causal ? 1 : 2) * static_cast<double>(pair_count(shape)) * sequence * sequence *

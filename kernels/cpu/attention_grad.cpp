@@ -5,8 +5,9 @@
 // and shares of queries, each computing its dq.
 // Both kinds recompute the weights they need: 7 products in all instead of 5, but no two threads add to the same sum.
 //
-// Causal attention multiplies a block of queries by the keys up to its last one only. Where groups are split, the shares of
-// keys and of queries with the same number are one thread's, and have together about as much work as any others.
+// With causal attention, a block of queries is multiplied only by the keys up to its last query. Where groups are split, one
+// thread processes the share of keys and the share of queries with the same number; together they are about as much work as any
+// other two.
 #include <omp.h>
 
 #include "kernels/cpu/attention.h"
@@ -16,12 +17,12 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// Scores of a block, stored once more for the gradient of its weights: together a quarter of a 1 MiB L2 cache.
+// Scores of a block. The gradient of its weights takes as much again: together a quarter of a 1 MiB L2 cache.
 constexpr std::int64_t kBlockFloats = 32768;
 
 struct Plan {
   std::int64_t rows;  // maximum number of queries per block
-  // Sizes in words or floats: panels of keys, rows of a block, panels of queries, sums of keys; of all in floats.
+  // Sizes in words or floats: panels of keys, rows of a block, panels of queries, sums of keys; the total in floats.
   std::int64_t transposed, panels, queries, scores, weights, columns, query_panels, delta, sums, total_floats;
 };
 
@@ -108,11 +109,11 @@ struct Block {  // of queries of a task's pair
   bool first, last;  // of its task
 };
 
-// What the products of a block of queries multiply: the keys that some of them have.
+// The number of keys that the products of a block of queries multiply: those that at least one query has.
 std::int64_t keys_of(const AttentionShape& shape, const Task& task, Range queries) {
   return min_of(keys_before(shape, queries.end), task.keys.end) - task.keys.begin;
 }
-// Those of one query.
+// The same for one query.
 std::int64_t keys_of(const AttentionShape& shape, const Task& task, std::int64_t query) {
   return keys_of(shape, task, Range{query, query + 1});
 }
@@ -175,8 +176,8 @@ void compute_block_weights(const Call& call, const Scratch& scratch, const Task&
   }
 }
 
-// Whether the sums of keys are read. Each block of a pair's causal queries adds to more keys than the one before, so their sums
-// start at 0; the last block has all keys.
+// Whether the sums of keys are read. With causal attention, each block of a pair adds to more keys than the one before, so
+// their sums start at 0; the last block has all keys.
 bool adds(const Call& call, const Block& block) { return call.shape.causal ? !(block.first && block.last) : !block.first; }
 
 // dv or dk: y [keys,width] = (sum +) a^T b, rounded after the last block. a [rows,keys] at spread_stride, b in panels.

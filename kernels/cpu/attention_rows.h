@@ -14,7 +14,7 @@ struct GradRow {
 
 constexpr float kLog2OfE = 1.44269504f;
 
-// What is subtracted from the exponents of a row of scores [n], so that the largest is 0; in the unit that softmax_row takes.
+// The value to subtract from the exponents of a row of scores [n] so that the largest is 0, in the unit that softmax_row takes.
 static inline float row_shift(const float* scores, float scale, std::int64_t n) {
   Lanes largest = _mm512_set1_ps(-__builtin_inff());
   across_registers(n, [&](auto part, std::int64_t i) { largest = larger(part, load(part, scores + i), largest); });

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kLargestWindow = 16;
 
-// By how many rows, or columns, of a window at `corner` the sum is divided.
+// The number of rows or columns of a window at `corner` by which the sum is divided.
 std::int64_t divisor(std::int64_t corner, std::int64_t extent, const PoolShape& s) {
   return s.zeros ? s.window : min_of(corner + s.window, extent) - max_of(corner, 0);
 }
@@ -23,7 +23,7 @@ float share_of_column(std::int64_t ox, const PoolShape& s) {
   return 1 / static_cast<float>(divisor(ox * s.stride - s.padding, s.width, s));
 }
 
-// Functions take rows by value: the compiler must assume that a store of vectors changes what a reference leads to.
+// Functions take rows by value: the compiler must assume that a vector store changes what a reference refers to.
 //
 // One row of y, [out_width, channels], of the image x.
 struct ForwardRow {
@@ -82,7 +82,7 @@ struct GradRow {
   PoolShape s;
 };
 
-// With windows of 3x3 and stride 1, pixels [ix, ix + kTile) are covered by kTile + 2 columns of windows.
+// With 3x3 windows and stride 1, kTile + 2 columns of windows cover pixels [ix, ix + kTile).
 template <bool kEdge>
 void grad_tile(GradRow r, std::int64_t ix) {
   constexpr int kColumns = kTile + 2;
@@ -109,7 +109,7 @@ void grad_tile(GradRow r, std::int64_t ix) {
   });
 }
 
-// One pixel, from the windows over it; 0 of kRowsOver: any number of rows, and likewise.
+// One pixel, from the windows that cover it. kRowsOver, kColumnsOver: how many rows and columns of them, or 0 for any number.
 template <int kRowsOver, int kColumnsOver>
 void grad_of_windows(GradRow r, std::int64_t ix, Range columns, const float* of_column) {
   const PoolShape s = r.s;

@@ -1,4 +1,4 @@
-// Rows side by side, and apart again: copies, a row at a time, so that the long rows are written and read in order.
+// Joins rows side by side and splits them again. Copies one row at a time, so that the long rows are written and read in order.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -15,7 +15,7 @@ std::int64_t sum_of_channels(const ChannelParts<Pointer>& parts) {
   return sum;
 }
 
-// copy(part's row, row of all parts from there on, channels) for the rows of this thread.
+// Calls copy(row of a part, its place in the row of all parts, channels) for the rows of this thread.
 template <typename Pointer, typename Whole, typename Copy>
 void for_each_part(const ChannelParts<Pointer>& parts, Whole* whole, std::int64_t rows, int threads, Copy copy) {
   const std::int64_t width = sum_of_channels(parts);

@@ -85,7 +85,7 @@ float weight_of_row(const std::int32_t* labels, std::int64_t rows, bool mean) {
   return mean ? static_cast<float>(1.0 / static_cast<double>(max_of(count_labels(labels, rows), 1))) : 1;
 }
 
-// A row of logits of all classes: `columns` of one row, or of two classes, the logit of the first being 0.
+// The logits of a row for all classes: `columns` logits, or, for one column, two classes with a logit of 0 for the first.
 struct Row {
   Row(const Real* logits, std::int64_t row, std::int64_t columns)
       : two{Real{}, logits[row * columns]}, logits_of_row(logits + row * columns), single(columns == 1) {}

@@ -1,10 +1,11 @@
-// What the depthwise convolutions share: images as rows of pixels, and loops over channels in registers.
+// Code shared by the depthwise convolutions: images as rows of pixels, and loops over channels in registers.
 //
 // A kernel visits the pixels of kRows rows in tiles of kTile, and for each tile the channels, a register at a time. The sums of
-// a tile stay in registers while the taps pass, so a row of the other tensor is loaded once for kRows rows of this one, and
-// memory is read in order. Rows that a window shares with the next one stay in the L2 cache.
+// a tile stay in registers for all taps, so a row of the other tensor is loaded once for kRows rows of this one, and memory is
+// read in order. Rows that a window shares with the next one stay in the L2 cache.
 //
-// A tile touches too few addresses in a row for the hardware to prefetch: each tile asks for what the window below it needs.
+// A tile accesses too few addresses in a row for the hardware to prefetch, so each tile prefetches what the window below it
+// needs.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Pixels and rows whose sums are computed together: with one row of taps for each they fit the registers, 32 or 16.
+// Pixels and rows whose sums are computed together: with one row of taps for each, they fit in the 32 or 16 registers.
 constexpr int kTile = 4;
 #if defined(__AVX512F__)
 constexpr int kRows = 2;
@@ -37,11 +38,11 @@ static inline unsigned columns_outside(std::int64_t left, std::int64_t width) {
   return outside;
 }
 
-// Whether a register of channels is the first of a cache line, so that one of them asks for the line.
+// Whether a register of channels is the first of a cache line, so that only this one prefetches the line.
 static inline bool begins_line(std::int64_t c) { return c % (64 / kRealBytes) == 0; }
 
-// Asks for kPixels pixels of a line of channels in each of kLines rows, `row` apart, from p on: to the L2 cache, as a window of
-// rows passes before they are needed; or to the L1 cache, to be written.
+// Prefetches kPixels pixels of a line of channels in each of kLines rows, `row` apart, from p on: into the L2 cache to be read,
+// since a window of rows is processed before they are needed, or into the L1 cache to be written.
 template <int kLines, int kPixels>
 static inline void prefetch_to_read(const Real* p, std::int64_t row, std::int64_t channels) {
 #pragma GCC unroll 4
@@ -57,9 +58,9 @@ static inline void prefetch_to_write(const Real* p, std::int64_t row, std::int64
     for (int x = 0; x < kPixels; ++x) __builtin_prefetch(p + y * row + x * channels, 1, 3);
 }
 
-// body(first channel, channels) for the channels that all tiles of a row visit before the next ones. With 5x5 taps a few
-// channels' window stays in the L1 cache, from which neighboring tiles read the columns that they share. With 3x3 there is
-// little to share, and the window of 7x7 is too large: blocks would cost a fifth there.
+// Calls body(first channel, channels) for each block of channels, which all tiles of a row visit before the next one. With 5x5
+// taps, the window of a few channels stays in the L1 cache, where neighboring tiles find the columns that they share. With 3x3
+// there is little to share, and a 7x7 window is too large: blocks would cost a fifth there.
 constexpr std::int64_t kBlockChannels = 64;
 template <int kKernel, typename Body>
 static inline void for_each_block(std::int64_t channels, Body body) {
@@ -67,8 +68,8 @@ static inline void for_each_block(std::int64_t channels, Body body) {
   for (std::int64_t c = 0; c < channels; c += block) body(c, min_of(block, channels - c));
 }
 
-// Whether an output is stored past the caches: those that they do not hold. A store that goes through them reads the line
-// first, which for the large side of a stride of 2 is most of the traffic. With AVX-512 a register of floats is a whole line.
+// Whether to store an output past the caches: if they cannot hold it. A store through the caches reads the line first, which
+// for the larger tensor at stride 2 is most of the traffic. With AVX-512 a register of floats is a whole line.
 constexpr std::int64_t kBytesOfCaches = std::int64_t{32} << 20;
 static inline bool goes_past_caches([[maybe_unused]] const Real* y, [[maybe_unused]] std::int64_t elements,
                                     [[maybe_unused]] std::int64_t channels) {
@@ -92,8 +93,8 @@ static inline void store_past(Part part, Real* p, Sum x) {
     store(part, p, x);
 }
 
-// Calls tile(first pixel) for tiles of kTile that cover a row of `width` pixels; the last may overlap the one before it, whose
-// results it repeats. A row that is shorter than a tile: pixel(x) for each.
+// Calls tile(first pixel) for tiles of kTile that cover a row of `width` pixels; the last one may overlap the one before it and
+// repeat its results. If a row is shorter than a tile, calls pixel(x) for each pixel.
 template <typename Tile, typename Pixel>
 static inline void for_each_tile(std::int64_t width, Tile tile, Pixel pixel) {
   if (width < kTile) {
@@ -103,8 +104,8 @@ static inline void for_each_tile(std::int64_t width, Tile tile, Pixel pixel) {
   for (std::int64_t x = 0; x < width; x += kTile) tile(min_of(x, width - kTile));
 }
 
-// rows.operator()<count>(image, first row) for `part` of all images' rows of `height`: in groups of kRows rows of one image
-// that begin where row + phase is a multiple of kRows, and one by one where no group fits.
+// Calls rows.operator()<count>(image, first row) for `part` of the rows of all images, `height` per image: in groups of kRows
+// rows of one image that begin where row + phase is a multiple of kRows, and one by one where no group fits.
 template <typename Rows>
 static inline void for_each_rows(Range part, std::int64_t height, std::int64_t phase, Rows rows) {
   for (std::int64_t i = part.begin; i < part.end;) {
@@ -119,7 +120,8 @@ static inline void for_each_rows(Range part, std::int64_t height, std::int64_t p
   }
 }
 
-// Calls run.operator()<kKernel, kStride>() if the shape is one of those with code of its own; false for others.
+// Calls run.operator()<kKernel, kStride>() and returns true if there is specialized code for the shape; otherwise returns
+// false.
 template <typename Run>
 static inline bool with_known_size(const Conv2dShape& s, Run run) {
   if (s.kernel_height != s.kernel_width || s.stride > 2) return false;

@@ -1,5 +1,6 @@
-// Depthwise convolution in NHWC and the gradient of its input, bound by memory bandwidth (depthwise.h says how). Both are sums
-// over taps in the order of the pixels that they read, so a result does not depend on how pixels and threads divide the work.
+// Depthwise convolution in NHWC and the gradient of its input, bound by memory bandwidth (see depthwise.h). Both are sums over
+// taps in the order of the pixels that they read, so a result does not depend on how the work is divided into tiles and among
+// threads.
 #include <omp.h>
 
 #include "kernels/cpu/depthwise.h"
@@ -9,15 +10,15 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-// Functions take rows by value: the compiler must assume that a store of vectors changes what a reference leads to.
+// Functions take rows by value: the compiler must assume that a vector store changes what a reference refers to.
 //
 // Rows of the output, out_row elements apart, and the window that the first of them reads: tap (ky, kx) of pixel ox reads
 // x[ky * row + (ox * stride - padding + kx) * channels].
 struct Window {
   Real* y;
   const Real *x, *weight;
-  Range inside;  // of the rows of all windows, from row 0 of the first: those inside the image
-  std::int64_t row, out_row, width, channels, count, padding;  // count: of the channels, those from y, x and weight on
+  Range inside;  // rows of the windows inside the image, counted from row 0 of the first window
+  std::int64_t row, out_row, width, channels, count, padding;  // count: channels from y, x and weight on
   bool past;                                                   // y is stored past the caches
 };
 
@@ -36,7 +37,7 @@ void window_tile(Window r, std::int64_t ox) {
       if (!r.past) prefetch_to_write<kCount, kTile>(to + kCount * r.out_row, r.out_row, r.channels);
     }
     Sum sum[kCount][kTile] = {};
-    Sum w[kCount][kKernel];  // of each row of the output, for the row of the input
+    Sum w[kCount][kKernel];  // taps of each output row for the current input row
 #pragma GCC unroll 16
     for (int y = 0; y < kWindow; ++y) {
 #pragma GCC unroll 8
@@ -82,7 +83,7 @@ void window_tile_at(const Window& r, std::int64_t ox) {
     window_tile<kKernel, kStride, kCount, kFlip, true>(r, ox);
 }
 
-// One pixel of the forward pass, for every size.
+// One pixel of the forward pass, for any kernel size.
 void forward_pixel(Real* y, const Real* x, const Real* weight, const Conv2dShape& s, std::int64_t oy, std::int64_t ox) {
   const std::int64_t top = oy * s.stride - s.padding, left = ox * s.stride - s.padding, channels = s.channels;
   const Range inside_y = taps_inside(top, s.kernel_height, s.height), inside_x = taps_inside(left, s.kernel_width, s.width);
@@ -98,8 +99,8 @@ void forward_pixel(Real* y, const Real* x, const Real* weight, const Conv2dShape
   });
 }
 
-// One pixel of dx, for every size: pixel i of an axis is read by the taps k with k = i + padding modulo the stride, at output
-// (i + padding - k) / stride.
+// One pixel of dx, for any kernel size: pixel i of an axis is read by the taps k with k = i + padding modulo the stride, at
+// output (i + padding - k) / stride.
 void grad_pixel(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& shape, std::int64_t iy, std::int64_t ix) {
   const Conv2dShape s = shape;
   const std::int64_t u = iy + s.padding, v = ix + s.padding;
@@ -116,12 +117,12 @@ void grad_pixel(Real* dx, const Real* dy, const Real* weight, const Conv2dShape&
   });
 }
 
-// Of stride 2: pixel u = i + padding of an axis, with u = 2 a + phase, is read by tap 2 t + phase at output a - t. So dx is,
-// for each of two phases per axis, a convolution of dy with every second tap, and all four read the same pixels.
+// For stride 2: pixel u = i + padding of an axis, with u = 2 a + phase, is read by tap 2 t + phase at output a - t. So for each
+// of two phases per axis, dx is a convolution of dy with every second tap, and all four read the same pixels.
 struct Spread {
-  Real* dx;  // of phases 0 of a and b = 0
+  Real* dx;  // the first of the kCount rows
   const Real *dy, *weight;
-  Range inside;  // of the rows of dy, from row a - (taps - 1): those inside the image
+  Range inside;  // rows of dy inside the image, counted from row a - (taps - 1)
   std::int64_t row, out_row, width, out_width, channels, padding;
   bool past;  // dx is stored past the caches
 };
@@ -190,7 +191,7 @@ void spread_tile_at(const Spread& r, std::int64_t b) {
     spread_tile<kKernel, kPhase, kCount, true>(r, b);
 }
 
-// kCount rows of y from row oy on; y and x are an image's.
+// kCount rows of y from row oy on; y and x belong to one image.
 template <int kKernel, int kStride, int kCount>
 void forward_rows(Real* y, const Real* x, const Real* weight, const Conv2dShape& s, bool past, std::int64_t oy) {
   const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels, top = oy * kStride - s.padding;
@@ -206,7 +207,7 @@ void forward_rows(Real* y, const Real* x, const Real* weight, const Conv2dShape&
   });
 }
 
-// kCount rows of dx from row iy on. Of stride 1 they are a convolution of dy with the taps from last to first.
+// kCount rows of dx from row iy on. With stride 1, they are a convolution of dy with the taps from last to first.
 template <int kKernel, int kStride, int kCount>
 void grad_rows(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& s, bool past, std::int64_t iy) {
   const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels;
@@ -255,7 +256,7 @@ void grad_rows(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& 
   }
 }
 
-// rows.operator()<count>(image, first row) for the rows of this thread.
+// Calls rows.operator()<count>(image, first row) for the rows of this thread.
 template <typename Rows>
 void divide_rows(std::int64_t batch, std::int64_t height, std::int64_t phase, std::int64_t elements, int threads, Rows rows) {
 #pragma omp parallel num_threads(threads) if (elements > kSerialElements)

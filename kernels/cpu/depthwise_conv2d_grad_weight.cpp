@@ -1,5 +1,5 @@
 // The gradient of the weight of a depthwise convolution: for each tap and channel, a sum over all pixels. Each thread sums its
-// rows, some in float and then those in double; the sums of the threads are added in their order.
+// rows, a few at a time in float and the total in double; the sums of the threads are added in thread order.
 #include <omp.h>
 
 #include "kernels/cpu/depthwise.h"
@@ -26,13 +26,13 @@ TapSums sums_of(void* workspace, const Conv2dShape& s, int thread) {
   return {total, reinterpret_cast<float*>(total + taps)};
 }
 
-// Rows of dy, [out_width, channels] each, with the window of x that the first of them reads, as in the forward pass; by value
-// as there.
+// Rows of dy, [out_width, channels] each, with the window of x that the first of them reads, as in the forward pass, and
+// likewise passed by value.
 struct SumRows {
   float* sums;
   const Real *dy, *x;
   Range inside;
-  std::int64_t row, out_row, width, channels, count, padding;  // count: of the channels, those from the pointers on
+  std::int64_t row, out_row, width, channels, count, padding;  // count: channels from the pointers on
 };
 
 // Adds pixels [ox, ox + kTile) of kCount rows.
@@ -55,7 +55,7 @@ void add_tile(SumRows r, std::int64_t ox) {
     for (int i = 0; i < kCount; ++i)
 #pragma GCC unroll 8
       for (int p = 0; p < kTile; ++p) g[i][p] = load(part, grad + i * r.out_row + p * r.channels);
-    Sum sum[kLast + 1][kKernel];  // of row y - i of the taps at [i]
+    Sum sum[kLast + 1][kKernel];  // [i]: of row y - i of the taps
 #pragma GCC unroll 16
     for (int y = 0; y < kWindow; ++y) {
 #pragma GCC unroll 8
@@ -84,7 +84,7 @@ void add_tile(SumRows r, std::int64_t ox) {
   });
 }
 
-// One pixel, for every size.
+// One pixel, for any kernel size.
 void add_pixel(float* sums, const Real* dy, const Real* x, const Conv2dShape& s, std::int64_t oy, std::int64_t ox) {
   const std::int64_t top = oy * s.stride - s.padding, left = ox * s.stride - s.padding;
   const Range inside_y = taps_inside(top, s.kernel_height, s.height), inside_x = taps_inside(left, s.kernel_width, s.width);
@@ -99,7 +99,7 @@ void add_pixel(float* sums, const Real* dy, const Real* x, const Conv2dShape& s,
     }
 }
 
-// kCount rows of dy from row oy on; dy and x are an image's.
+// kCount rows of dy from row oy on; dy and x belong to one image.
 template <int kKernel, int kStride, int kCount>
 void add_rows(float* sums, const Real* dy, const Real* x, const Conv2dShape& s, std::int64_t oy) {
   const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels, top = oy * kStride - s.padding;
@@ -128,7 +128,7 @@ void flush(const TapSums& s, std::int64_t taps) {
   }
 }
 
-// The sums of rows [part.begin, part.end) of all images' rows of dy. add.operator()<count>(image, first row) adds some.
+// The sums of rows [part.begin, part.end) of dy, counted over all images. add.operator()<count>(image, first row) adds some.
 template <typename Add>
 void sum_rows(const TapSums& sums, const Conv2dShape& s, Range part, Add add) {
   const std::int64_t taps = taps_of(s);

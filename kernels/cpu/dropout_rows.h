@@ -1,4 +1,4 @@
-// Dropout of consecutive elements, such as a row: the mask, and what uses it.
+// Dropout of consecutive elements, such as a row: the mask and its uses.
 #pragma once
 
 #include "kernels/cpu/narrow.h"
@@ -11,7 +11,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 struct RowMask {
   const std::uint32_t* bits;
   std::int64_t skipped;
-  float scale;  // of what is kept
+  float scale;  // of kept elements
 };
 static inline std::int64_t row_mask_words(std::int64_t n) { return (n + 3) / (4 * kPhiloxBlocks) + 2; }
 // For the elements [first, first + n).
@@ -22,7 +22,7 @@ static inline RowMask draw_row(std::uint32_t* random, std::int64_t first, std::i
   return {random, first % 4, dropout.scale};
 }
 #else
-// The same with words.
+// The same with a word per element.
 struct RowMask {
   const std::uint32_t* random;
   std::uint32_t threshold;

@@ -83,7 +83,7 @@ void relu6_grad_part(Real* dx, const Real* dy, const Real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) dx[i] = narrow(widen(y[i]) > 0 && widen(y[i]) < kSix ? widen(dy[i]) : 0);
 }
 
-// body(index in y, index in gate and up, n) for each piece of a row that is a thread's.
+// Calls body(index in y, index in gate and up, n) for each piece of a row in a thread's part.
 template <typename Body>
 void for_each_piece(const SwigluShape& shape, int threads, Body body) {
   const std::int64_t n = shape.rows * shape.width, between = input_stride(shape) - shape.width;
@@ -106,7 +106,7 @@ inline SwigluGradients swiglu_gradients(Number upstream, Number gate, Number up)
   return {upstream * up * (s.value * (one() + gate * s.complement)), upstream * (gate * s.value)};
 }
 
-// Where an output is null, it is not wanted.
+// kGate, kUp: whether dgate and dup are computed.
 template <bool kGate, bool kUp>
 void swiglu_grad_row(Real* dgate, Real* dup, const Real* dy, const Real* gate, const Real* up, std::int64_t n) {
 #if EPOCHBENCH_BF16_LANES

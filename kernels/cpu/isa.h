@@ -14,11 +14,11 @@
 #ifndef EPOCHBENCH_ISA
 #error "compile once per instruction set with -DEPOCHBENCH_ISA=..."
 #endif
-#ifndef EPOCHBENCH_NEON  // every compiler for aarch64 defines __ARM_NEON, so that it says nothing
+#ifndef EPOCHBENCH_NEON  // __ARM_NEON would not do: every aarch64 compiler defines it
 #define EPOCHBENCH_NEON 0
 #endif
-// Whether the loops over Bf16 that products are not made of are written for registers: those of AVX-512 are. For NEON the
-// compiler vectorizes loops over single numbers, as it does for floats.
+// Whether Bf16 loops outside of products are written for registers: those for AVX-512 are. For NEON the compiler vectorizes
+// loops over single numbers, as it does for floats.
 #define EPOCHBENCH_BF16_LANES (EPOCHBENCH_BF16 && !EPOCHBENCH_NEON)
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -39,8 +39,8 @@ using Real = float;
 static inline float narrow(float x) { return x; }
 #endif
 
-// Lane i of the result is lane kLane(i) of the pair (a, b), whose second half is numbered from b's first lane on. GCC 11 lacks
-// clang's builtin, clang lacks GCC's.
+// Lane i of the result is lane kLane(i) of the pair (a, b), in which b's lanes follow those of a. GCC 11 lacks clang's builtin,
+// clang lacks GCC's.
 template <int (*kLane)(int), typename Vector, int... kIndex>
 static inline __attribute__((always_inline)) Vector pick_lanes(Vector a, Vector b, std::integer_sequence<int, kIndex...>) {
 #if defined(__clang__)

@@ -22,7 +22,7 @@ static inline float load(One, const Number* p) {
   return widen(*p);
 }
 static inline void store(One, Real* p, float x) { *p = narrow(x); }
-// Of sums, which are floats for every Real.
+// For sums, which are floats for every Real.
 static inline void store_float(One, float* p, float x) { *p = x; }
 // Stores through memory directly, bypassing the caches, if the CPU can.
 static inline void store_past_caches(One, Real* p, float x) { *p = narrow(x); }
@@ -68,7 +68,7 @@ static inline Lanes only(First first, Lanes x) { return _mm512_maskz_mov_ps(firs
 // The larger of x and y, or y where x is a NaN or beyond the first.
 static inline Lanes larger(Whole, Lanes x, Lanes y) { return _mm512_maskz_max_ps(0xffff, x, y); }
 static inline Lanes larger(First first, Lanes x, Lanes y) { return _mm512_mask_max_ps(y, first.mask, x, y); }
-// Of all numbers of a register.
+// Combines all numbers of a register.
 template <typename Combine>
 static inline float combined(Lanes x, Combine combine) {
   x = combine(x, _mm512_maskz_shuffle_f32x4(0xffff, x, x, 0x4e));
@@ -94,7 +94,7 @@ static inline Lanes rounded(Whole, Lanes x) {
   return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, wide, 16));
 }
 
-// 32 Bf16 in an order that is cheap to load: `first` has those 4 of each 8 that come first. So storing restores their order.
+// 32 Bf16 in an order that is cheap to load: `first` has the first 4 of each 8. Storing restores the order.
 struct LanePair {
   Lanes first, second;
 };
@@ -109,7 +109,7 @@ static inline void store_pair(Bf16* p, LanePair x) {
   const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   _mm512_storeu_si512(p, _mm512_maskz_permutexvar_epi64(0xff, order, halves_of(x)));
 }
-// The same, and 0 for numbers whose bit is not set.
+// The same, with 0 for numbers whose bit is not set.
 static inline void store_pair_where(__mmask32 bits, Bf16* p, LanePair x) {
   alignas(64) static constexpr std::uint16_t kOrder[] = {0, 1, 2,  3,  16, 17, 18, 19, 4,  5,  6,  7,  20, 21, 22, 23,
                                                          8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31};
@@ -187,7 +187,7 @@ static inline void store_bits(Whole, unsigned char* mask, std::int64_t at, Bits 
 }
 #endif
 
-// body(Whole or One, i) for each number i, or each register that starts at i, of a row.
+// Calls body(Whole, i) for each register of a row, starting at i, and body(One, i) for each remaining number i.
 template <typename Body>
 static inline void across(std::int64_t width, Body body) {
   if constexpr (kWhole == 1) {
@@ -201,7 +201,7 @@ static inline void across(std::int64_t width, Body body) {
 }
 
 #if defined(__AVX512F__)
-// body(Whole or First, i) for each register that starts at i, of n numbers.
+// Calls body(Whole or First, i) for each register of n numbers, starting at i.
 template <typename Body>
 static inline void across_registers(std::int64_t n, Body body) {
   const std::int64_t whole = n / kWhole * kWhole;
@@ -209,7 +209,7 @@ static inline void across_registers(std::int64_t n, Body body) {
   if (whole < n) body(first_of(n - whole), whole);
 }
 #endif
-// body(part, c) for each register of a pixel's channels, whose last may be part of one, or each channel.
+// Calls body(part, c) for each register of a pixel's channels, the last of them possibly partial, or for each channel.
 template <typename Body>
 static inline void across_channels(std::int64_t channels, Body body) {
 #if defined(__AVX512F__)
@@ -219,7 +219,7 @@ static inline void across_channels(std::int64_t channels, Body body) {
 #endif
 }
 #if EPOCHBENCH_BF16_LANES
-// body(0 or 1, Whole or First, register) for all numbers of x [n], in any order, alternately 0 and 1.
+// Calls body(0 or 1, Whole or First, register) for all numbers of x [n], in any order, with 0 and 1 alternating.
 template <typename Body>
 static inline void for_each_register(const Bf16* x, std::int64_t n, Body body) {
   const std::int64_t pairs = n / (2 * kWhole) * (2 * kWhole);
@@ -231,8 +231,8 @@ static inline void for_each_register(const Bf16* x, std::int64_t n, Body body) {
   across_registers(n - pairs, [&](auto part, std::int64_t i) { body(0, part, load(part, x + pairs + i)); });
 }
 
-// 2 KiB, what arrives in the time of a miss. Hardware prefetches less far beside arithmetic, and stops at the end of a page; a
-// prefetch beyond the array does nothing.
+// 2 KiB arrive in the time of a miss. Hardware prefetches less far ahead alongside arithmetic, and stops at the end of a page;
+// a prefetch beyond the array does nothing.
 constexpr std::int64_t kPrefetchDistance = 1024;
 
 // y [n] = function(x ...), of registers.

@@ -1,5 +1,5 @@
 // Layer normalization (Ba et al. 2016), parallel over rows. Each row is read from memory once; the second pass finds it in
-// cache. The fused forms also process the sum before it, of a dropout and a shortcut, while its row is in cache.
+// cache. The fused forms also process the preceding sum of a dropout and a shortcut while its row is in cache.
 //
 // Variance: squared deviations from a pivot (the float mean of the row), corrected for the error of that mean. So a mean much
 // larger than the deviation costs no accuracy.

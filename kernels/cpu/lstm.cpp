@@ -35,7 +35,7 @@ void pack(const Call& call, int index, int count) {
   }
 }
 
-// sums [rows, 4, units] of the part = h of the step before, times the weights; 0 at first.
+// sums [rows, 4, units] of the part = h of the step before, times the weights; 0 at the first step.
 void multiply(const Call& call, const LstmPart& part, std::int64_t step) {
   const std::int64_t rows = part.rows.end - part.rows.begin, units = call.plan.units, stride = call.plan.sums_stride;
   if (step == 0) {

@@ -1,10 +1,10 @@
-// What a layer of long short-term memory and its gradient share: how threads divide it, and its scratch.
+// Code shared by a layer of long short-term memory and its gradient: the division among threads, and the scratch.
 //
-// A part is some sequences of the batch and some units; it multiplies a state of these sequences by the weights of these units
-// at each step, and then computes the gates of its rows and units. The weights are packed once per call. The state is what all
-// units of a sequence left at the step before: h, or in the gradient the gates' gradients. It has a copy of its own that the
-// micro-kernel reads, as rows of a step lie a whole sequence apart in the tensors, often in one set of the cache. The copy is
-// double, so that parts meet once per step, and only if they share sequences.
+// A part is some sequences of the batch and some units. At each step it multiplies the state of its sequences by the weights of
+// its units, and then computes the gates of its rows and units. The weights are packed once per call. The state is the output
+// of all units of a sequence at the step before: h, or the gates' gradients in the gradient. The micro-kernel reads a copy of
+// it, because rows of a step are a whole sequence apart in the tensors, often in one cache set. There are two copies, so that
+// parts synchronize only once per step, and only if they share sequences.
 #pragma once
 
 #include "kernels/cpu/gemm/small.h"
@@ -14,15 +14,15 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 constexpr int kGates = 4;  // i, f, g, o
 
-// In multiply-adds of words: a meeting of all threads, about 2 microseconds; and per word of weights in each step, the packed
-// operand's loads, and the transfer from a further cache unless the weights of a part fit in half of an L2 cache of 1 MiB.
+// In multiply-adds of words: a barrier of all threads, about 2 microseconds; and per word of weights in each step, the loads of
+// the packed operand, and the transfer from a farther cache unless the weights of a part fit in half of a 1 MiB L2 cache.
 constexpr std::int64_t kMeeting = 100'000, kLoadRows = 2, kTransferRows = 6, kNearWords = 131072;
 
 struct LstmPlan {
   int team, by_batch, by_units;                                   // team == by_batch * by_units
   std::int64_t rows, units;                                       // of the largest part
   std::int64_t depth;                                             // words of a row of the state
-  std::int64_t weights, state_stride, states, sums_stride, part;  // words: of packed units, a row, a copy, a row, a part
+  std::int64_t weights, state_stride, states, sums_stride, part;  // words: packed units, state row, copy; floats: sum row, part
 };
 
 // Units of a part, in multiples of a cache line; and its sequences.

@@ -1,5 +1,5 @@
 // The gradient of long short-term memory, from the last step to the first: the gates' gradients of the step after, times the
-// packed recurrent weights, then those of this step. Gradients of weights are products over all steps, elsewhere.
+// packed recurrent weights, then those of this step. Gradients of weights are products over all steps, computed elsewhere.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -48,7 +48,7 @@ void multiply(const Call& call, const LstmPart& part, std::int64_t step) {
                   part.units.end - part.units.begin, call.plan.depth, false});
 }
 
-// One sequence at one step. The four gradients replace each other in `values`, as each is rounded to its places first.
+// One sequence at one step. The four gradients share `values`: each is rounded to its destinations before the next is computed.
 void differentiate(const Call& call, const LstmPart& part, std::int64_t row, std::int64_t step) {
   const std::int64_t units = call.shape.units, n = part.units.end - part.units.begin;
   const std::int64_t position = row * call.shape.sequence + step, at = position * units + part.units.begin;
@@ -71,7 +71,7 @@ void differentiate(const Call& call, const LstmPart& part, std::int64_t row, std
     values[i] = gradient * squashed * o * (1 - o);
   }
   leave(3);
-  // dx may be gates: the gradient of g reads gate i after that of i has taken its place.
+  // dx may be gates, and the gradient of g needs gate i after the gradient of i has replaced it.
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) upstream[i] = widen(input[i]);
 #pragma omp simd

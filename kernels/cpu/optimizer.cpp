@@ -52,7 +52,7 @@ void update(const AdamwTensor& tensor, const Gradient* gradient, Range part, con
   }
 }
 
-// Calls use(thread, tensor, its gradient of either type, elements) for each part of a tensor that is a thread's.
+// Calls use(thread, tensor, its gradient of either type, elements) for each thread's part of each tensor.
 template <typename Tensor, typename Use>
 void divide(const Tensor* tensors, int count, int threads, Use use) {
   std::int64_t total = 0;
@@ -96,7 +96,7 @@ double squares_of(const Gradient* gradient, Range part) {
   return total;
 }
 
-constexpr std::int64_t kLineDoubles = 8;  // a thread's sum has a cache line of its own
+constexpr std::int64_t kLineDoubles = 8;  // each thread's sum has its own cache line
 
 }  // namespace
 
@@ -124,7 +124,7 @@ void adamw(const AdamwTensor* tensors, int count, const float* learning_rate, co
 
 std::size_t squares_workspace_bytes(int threads) { return static_cast<std::size_t>(threads * kLineDoubles) * sizeof(double); }
 
-// The sums of the threads are added in their order, so equal threads give equal bits.
+// The sums of the threads are added in thread order, so equal `threads` give equal bits.
 void sum_of_squares(double* sum, const GradientTensor* tensors, int count, void* workspace, int threads) {
   auto* const sums = static_cast<double*>(workspace);
   for (int thread = 0; thread < threads; ++thread) sums[thread * kLineDoubles] = 0;

@@ -40,7 +40,7 @@ struct PhiloxState {
   PhiloxLanes c0, c1, c2, c3;
 };
 
-// What all blocks of a call have in common. Of a counter only the first word differs between blocks, so half of the products
+// What all blocks of a call have in common. Only the first word of the counter differs between blocks, so half of the products
 // of the first two rounds are the same for all.
 struct PhiloxKeys {
   static constexpr int kRounds = 10;
@@ -84,7 +84,7 @@ static inline void philox_round(PhiloxState& state, PhiloxLanes key0, PhiloxLane
 struct PhiloxWords {  // in order of elements: the two halves of the words of kPhiloxBlocks blocks
   PhiloxLanes halves[2];
 };
-// The lanes of a pair (a, b), alternately, from the first or from the middle on.
+// The lanes of a and b alternately, from the first or from the middle one on.
 static constexpr int first_half_lane(int lane) { return lane / 2 + lane % 2 * kPhiloxBlocks; }
 static constexpr int second_half_lane(int lane) { return first_half_lane(lane) + kPhiloxBlocks / 2; }
 static inline PhiloxWords philox_output(const PhiloxState& state) {
@@ -97,8 +97,8 @@ struct States {
   constexpr int operator()() const { return kCount; }
 };
 
-// sink(i, drawn) for each of `kStates` times kPhiloxBlocks blocks, where block i is the first one of `drawn`. The rounds of
-// several states alternate, because each waits for the one before it, and the instructions of one state fill a scheduler.
+// Calls sink(i, drawn) for `kStates` times kPhiloxBlocks blocks, where block i is the first one of `drawn`. The rounds of
+// several states alternate, because each round waits for the one before, and the instructions of one state fill a scheduler.
 template <int kStates, typename Sink>
 static inline __attribute__((always_inline)) void philox_generate(PhiloxLanes first, const PhiloxKeys& keys, Sink sink) {
   PhiloxState states[kStates];
@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) void philox_generate(PhiloxLanes fi
   for (int s = 0; s < kStates; ++s) sink(s * kPhiloxBlocks, philox_output(states[s]));
 }
 
-// sink(i, drawn) for `blocks` blocks, rounded up to a multiple of kPhiloxBlocks.
+// Calls sink(i, drawn) for `blocks` blocks, rounded up to a multiple of kPhiloxBlocks.
 template <typename Sink>
 static inline void for_each_philox(std::int64_t first_block, std::int64_t blocks, const PhiloxKeys& keys, Sink sink) {
   PhiloxLanes lanes{};
@@ -154,8 +154,8 @@ static inline void philox_bits(std::uint32_t* bits, std::int64_t first_block, st
     bits[i / kPhiloxBlocks] = _mm512_kunpackw(second, first);
   });
 }
-// Of the elements of two registers, or of one, that start at bit `at`. Reads the words that were written, because a load that
-// spans several recent stores waits for them.
+// The bits of the elements of two registers, or of one, from bit `at` on. Reads the words as they were written, because a load
+// that spans several recent stores waits for them.
 static inline __mmask32 kept_pair(const std::uint32_t* bits, std::int64_t at) {
   const std::uint64_t low = bits[at / 32], high = bits[at / 32 + 1];
   return static_cast<__mmask32>((high << 32 | low) >> (at % 32));

@@ -20,8 +20,8 @@ std::int64_t whole_windows(const PoolShape& s, std::int64_t ox, std::int64_t mos
   return min_of(most, min_of(last, s.out_width - 1) - ox + 1);
 }
 
-// n <= kNumbers output elements of few channels, whose windows are inside the image: those of several pixels of a row. The
-// window's (0, 0) of element i is x[corner + offset[i]].
+// n <= kNumbers output elements of few channels: several pixels of a row, whose windows are inside the row. x[corner +
+// offset[i]] is (0, 0) of the window of element i.
 void max_of_pixels(Real* y, std::uint8_t* index, const Real* x, std::int64_t corner, const std::int32_t* offset,
                    const PoolShape& s, const Window& w, std::int64_t n) {
   float best[kNumbers];
@@ -49,7 +49,7 @@ void max_of_pixels(Real* y, std::uint8_t* index, const Real* x, std::int64_t cor
     for (std::int64_t i = 0; i < n; ++i) index[i] = static_cast<std::uint8_t>(position[i]);
 }
 
-// One pixel of y, [channels], for every size; x[corner] is its window's (0, 0), which may be outside the image.
+// One pixel of y, [channels], for any window size; x[corner] is (0, 0) of its window, which may be outside the image.
 void max_of_window(Real* y, std::uint8_t* index, const Real* x, std::int64_t corner, PoolShape s, Window w) {
   const std::int64_t row_stride = s.width * s.channels;
   across_channels(s.channels, [=](auto part, std::int64_t c) {

@@ -15,8 +15,8 @@ constexpr std::int64_t kFewChannels = 16;  // below, neighboring pixels are proc
 constexpr std::int64_t kRowTile = 512;     // elements of a row of dx processed together in that case
 constexpr std::int64_t kMaxSpan = 16;      // rows or columns of the largest window: an index is a byte
 
-// One pixel of dx, from the windows over it, `rows` by `columns`, of the image's dy; 0 of kRowsOver: any number of rows, and
-// likewise. `position` is that of the pixel in the first of them; in the next, it is a stride less.
+// One pixel of dx, from the `rows` by `columns` windows of the image that cover it. kRowsOver, kColumnsOver: their numbers, or
+// 0 for any. `position` is that of the pixel in the first window; in the next, it is a stride less.
 template <int kRowsOver, int kColumnsOver>
 void gather_pixel(Real* dx, const Real* dy, const std::uint8_t* index, PoolShape s, Range rows, Range columns, int position) {
   const std::int64_t first = (rows.begin * s.out_width + columns.begin) * s.channels, row_stride = s.out_width * s.channels;

@@ -1,5 +1,5 @@
 // Maxima over windows by registers of channels: the largest number so far and its position in the window, which is stored as a
-// byte. Masks: bool of One number, __mmask16 or __m256 of a register.
+// byte. Masks: bool for One number, __mmask16 or __m256 for a register.
 #pragma once
 
 #include "kernels/cpu/lanes.h"

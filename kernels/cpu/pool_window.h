@@ -19,7 +19,7 @@ static inline Window clip(const PoolShape& s, std::int64_t oy, std::int64_t ox) 
 // stride.
 static inline Range windows_over(std::int64_t at, std::int64_t window, std::int64_t stride, std::int64_t padding,
                                  std::int64_t windows) {
-  const std::int64_t reach = at + padding, from = reach - window;  // from: the last pixel before a window that covers `at`
+  const std::int64_t reach = at + padding, from = reach - window;  // from: windows that cover `at` start after it
   return {from < 0 ? 0 : from / stride + 1, reach < 0 ? 0 : min_of(reach / stride + 1, windows)};
 }
 
@@ -28,7 +28,7 @@ struct Count {
   static constexpr int value = kNumber;
 };
 
-// body(rows, columns), each a Count: how many windows of these ranges there are if 1 or 2, which loops then know; else 0.
+// Calls body(rows, columns), each a Count: the numbers of windows if both are 1 or 2, so that loops know them; else 0.
 template <typename Body>
 static inline void with_windows(Range rows, Range columns, Body body) {
   const std::int64_t down = rows.end - rows.begin, across = columns.end - columns.begin;

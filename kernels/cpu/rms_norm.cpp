@@ -1,5 +1,5 @@
 // Root mean square normalization (Zhang and Sennrich 2019), parallel over rows. Each row is read from memory once; the second
-// pass finds it in cache. The fused form also adds the shortcut before it, while its row is in cache.
+// pass finds it in cache. The fused form also performs the preceding addition of a shortcut while its row is in cache.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -25,7 +25,7 @@ void scale_row(Real* y, const Real* x, const float* scale, float slope, std::int
 }
 #endif
 
-// Returns what inv_rms is.
+// Returns the row's inv_rms.
 float rms_norm_row(Real* y, const Real* x, const float* scale, std::int64_t channels, double epsilon) {
   const double mean = deviations(x, 0, channels).second / static_cast<double>(channels);
   const auto inverse = static_cast<float>(1 / __builtin_sqrt(mean + epsilon));

@@ -1,5 +1,5 @@
-// Images whose channels are multiplied by numbers of their own, the last step of squeeze-and-excitation (Hu et al. 2018), and
-// stochastic depth (Huang et al. 2016), which multiplies whole samples.
+// Multiplies each channel of an image by its own factor, the last step of squeeze-and-excitation (Hu et al. 2018), or each
+// sample as a whole, for stochastic depth (Huang et al. 2016).
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -42,7 +42,7 @@ float factor_of_sample(std::int64_t sample, const PhiloxKeys& keys, const Dropou
   return random[sample % 4] >= dropout.threshold ? dropout.scale : 0;
 }
 
-// What is dropped is 0, even if it was a NaN.
+// A dropped element is 0, even if it was a NaN.
 void keep_or_drop(Real* y, const Real* x, Range part, float factor) {
   if (factor == 0)
     for (std::int64_t i = part.begin; i < part.end; ++i) y[i] = narrow(0);

@@ -1,5 +1,5 @@
-// What convolutions on every instruction set share: 1x1 windows that are matrix products, and the pixels of
-// an input gradient that meet the same taps.
+// Code shared by convolutions on all instruction sets: 1x1 windows that are matrix products, and the pixels of an input
+// gradient that meet the same taps.
 #pragma once
 
 #include "kernels/cpu/isa.h"

@@ -3,11 +3,11 @@
 //
 // A block is some rows of dy of a pair of images, or several pairs. Its dy is transposed once and the part of x that its
 // windows cover is interleaved once; all tiles are then products of these two. Rows of dy are as far apart as rows of x,
-// divided by the stride, with zeros in between; so every tap is one long run of pixels, from another start. For strides, x is
-// split into planes of pixels whose row and column leave the same remainder.
+// divided by the stride, with zeros in between; so every tap is one long run of pixels with a different start. With a stride, x
+// is split into planes of pixels whose row and column have the same remainders.
 //
-// If windows are single pixels, the operand that is transposed is the one with fewer channels, because interleaving costs less.
-// If x has few channels, a row of a window is taken as one pixel with more channels.
+// If windows are single pixels, the operand with fewer channels is transposed, because interleaving costs less. If x has few
+// channels, a row of a window is taken as one pixel with more channels.
 //
 // Threads form a grid: each takes some of the blocks and some of the transposed channels. Their sums are added in the order of
 // the blocks, so the result depends only on the number of threads.
@@ -29,7 +29,7 @@ constexpr std::int64_t kBlockWords = 480;
 // Bytes of transposed pixels in a block, and of interleaved ones that are multiplied with them.
 constexpr std::int64_t kTransposedBytes = 1536 * 1024;
 constexpr std::int64_t kInterleavedBytes = 768 * 1024;
-// What a tile costs per block, in units of a step: sums are read and written, in the L2 cache or farther away.
+// Cost of a tile per block, in steps: its sums are read and written, in the L2 cache or farther away.
 constexpr std::int64_t kNearSumSteps = 4, kFarSumSteps = 16;
 
 struct Plan {
@@ -48,8 +48,8 @@ struct Plan {
 
 std::int64_t panels_of(std::int64_t channels) { return divide_up(channels, kTilePair); }
 
-// The same product with fewer and longer rows, where the windows of an image are followed by those of the next image: two
-// images of many rows. Pixels next to each other are joined if each is a window.
+// The same product with fewer and longer rows, if the windows of an image are directly followed by those of the next image: two
+// images of many rows. Neighboring pixels are joined if each is a window.
 Conv2dShape with_two_images(Conv2dShape s) {
   const bool point = s.kernel_height == 1 && s.kernel_width == 1 && s.padding == 0;
   if (!point || s.batch % 2 != 0 || s.height != s.stride * s.out_height || s.width != s.stride * s.out_width) return s;
@@ -86,7 +86,7 @@ void choose_operands(Plan& plan, const Conv2dShape& s, const Real* dy, const Rea
 
 std::int64_t steps_of(std::int64_t depth) { return divide_up(depth, kTileDepth); }
 
-// Rows per block and pairs per block: those with the least steps, counting zeros, and the cost of sums.
+// Chooses rows and pairs per block: the fewest steps, counting zeros and the cost of sums.
 void choose_blocks(Plan& plan, std::int64_t a_panels, bool far_sums) {
   const std::int64_t most = max_of(min_of(kBlockWords, kTransposedBytes / (a_panels * kTilePair * 4)), 1);
   const std::int64_t sum_steps = far_sums ? kFarSumSteps : kNearSumSteps;
@@ -143,7 +143,7 @@ Plan make_plan(const Conv2dShape& given, const Real* dy, const Real* x, int thre
   return plan;
 }
 
-// Blocks that are multiplied together: one of a pair, or the only ones of several pairs.
+// Blocks that are multiplied together: one block of a pair, or the single blocks of several pairs.
 struct Group {
   std::int64_t first_pair, pairs;
   Range rows;

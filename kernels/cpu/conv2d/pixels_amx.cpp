@@ -39,7 +39,7 @@ void interleave_edge(Word* dst, const Real* even, const Real* odd, std::int64_t 
   }
 }
 
-// What is read this many Reals later comes from a far cache or from memory.
+// Data this many Reals ahead is still in a far cache or in memory.
 constexpr std::int64_t kPrefetchReals = 2048;
 
 void interleave_element(Word* dst, const Real* even, const Real* odd, std::int64_t panels) {
@@ -86,7 +86,7 @@ inline __attribute__((always_inline)) void transpose_eight(Word* tile, const Rea
   }
 }
 
-// 32 channels of 16 words; null stands for zeros.
+// 32 channels of 16 words; null means zeros.
 void transpose_step(Word* tiles, const Real* const (&even)[kTileDepth], const Real* const (&odd)[kTileDepth],
                     std::int64_t channel) {
   for (std::int64_t c = 0; c < kChannels; c += 8) {
@@ -99,7 +99,7 @@ void transpose_step(Word* tiles, const Real* const (&even)[kTileDepth], const Re
   }
 }
 
-// The last channels, fewer than 32, from a copy that zeros complete.
+// The last channels, fewer than 32, from a copy padded with zeros.
 void transpose_last_step(Word* tiles, const Real* const (&even)[kTileDepth], const Real* const (&odd)[kTileDepth],
                          std::int64_t channel, std::int64_t count) {
   Real copies[2][kTileDepth][kChannels];

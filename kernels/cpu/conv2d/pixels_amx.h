@@ -10,7 +10,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 constexpr std::int64_t kTransposedStep = kTilePair * kTileDepth;
 
 // Elements of images [batch, height, width, channels]: element (i, j) is the `run` Reals that start at pixel (first_row + i *
-// step, first_column + j * step) and continue along the row. What is outside the row or the image is zero.
+// step, first_column + j * step) and continue along the row. Anything outside the row or the image is zero.
 struct PixelGrid {
   const Real* images;
   std::int64_t batch, height, width, channels;

@@ -61,7 +61,7 @@ void copy_strip(const TapPlan& plan, Real* strip, const Real* image, Range rows)
   }
 }
 
-// 32 columns or fewer of outputs.
+// Up to 32 columns of outputs.
 struct Panel {
   const Word* weights;
   const Real* bias;  // or null

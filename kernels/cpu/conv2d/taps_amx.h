@@ -2,9 +2,9 @@
 // tiles.
 //
 // Pixels are copied into strips, in which the rows of an image have as many pixels as outputs and taps need, with zeros outside
-// the image. So the pixels of one tap are a matrix of equal strides that does not end where rows of outputs end: tiles of 32
-// outputs run across rows, and the few between two rows that do not exist are not stored. For strides, pixels are split into
-// planes of those whose row and column leave the same remainder.
+// the image. So the pixels of one tap are a matrix with one stride, which continues past the end of a row of outputs: tiles of
+// 32 outputs span rows, and the few nonexistent outputs between two rows are not stored. With a stride, pixels are split into
+// planes whose pixels have the same remainders of row and column.
 #pragma once
 
 #include "kernels/cpu/gemm/tiles_amx.h"
@@ -14,7 +14,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 enum class TapsOf : std::uint8_t { forward, grad_input };
 
-// Outputs that meet the same taps: all of a convolution, or the pixels of dx whose row and column leave the same remainder when
+// Outputs that meet the same taps: all of a convolution, or the pixels of dx whose row and column have the same remainders when
 // divided by the stride.
 struct Phase {
   std::int64_t rows, columns;                // of outputs in an image

@@ -12,7 +12,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
 // A strip and the weights stay in the L2 cache; if the weights are larger than this, they are read again for each strip, so
-// that strips are as large as fits.
+// strips are as large as possible.
 constexpr std::int64_t kNearWeightBytes = 1024 * 1024;
 constexpr std::int64_t kStripBytes = 320 * 1024, kLargeStripBytes = 1024 * 1024;
 // Strips per thread, so that all threads finish at about the same time.
@@ -85,7 +85,7 @@ void choose_extent(TapPlan& plan) {
   }
 }
 
-// Rows per strip, or images per strip: the fewest tiles.
+// Chooses rows or images per strip: the fewest tiles.
 void choose_strips(TapPlan& plan) {
   const std::int64_t bytes = plan.far_weights ? kLargeStripBytes : kStripBytes;
   const std::int64_t all_rows = plan.shape.batch * plan.rows;

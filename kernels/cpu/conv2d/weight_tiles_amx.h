@@ -1,4 +1,4 @@
-// Tiles of sums of the weight gradient, rounded and put where they belong. Only in builds with AMX tiles.
+// Rounds tiles of sums of the weight gradient and stores them in dweight. Only in builds with AMX tiles.
 #pragma once
 
 #include "kernels/cpu/gemm/tiles_amx.h"

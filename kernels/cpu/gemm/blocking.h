@@ -1,4 +1,4 @@
-// How matrix products are blocked on CPUs that differ in their caches. plan.h has what they share.
+// How matrix products are blocked on CPUs with different caches. plan.h has the common parts.
 #pragma once
 
 #include "kernels/cpu/isa.h"
@@ -6,7 +6,7 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 struct Blocking {
-  // Up to this many columns, a block of B that only a few rows use has all columns and less of k; beyond, fewer columns.
+  // If only a few rows use a block of B: up to this many columns, it has all columns and less of k; beyond, fewer columns.
   std::int64_t streamed_columns;
   // Rows of A are read in place if at most this many rows of a tile start in the same set of the L1 cache. 0: only short rows
   // are read in place.
@@ -15,19 +15,19 @@ struct Blocking {
 
 // For 1 MiB of L2 cache, as AMD's cores have since Zen 4.
 constexpr Blocking kSmallL2{512, 0};
-// 48 KiB of L1 cache in 12 ways and 2 MiB of L2 cache, as Intel's cores have since Golden Cove. Eight of the ways hold a
-// tile of rows while B passes through the others, so that a copy of A brings nothing. Blocks of B with whole rows are read in
-// the order of memory, which hardware prefetchers follow.
+// 48 KiB of L1 cache in 12 ways and 2 MiB of L2 cache, as Intel's cores have since Golden Cove. Eight of the ways hold a tile
+// of rows while B passes through the others, so a copy of A gains nothing. Blocks of B with whole rows are read in the order of
+// memory, which hardware prefetchers follow.
 constexpr Blocking kLargeL2{2048, 8};
 
-struct Caches {  // of a core; 0: not known
+struct Caches {  // of a core; 0: unknown
   std::int64_t l1_bytes, l1_ways, l2_bytes;
 };
 static inline const Blocking& blocking_of(const Caches& caches) {
   return caches.l1_bytes >= 48 * 1024 && caches.l1_ways >= 12 && caches.l2_bytes >= 2048 * 1024 ? kLargeL2 : kSmallL2;
 }
 
-// The caches of this CPU, from cpuid: of Intel's only, since the blocking of others is that of kSmallL2.
+// The caches of this CPU, from cpuid. Known for Intel CPUs only; all others use kSmallL2.
 Caches read_caches();
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

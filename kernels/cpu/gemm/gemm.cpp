@@ -206,7 +206,7 @@ PrefetchRows source_after(const Call& call, const Unit& unit, Range rows, const 
   return source_of_a(call, block, {row, min_of(row + call.plan.mc, rows.end)});
 }
 
-// The partial sums at a row and the first column of the part; `first_row` is the part's.
+// The partial sums at a row and the first column of the part; `first_row` is the part's first row.
 float* sums_of(const Call& call, int part, std::int64_t first_row, std::int64_t row, std::int64_t column) {
   const GemmPlan& plan = call.plan;
   if (!kSumInWorkspace) return call.sum + row * plan.sum_stride + column;

@@ -1,13 +1,13 @@
 // Matrix products on AMX tiles: tiles of C, 32 x 32, in four tile registers.
 //
-// The threads form a grid, and each owns a rectangle of C. It packs a block of B, half an L2 cache, in one go, and all of its
-// tiles of A pass by. A tile of A, 32 rows and up to 512 of k, comes from the matrix itself where its rows suit the L1 cache,
-// otherwise from a packed copy that the threads make together; it stays in the L1 cache while the panels of the block pass by.
-// Sums over several tiles along k stay in the L2 cache, those over several blocks of B pass through L3. C is rounded once, and
-// the rows of a tile are rounded while the next tile is multiplied.
+// The threads form a grid, and each owns a rectangle of C. It packs a whole block of B, half an L2 cache, and multiplies all of
+// its tiles of A by it. A tile of A, 32 rows and up to 512 of k, is read from the matrix if its rows suit the L1 cache,
+// otherwise from a packed copy that the threads make together; it stays in the L1 cache while the panels of the block stream
+// past it. Sums over several tiles along k stay in the L2 cache; those over several blocks of B go through L3. C is rounded
+// once, and the rows of a tile are rounded while the next tile is multiplied.
 //
-// Only sums are prefetched by instructions: each of these takes one of the 16 fill buffers that loads of tiles from the L2
-// cache need too. So all loops run along rows, which the CPU prefetches.
+// Only sums are prefetched by instructions: each of these takes one of the 16 fill buffers, which tile loads from the L2 cache
+// also need. So all loops run along rows, which the CPU prefetches.
 #include <omp.h>
 
 #include "kernels/cpu/gemm/plan_amx.h"
@@ -25,9 +25,9 @@ struct Call {
   Real* packed_a;  // [tiles of a block of rows, steps, 32, 32] or null
 };
 
-// What a thread has in the workspace.
+// A thread's buffers in the workspace.
 struct Buffers {
-  float* finished;    // [2, 32, 32]: sums that are rounded while the next ones arise
+  float* finished;    // [2, 32, 32]: sums that are rounded while the next ones are computed
   float* row_sums;    // [panels of a block, 32, 32]
   float* block_sums;  // [tiles of the part, panels of a block, 32, 32]
   Real* b;
@@ -57,7 +57,7 @@ struct Rounding {
   bool relu;
 };
 
-// Brings columns that alternate by four between two vectors into their order; blocks of four Reals.
+// Restores the order of columns that alternate between two vectors in blocks of four.
 __m512i in_order(Vec low, Vec high) {
   const __m512i blocks = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
   return _mm512_maskz_permutexvar_epi64(0xff, blocks, (__m512i)_mm512_cvtne2ps_pbh(high, low));

@@ -1,9 +1,9 @@
 // The micro-kernel: one register tile of a matrix product, C [rows, columns] = (C +) sum over segments of A_s B_s, then bias
 // and relu.
 //
-// The only multiplying loop except tiles_amx.h, for AMX. A segment is a pair of panels with the same k; a plain
-// product has one, a convolution one per kernel tap, so nothing is rearranged to make the taps look like one long k (the
-// "batch-reduce GEMM" of Georganas et al., 2020). The rows of A are broadcast, from the matrix or from a packed block:
+// The only loop that multiplies, apart from tiles_amx.h for AMX. A segment is a pair of panels with the same k; a plain product
+// has one, a convolution one per kernel tap, so nothing is rearranged to make the taps look like one long k (the "batch-reduce
+// GEMM" of Georganas et al., 2020). The rows of A are broadcast, from the matrix or from a packed block:
 //   AccessA::rows     a[row * a_stride + k]   activations, whose channels are contiguous
 //   AccessA::columns  a[k * a_stride + row]   transposed operands
 // B is read as vectors: b[k * b_stride + column], from packed panels or from the matrix.
@@ -79,8 +79,8 @@ constexpr AccessA kPackedTransposedA = AccessA::columns;
 constexpr AccessA kPackedA = EPOCHBENCH_NEON && EPOCHBENCH_BF16 ? AccessA::columns : AccessA::rows;
 
 using TileKernel = void (*)(const Tile&);
-// The kernel for a tile of `rows` (1 to kMr[vectors]) and `vectors` (1 to kMaxVectors). It reads whole vectors of B, and
-// nothing outside the tile otherwise.
+// The kernel for a tile of `rows` (1 to kMr[vectors]) and `vectors` (1 to kMaxVectors). It reads whole vectors of B, but
+// nothing else outside the tile.
 TileKernel tile_kernel(AccessA access, std::int64_t rows, int vectors);
 
 // Exists in a thread while it calls tile kernels. Releases registers that not every CPU has and that the system would otherwise

@@ -1,8 +1,8 @@
 // The micro-kernel with AMX tiles: 32 x 32 accumulators in four tile registers, or 32 x 16 in two; "Intel 64 and IA-32
 // Architectures Software Developer's Manual", TDPBF16PS. The epilogue uses vectors.
 //
-// The number of rows per tile register is state of the thread. Tiles of one product differ by at most one row (cut), so it
-// seldom changes.
+// The number of rows per tile register is part of the thread's state. Tiles of one product differ by at most one row (cut), so
+// it seldom changes.
 #include "kernels/cpu/gemm/microkernel.h"
 #include "kernels/cpu/gemm/transpose.h"
 

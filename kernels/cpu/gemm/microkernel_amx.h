@@ -17,7 +17,7 @@ constexpr std::int64_t kTileRows = 16;   // rows of a tile register
 constexpr std::int64_t kTileDepth = 16;  // words in a row of A, rows of B
 constexpr std::int64_t kPrefetchStep = kTileDepth;
 // If no tile is stored for about 1,600 cycles, which are 28 steps of 16 words, the next store takes 700 cycles longer (measured
-// on Granite Rapids, wherever the data are). So a tile of B is stored every 12 steps, although nobody needs it.
+// on Granite Rapids, wherever the data are). So a tile of B is stored every 12 steps, although it is not needed.
 constexpr std::int64_t kStoreSteps = 12;
 // Nothing is broadcast: A is loaded by rows. With AccessA::columns it is transposed for each load.
 constexpr AccessA kPackedTransposedA = AccessA::rows;

@@ -1,13 +1,13 @@
 // The loops of the micro-kernel over k for BFMMLA, which multiplies a word of two rows of A by a word of two columns of B. Its
 // accumulators are blocks of 2 x 2 numbers, [pair of rows][pair of columns]: the first row's two numbers, then the second
-// row's. They are as many registers as the tile has vectors, and become rows after the last word.
+// row's. They take as many registers as the tile has vectors, and are turned into rows after the last word.
 #pragma once
 
 #include "kernels/cpu/gemm/multiply_steps.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// sum + a b^T, of two words each. The instruction itself, in the order of the source, as in multiply_lanes.h.
+// sum + a b^T, of two words each. Inline assembly keeps the order of the source, as in multiply_lanes.h.
 static inline __attribute__((always_inline)) void multiply_add_block(Vec& sum, uint64x2_t a, uint64x2_t b) {
   asm volatile("bfmmla %0.4s, %1.8h, %2.8h" : "+w"(sum) : "w"(a), "w"(b));
 }
@@ -18,8 +18,8 @@ static inline uint64x1_t load_word(const Word* p) {
   return word;
 }
 
-// Where A has its words: at(row), those of the current word of k. By columns the rows are adjacent. By rows two of them are put
-// together, which takes an instruction of the unit that multiplies.
+// Where the words of A are: at(row) is that of the current word of k. By columns, the rows are adjacent. By rows, two of them
+// must be joined, which takes an instruction of the unit that multiplies.
 struct ColumnsOfA {
   static constexpr bool kAdjacent = true;
   const Word* a;

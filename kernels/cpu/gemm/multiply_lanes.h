@@ -1,5 +1,5 @@
 // The loops of the micro-kernel over k for NEON, whose multiply-add takes one factor from a lane of a register: a row of A is
-// loaded for several words of k at once, by one load that needs no arithmetic unit. A broadcast from memory would take one.
+// loaded for several words of k at once, by one load that needs no arithmetic unit. A broadcast from memory would need one.
 #pragma once
 
 #include "kernels/cpu/gemm/multiply_steps.h"
@@ -10,8 +10,8 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 static inline float32x2_t load_lanes(Words<1>, const Word* p) { return float32x2_t{*p, 0}; }
 static inline float32x2_t load_lanes(Words<2>, const Word* p) { return vld1_f32(p); }
 static inline float32x4_t load_lanes(Words<4>, const Word* p) { return vld1q_f32(p); }
-// sum + a[kLane] * b. The instruction itself, in the order of the source: from the intrinsic g++ makes one load per lane, and
-// in an order of its own it needs more registers than there are.
+// sum + a[kLane] * b. Inline assembly in the order of the source: for the intrinsic, g++ emits one load per lane, and in its
+// own order it needs more registers than there are.
 template <int kLane, typename Row>
 static inline __attribute__((always_inline)) Vec multiply_add_lane(Row a, WordVec b, Vec sum) {
   asm volatile("fmla %0.4s, %1.4s, %2.s[%c3]" : "+w"(sum) : "w"(b), "w"(a), "i"(kLane));
@@ -48,13 +48,13 @@ static inline __attribute__((always_inline)) void multiply_words(Vec (&accumulat
   }
 }
 
-// a [kRows, k] with this stride between rows, in bytes; b [k, kVectors]. An address is a register and a constant or another
-// register, not all three, so each row has a register.
+// a [kRows, k] with this stride between rows, in bytes; b [k, kVectors]. An address is a register plus either a constant or
+// another register, not both, so each row has a register.
 template <typename LayoutB, int kRows, int kVectors>
 static inline __attribute__((always_inline)) void multiply_by_rows(Vec (&accumulators)[kRows][kVectors], const Word* a,
                                                                    const Word* b, LayoutB layout, std::int64_t k,
                                                                    RowStrides& strides, Prefetcher* prefetcher) {
-  // Four words where their vectors of B fit the registers beside the accumulators.
+  // Four words if their vectors of B fit in the registers beside the accumulators.
   constexpr int kFitting = kRows * kVectors + 4 * kVectors <= 28 ? 4 : 2;
   constexpr int kTogether = kFitting < kPrefetchStep ? kFitting : static_cast<int>(kPrefetchStep);
   const char* rows[kRows];

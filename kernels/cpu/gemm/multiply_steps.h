@@ -1,12 +1,12 @@
-// What the loops of the micro-kernel over k share: the layouts of B, and the division of k into steps. multiply_rows.h has the
-// loops for instruction sets that broadcast from memory, multiply_lanes.h those for NEON.
+// Code shared by the loops of the micro-kernel over k: the layouts of B, and the division of k into steps. multiply_rows.h has
+// the loops for instruction sets that broadcast from memory, multiply_lanes.h those for NEON.
 #pragma once
 
 #include "kernels/cpu/gemm/microkernel.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Where B has the vectors of a word of k: at vector(0), vector(1), ..., and step() words further for the next one.
+// Where the vectors of B are for a word of k: at vector(0), vector(1), ..., and step() words further for the next word.
 template <int kVectors>
 struct PackedB {  // vectors side by side; constant offsets
   static constexpr std::int64_t vector(int v) { return v * kLanes; }
@@ -42,8 +42,8 @@ template <int kWords>
 struct Words {};
 
 // Calls multiply(Words<kPrefetchStep>) and then multiply(Words<1>) until all `k` words are done, with prefetches in between.
-// The words of a step are addressed by constant offsets: an integer instruction can take the port of a multiply-add, which uses
-// two ports in every cycle.
+// The words of a step are addressed by constant offsets: an integer instruction can take a port from the multiply-adds, which
+// use two ports in every cycle.
 template <typename Multiply>
 static inline __attribute__((always_inline)) void multiply_in_steps(std::int64_t k, Prefetcher* prefetcher,
                                                                     const Multiply& multiply) {

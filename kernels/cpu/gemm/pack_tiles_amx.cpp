@@ -34,7 +34,7 @@ void transpose_half(Real* to, const Real* a, std::int64_t stride, std::int64_t r
   store_square(to, kStepDepth, square);
 }
 
-// The same of B: one tile of a panel in one step, from columns that are rows in memory.
+// The same for B: one tile of a panel in one step, from columns that are rows in memory.
 void transpose_columns(Real* to, const Real* b, std::int64_t stride, std::int64_t half, std::int64_t columns, std::int64_t k) {
   WordVec square[kLanes];
   if (columns >= kTilePair && k >= kStepDepth) {

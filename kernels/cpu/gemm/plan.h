@@ -9,7 +9,7 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 // KC, the depth of a block: C is read and written once per 384 products, and a tile of A (14 x 384 words) stays in a 32 KiB L1
-// cache while panels of B stream past it. Words of 64 bits are half as many.
+// cache while panels of B stream past it. A block has half as many 64-bit words.
 constexpr std::int64_t kKc = 384 / kWordFloats;
 // Panels of B that stay in the L2 cache (8 x 32 x 384 words, for NEON 32 x 8 x 384), and MC, the rows of A multiplied with them
 // (224 x 384): each a third of 1 MiB.
@@ -46,12 +46,12 @@ struct GemmPlan {
   std::int64_t k_blocks_per_stage;  // blocks of k in one block of B
   std::int64_t mc;                  // a multiple of mr
   bool pack_a, b_in_place;
-  bool prefetch_a;                // whether rows of A are worth it; short ones are not
+  bool prefetch_a;                // whether it pays to prefetch A; not for short rows
   std::int64_t a_stride;          // of packed A
   std::int64_t group_words;       // the panels of one grid column, for one block of k
   std::int64_t a_words, b_words;  // one thread's block of A, one of the two blocks of B
   // Partial sums of one thread in the workspace: of a block of rows if a stage covers all of k, else of all its rows. Threads
-  // share none, because without barriers they are in different blocks of columns, which they may divide differently.
+  // share none: without barriers they are in different blocks of columns, which may be divided differently.
   std::int64_t sum_floats, sum_stride;
 };
 
@@ -59,7 +59,7 @@ struct GemmPlan {
 static inline std::int64_t row_grain(std::int64_t m, int grid_m, std::int64_t mr) { return m < grid_m * mr ? 1 : mr; }
 
 // Chooses the grid in which the largest rectangle takes the least time: a thread multiplies it, packs its rows of A, and packs
-// its columns of B together with those that own other rows of them.
+// its columns of B together with the threads that own other rows of these columns.
 static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n) {
   std::int64_t best = -1;
   for (int grid_m = 1; grid_m <= plan.team; ++grid_m) {
@@ -92,7 +92,7 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   }
   plan.k_blocks = divide_up(word_count(shape.k), max_k);
   plan.kc = divide_up(word_count(shape.k), plan.k_blocks);
-  // As many panels of a block for each column of the grid: blocks of a few panels would leave threads without work.
+  // The same number of panels of a block for each column of the grid: blocks of a few panels would leave threads idle.
   const std::int64_t panels = divide_up(divide_up(shape.n, kNr), plan.grid_n);
   plan.nc = divide_up(panels, divide_up(shape.n, max_n)) * kNr * plan.grid_n;
   plan.n_blocks = divide_up(shape.n, plan.nc);

@@ -8,15 +8,15 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 // Panels of a block of B: every block of columns reads all of A once more, from L3. Fewer, down to kLeastPanels, if the block
-// then has all of k, because sums that pass through L3 cost more; up to kMostPanels if these are all.
+// then has all of k, because sums that go through L3 cost more; up to kMostPanels if there are no more.
 constexpr std::int64_t kLeastPanels = 8, kPanels = 16, kMostPanels = 20;
 // Size of a block of B: about half of an L2 cache of 2 MiB, which every CPU with AMX has. The rest is for A, sums and C that
-// pass by. With few rows it is smaller: a block is used a few times only, and most of its source can stay in the cache too. It
-// may be wider then, since sums are few.
+// stream past. With few rows it is smaller: a block is used only a few times, and most of its source can stay in the cache too.
+// It may then be wider, since there are few sums.
 constexpr std::int64_t kBlockBytes = 1152 << 10, kFewRowsBlockBytes = 512 << 10;
 constexpr std::int64_t kFewRows = 256, kPanelsOfFewRows = 32;
-// Rows of a thread at a time if sums pass through L3, and Reals of packed A: they bound the workspace. B is packed once per
-// block of rows, so these are not few.
+// Limits that bound the workspace: rows of a thread at a time if sums go through L3, and Reals of packed A. B is packed once
+// per block of rows, so these limits are large.
 constexpr std::int64_t kMostRows = 4096, kLeastRows = 512, kPackedReals = 1 << 25;
 
 struct GemmPlan {
@@ -30,7 +30,7 @@ struct GemmPlan {
   std::int64_t row_sums, block_sums, b_reals;  // per thread; sums in floats
 };
 
-// Whether tiles of A can be loaded from the matrix: rows of whole steps, so that its rows start at cache lines if it does.
+// Whether tiles of A can be loaded from the matrix: its rows are whole steps, so they start at cache lines if the matrix does.
 static inline bool tiles_in_place(const GemmShape& shape, std::int64_t tile_steps) {
   if (shape.transpose_a || shape.k % kStepDepth != 0 || shape.k == 0) return false;
   return rows_suit_l1(shape.k / kStepDepth, tile_steps);

@@ -1,5 +1,5 @@
-// 32 x 32 accumulators in four tile registers: the loops that products and convolutions share. Registers as
-// configure_whole_tiles says. Only in builds with AMX tiles.
+// 32 x 32 accumulators in four tile registers: the loops that products and convolutions share. Registers are used as
+// configure_whole_tiles describes. Only in builds with AMX tiles.
 #pragma once
 
 #include "kernels/cpu/gemm/microkernel.h"
@@ -12,8 +12,8 @@ constexpr std::int64_t kTileStride = kTilePair * 4;  // bytes between rows of ac
 
 // Steps of a tile of A, 32 rows of 64 bytes each, that stays in an L1 cache of 48 KiB while panels of B pass by: 32 KiB.
 constexpr std::int64_t kTileSteps = 16;
-// Whether 32 rows of whole cache lines, next to each other in memory, suit that cache of 64 sets and 12 ways as they lie: few
-// enough of the lines of a tile, `steps` of each row, are in the same sets.
+// Whether 32 adjacent rows of whole cache lines suit that cache of 64 sets and 12 ways in place: few enough of the lines of a
+// tile, `steps` of each row, are in the same set.
 static inline bool rows_suit_l1(std::int64_t lines, std::int64_t steps) {
   const std::int64_t apart = min_of(64, lines & -lines);
   const std::int64_t rows_in_set = divide_up(kTilePair * apart, 64), overlapping = divide_up(min_of(steps, lines), apart);
@@ -34,7 +34,7 @@ static inline __mmask32 lanes_between(std::int64_t begin, std::int64_t end) {
 // Strides in bytes, all multiples of 64 for speed. A has its second 16 rows at `a_high`.
 struct TileStrides {
   std::int64_t a, a_high, a_step, b, b_step;
-  std::int64_t b_panel = 64;  // from a vector of B to the next one, if they lie in panels of their own
+  std::int64_t b_panel = 64;  // from a vector of B to the next one, if each has its own panel
 };
 
 template <int kVectors = 2>
@@ -68,8 +68,8 @@ struct PrefetchLines {
   std::int64_t stride, count;
 };
 
-// Multiplies 16 words of k per step, with B one or two vectors wide, and prefetches: for writing into the L1 cache, or
-// for reading into cache level 2. Without a branch in the step, which would cost a fifth of the rate.
+// Multiplies 16 words of k per step, with B one or two vectors wide, and prefetches: for writing into the L1 cache, or for
+// reading into cache level 2. A step has no branch, which would cost a fifth of the rate.
 template <int kVectors, int kLinesPerStep, int kLevel = 1, bool kPanels = false>
 static inline __attribute__((always_inline)) void multiply_steps(const char* a, const char* b, const TileStrides& stride,
                                                                  std::int64_t steps, PrefetchLines& lines) {
@@ -95,12 +95,12 @@ static inline __attribute__((always_inline)) void multiply_steps(const char* a, 
   }
 }
 
-// Steps between the parts in which the tile before is finished, and between stores of tiles.
+// Steps between the parts in which the previous tile is finished, and between stores of tiles.
 constexpr std::int64_t kStepsAtOnce = 4;
 static_assert(2 * kStepsAtOnce - 1 <= kStoreSteps);  // the last part takes what is left
 
-// Multiplies `steps` steps, at most kLines lines prefetched in each, and calls finish(rows) in between, 32 rows at the end: so
-// vectors make results of the tile before while tiles multiply.
+// Multiplies `steps` steps, with at most kLines lines prefetched in each, and calls finish(rows) in between, with 32 rows at
+// the end, so that vectors finish the previous tile while tiles multiply.
 template <int kVectors, int kLines, bool kPanels, typename Finish>
 static inline __attribute__((always_inline)) void multiply_and_finish(const char* a, const char* b, const TileStrides& stride,
                                                                       std::int64_t steps, PrefetchLines lines, Finish finish) {

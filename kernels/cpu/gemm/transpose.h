@@ -17,7 +17,7 @@ inline __attribute__((always_inline)) void transpose(WordVec (&rows)[kLanes]) {
   rows[3] = {vtrn2q_u64(a.high, b.high), vtrn2q_u64(c.high, d.high)};
 }
 #else
-// Of the pair (a, b): blocks of kBlock lanes at even places, or at odd ones.
+// Lanes of the pair (a, b): blocks of kBlock lanes at even positions, or at odd ones.
 template <int kBlock>
 constexpr int even_block_lane(int lane) {
   return (lane & kBlock) != 0 ? kLanes + lane - kBlock : lane;

@@ -6,8 +6,8 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Limits are integers, so clamping before rounding gives the same as after it, and no conversion overflows. A limit is the
-// second operand of max, which is what a NaN becomes. With relu, the lowest code is that of 0.
+// Limits are integers, so clamping before rounding gives the same as after it, and no conversion overflows. The limit is the
+// second operand of max, so a NaN becomes the limit. With relu, the lowest code is that of 0.
 struct Encoder {
   Lanes inverse, low, high;  // 1 / scale; limits of code - zero
   __m128i zero;
@@ -29,15 +29,15 @@ static inline __m128i codes_of(const Encoder& encoder, Lanes x) {
   return _mm_add_epi8(_mm512_maskz_cvtepi32_epi8(0xffff, _mm512_maskz_cvtps_epi32(0xffff, steps)), encoder.zero);
 }
 
-// The same for 32 columns of two rows at once, which packs with saturation instead of one limit: numbers first[row],
-// second[row]. A limit that is the first operand of min lets a NaN through, which becomes the lowest integer.
+// The same for 32 columns of two rows at once, with saturated packing in place of one limit: numbers first[row], second[row].
+// The limit is the first operand of min, so a NaN passes through and becomes the lowest integer.
 static inline void store_two_rows(std::uint8_t* y, std::int64_t stride, const Encoder& encoder, const Lanes (&first)[2],
                                   const Lanes (&second)[2]) {
   const auto steps_of = [&](Lanes x) {
     const Lanes steps = _mm512_maskz_min_ps(0xffff, encoder.high, _mm512_maskz_mul_ps(0xffff, x, encoder.inverse));
     return _mm512_maskz_cvtps_epi32(0xffff, steps);
   };
-  __m512i halves[2];  // of 4 columns of the first vector and 4 of the second in turn
+  __m512i halves[2];  // alternately 4 columns of the first vector and 4 of the second
   for (int row = 0; row < 2; ++row) {
     const __m512i steps = _mm512_packs_epi32(steps_of(first[row]), steps_of(second[row]));
     halves[row] = _mm512_add_epi16(_mm512_max_epi16(steps, encoder.low_step), encoder.zero_step);

@@ -1,6 +1,6 @@
 // The epilogue of a product of bytes, from sums in the L1 cache to y.
 //
-// Its steps have one rounding each, by fused multiply-adds, as the reference has them.
+// Each step is rounded once, by fused multiply-adds, as in the reference.
 #include <type_traits>
 
 #include "kernels/cpu/int8/codes.h"

@@ -52,7 +52,7 @@ constexpr KernelsByRows make() {
 }
 constexpr KernelsByRows kKernels[] = {make<1>(), make<2>()};
 
-// The rows of A after `rows` of a block; hardware follows no more than a few of a tile's rows.
+// The rows of A after `rows` of a block; hardware follows only a few of a tile's rows.
 PrefetchRows rows_after(const Block& block, Range rows, const Tiles& tiles, std::int64_t t) {
   if (t + 1 >= tiles.count) return {};
   return {reinterpret_cast<const char*>(block.a + rows.end * block.a_stride), 1, (tiles[t + 1].end - rows.end) * block.a_stride,

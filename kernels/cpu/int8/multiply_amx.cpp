@@ -2,9 +2,9 @@
 // Architectures Software Developer's Manual", TDPBUSD. A tile of B is 16 words of a packed panel, one of A is 16 rows of 64
 // bytes. Tiles always have 32 rows; the sums of those beyond a block are not used.
 //
-// Blocks are those of products of bf16 (gemm_amx.cpp), whose tiles are as many bytes: 32 rows of A stay in the L1 cache, for as
-// much of k as fits, while the panels of a group pass by, and sums over several pieces of k stay in the L2 cache. A finished
-// tile becomes y while the next one is multiplied.
+// Blocks are like those of products of bf16 (gemm_amx.cpp), whose tiles have as many bytes: 32 rows of A stay in the L1 cache,
+// for as much of k as fits, while the panels of a group stream past, and sums over several pieces of k stay in the L2 cache. A
+// finished tile is converted to y while the next one is multiplied.
 #include "kernels/cpu/gemm/tiles_amx.h"
 #include "kernels/cpu/int8/product.h"
 
@@ -15,7 +15,7 @@ static_assert(kSumStride == kTilePair);
 
 constexpr std::int64_t kTileBytes = 1024;  // 16 words of 16 columns
 
-// The tile before, whose first `done` rows are in y.
+// The previous tile, whose first `done` rows are in y.
 struct Finished {
   SumTile tile;
   std::int64_t done;

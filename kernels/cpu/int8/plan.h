@@ -10,15 +10,15 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// A block of rows stays in the L2 cache while all panels of weights pass by, which are in the L2 cache as well if they are one
+// A block of rows stays in the L2 cache while all panels of weights stream past it. The panels stay there too if they are one
 // group; otherwise each block reads all groups once more.
 constexpr std::int64_t kBlockBytes = 192 << 10;
-// Rows of a tile, and rows that it always reads; bytes of a group of panels; bytes of a block of rows that several groups
-// meet; and how many columns a row is multiplied with in the time of gathering it.
+// Rows of a tile, and rows that it always reads; bytes of a group of panels; bytes of a block of rows if there are several
+// groups; and the number of columns that a row is multiplied by in the time it takes to gather it.
 #if EPOCHBENCH_AMX
 // A group takes half of the L2 cache, which is 2 MiB on every CPU with AMX. Tiles multiply eight times as many bytes per cycle
-// as vectors: a group that only a few tiles used would arrive from L3 more slowly than it is multiplied, and rows need not stay
-// in the L2 cache, since a tile of them meets all panels of a group before the next one.
+// as vectors: a group used by only a few tiles would arrive from L3 more slowly than it is multiplied, and rows need not stay
+// in the L2 cache, since a tile of them is multiplied by all panels of a group before the next one.
 constexpr std::int64_t kInt8Rows = kTilePair, kInt8RowsAtOnce = kTilePair, kGroupBytes = 1 << 20;
 constexpr std::int64_t kSeveralGroupsBlockBytes = 2 << 20, kGatherColumns = 32;
 #else
@@ -39,11 +39,11 @@ struct Int8Plan {
 static inline std::int64_t rows_of(const Conv2dShape& s) { return s.batch * s.out_height * s.out_width; }
 
 #if EPOCHBENCH_AMX
-// Equal pieces of k, in steps: 32 rows of a piece stay in the L1 cache while the panels of a group pass by.
+// Equal pieces of k, in steps: 32 rows of a piece stay in the L1 cache while the panels of a group stream past.
 static inline Tiles pieces_of(const Conv2dShape& s) { return cut(int8_words(s) / kTileDepth, kTileSteps); }
 #endif
 
-// Whether a row of A lies in x as it would be gathered.
+// Whether x contains the rows of A as they would be gathered.
 static inline bool rows_in_place(const Conv2dShape& s) {
   if (s.kernel_height != 1 || s.kernel_width != 1 || s.stride != 1 || s.padding != 0) return false;
 #if EPOCHBENCH_AMX

@@ -1,5 +1,5 @@
-// Products of bytes. Threads own rectangles of y. A thread goes through its rows in blocks that fit the L2 cache, and gathers
-// those of a convolution unless they lie in x as they are multiplied.
+// Products of bytes. Threads own rectangles of y. A thread processes its rows in blocks that fit in the L2 cache, and gathers
+// those of a convolution unless x contains them as they are multiplied.
 #include "kernels/cpu/int8/product.h"
 
 #include <omp.h>
@@ -48,7 +48,7 @@ void multiply_groups(const Product& product, Block block) {
   }
 }
 
-// Of a thread. Of rows in place it gathers only those beyond whole tiles.
+// Per thread. If rows are in place, only those beyond whole tiles are gathered.
 std::int64_t gathered_bytes(const Int8Plan& plan) {
   return (!plan.in_place ? plan.block_rows : kInt8RowsAtOnce > 1 ? kInt8RowsAtOnce : 0) * plan.row_bytes;
 }

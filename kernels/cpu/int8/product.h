@@ -1,5 +1,5 @@
-// A product of bytes: what its parts share. product.cpp divides it and gathers rows; multiply.cpp, or multiply_amx.cpp, sums;
-// epilogue.cpp makes the sums y.
+// Code shared by the parts of a product of bytes. product.cpp divides it and gathers rows; multiply.cpp or multiply_amx.cpp
+// computes sums; epilogue.cpp converts them to y.
 //
 // Rows are output pixels, columns are output channels, k counts words of four numbers.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// How numbers are made of sums, and y of numbers.
+// How sums are converted to numbers, and numbers to y.
 struct Finish {
   Lanes shortcut_scale;
   __m512i shortcut_zero;
@@ -34,7 +34,7 @@ struct Block {
   Range rows, columns;    // columns.begin is a multiple of 32
   const std::uint8_t* a;  // the first of the rows
   std::int64_t a_stride;  // bytes between rows
-  bool in_memory;         // the rows lie in x, and nobody has read them yet
+  bool in_memory;         // the rows are in x and have not been read yet
   std::int32_t* sums;     // [plan.row_sums]
 };
 // y of a block of rows.
@@ -48,8 +48,8 @@ struct SumTile {
 // y of a tile of at most 32 rows and 32 columns.
 void finish_tile(const Product& product, const SumTile& tile);
 
-// Rows of A, each plan.row_bytes apart: the codes of a pixel's window as packed weights order them. Bytes that pad words and
-// rows are zero.
+// Rows of A, each plan.row_bytes apart: the codes of a pixel's window in the order of the packed weights. Bytes that pad words
+// and rows are zero.
 void gather_rows(std::uint8_t* to, const Product& product, Range rows);
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

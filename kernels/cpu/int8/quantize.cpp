@@ -7,13 +7,13 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// Places at which a part is read at once (rows.h), with extremes of their own, which hides the latency of four cycles.
+// Places at which a part is read at once (rows.h). Each has its own extremes, which hides the latency of four cycles.
 constexpr int kChains = 4;
 
 struct Extremes {
   Lanes low, high;
 };
-// The number is the first operand, so that a NaN gives the extreme so far.
+// The number is the first operand, so a NaN leaves the extreme unchanged.
 inline void observe(Extremes& extremes, Lanes x) {
   extremes.low = _mm512_maskz_min_ps(0xffff, x, extremes.low);
   extremes.high = _mm512_maskz_max_ps(0xffff, x, extremes.high);
