@@ -1,4 +1,4 @@
-"""What scripts/check_gpu and scripts/check_cpu share besides the runner of commands: the choice of commands, the exit code, and
+"""Shared by scripts/check_gpu and scripts/check_cpu besides the runner of commands: the choice of commands, the exit code, and
 the parts of a page that say what passed, what failed and what was not run."""
 
 import hashlib
@@ -13,7 +13,7 @@ class WrongCall(Exception):
 
 
 def digest_of(root, parts):
-    """Of the sources: the files and folders `parts` under root."""
+    """The digest of the sources: the files and folders `parts` under root."""
     digest = hashlib.sha256()
     for part in parts:
         path = root / part
@@ -99,7 +99,7 @@ def listed(names, most=4):
 
 
 def table(cells):
-    """A table in Markdown, in columns of one width. cells: texts by line, that of the names first."""
+    """A Markdown table with aligned columns. cells: texts by line, the line of names first."""
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     lines = ["| " + " | ".join(text.rjust(width) for text, width in zip(line, widths)) + " |" for line in cells]
     return [lines[0], "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", *lines[1:]]

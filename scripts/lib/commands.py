@@ -1,6 +1,6 @@
-"""Commands of a long check. Each one has a limit and leaves a stamp, whatever happens to it, so that a later call goes on where
-one stopped. Nothing that has passed runs again; what was cut off goes on after everything else, and then what failed, hung or
-ended its call is tried again.
+"""Commands of a long check. Each one has a limit and leaves a stamp, whatever happens to it, so that a later call continues
+where one stopped. Commands that passed do not run again; those that were cut off continue after everything else, and then those
+that failed, hung or ended their call are repeated.
 
 Independent of devices and epochbench; scripts/lib/gpu_plan.py and cpu_plan.py list the commands.
 """
@@ -14,7 +14,7 @@ import subprocess
 import time
 
 GRACE_SECONDS = 5  # between asking a command to end and killing it
-CUT_OFF = ("stopped", "partial")  # by the end of a call or a budget: they get on where they have time
+CUT_OFF = ("stopped", "partial")  # by the end of a call or a budget: they progress if they have time
 TO_REPEAT = ("failed", "begun")  # they may fail again, or take the call down again
 UNFINISHED = CUT_OFF + TO_REPEAT
 
@@ -25,10 +25,10 @@ class Partial(Exception):
 
 class Command:
     """argv: a list, or a function of the seconds left in this call that returns one and may raise LookupError. It may take
-    `limit` seconds, and begins if `expected` are left. judge: (log) -> complaints. explain: () -> complaints, where the exit
-    code is not 0; without any, its last line is one. out: a file for standard output, which otherwise goes to the log.
-    here: () -> bool, of a command that makes something on this machine only, such as a program: it runs where a command that
-    needs it is to run and `here` is false. absent: why it cannot run on this machine."""
+    `limit` seconds, and begins if `expected` are left. judge: (log) -> complaints. explain: () -> complaints, if the exit
+    code is not 0; if there is none, the last line of output. out: a file for standard output, which otherwise goes to the log.
+    here: () -> bool, for a command that makes something on this machine only, such as a program: it runs before a command that
+    needs it if `here` is false. absent: why it cannot run on this machine."""
 
     def __init__(self, name, argv, limit, expected, judge=None, out=None, needs=(), here=None, absent=None, core=False, explain=None):
         self.name, self.argv, self.limit, self.expected, self.judge, self.out = name, argv, limit, expected, judge, out
@@ -98,7 +98,7 @@ class Runner:
                 self.attempt(command)
 
     def prepare(self, command, by_name, refused):
-        """Whether this machine has what the command needs; runs what makes it."""
+        """Makes what the command needs on this machine; returns whether all of it is there."""
         for name in command.needs:
             need = by_name[name]
             if need.here():
@@ -113,7 +113,7 @@ class Runner:
         return True
 
     def fits(self, command, stamp):
-        """A call that has done nothing yet begins any command, so that each call gets on."""
+        """A call that has done nothing yet begins any command, so that every call makes progress."""
         expected = command.expected
         if stamp and stamp["status"] == "stopped":  # more than the time in which it did not end
             expected = min(command.limit, max(expected, 2 * stamp["seconds"]))
@@ -189,7 +189,7 @@ class Runner:
 
 
 def last_line(log):
-    """What the command said last, which is mostly its reason; empty if it said nothing."""
+    """The last line that the command printed, which is mostly the reason; empty if it printed nothing."""
     lines = log.read_text(errors="replace").splitlines()
     said = [line.strip() for line in lines[-50:] if line.strip()]
     return said[-1][:300] if said and not said[-1].startswith("$ ") else ""

@@ -1,4 +1,4 @@
-"""What scripts/check_cpu asks the machine: its CPU as lscpu describes it, and the physical cores that may be used."""
+"""What scripts/check_cpu reads from the machine: its CPU as lscpu describes it, and the physical cores that may be used."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ FLAGS = {"bf16": {"avx512_bf16", "amx_bf16"}, "int8": {"avx512_vnni", "amx_int8"
 
 
 def lscpu():
-    """Its fields; none where the program is missing."""
+    """The fields of lscpu; none if the program is missing."""
     try:
         done = subprocess.run(["lscpu"], capture_output=True, text=True, timeout=60, env={**os.environ, "LC_ALL": "C"})
     except (OSError, subprocess.TimeoutExpired):
@@ -24,7 +24,7 @@ def lscpu():
 
 
 def describe(fields):
-    """What is kept of the machine, with nothing that tells whose it is."""
+    """What is kept about the machine, with nothing that identifies its owner."""
     return {"name": fields.get("Model name") or cpu_name(), "cores": physical_cores(), "logical_cpus": len(os.sched_getaffinity(0)),
             "described": {key: fields[key] for key in DESCRIBED if key in fields},
             "caches": {key.split()[0]: fields[key] for key in CACHES if key in fields},
@@ -32,7 +32,7 @@ def describe(fields):
 
 
 def physical_cores(allowed=None, system="/sys/devices/system/cpu"):
-    """Those with a CPU that may be used; as many as CPUs where the system does not tell."""
+    """The number of cores with a CPU that may be used; of CPUs where the system does not name their core."""
     cores = set()
     for cpu in allowed or os.sched_getaffinity(0):
         folder = pathlib.Path(system) / f"cpu{cpu}" / "topology"

@@ -1,5 +1,5 @@
 """The page of scripts/check_cpu in Markdown, and its result file: a result of epochbench (results/schema.json) with the runs of
-the training and, under `check`, everything else. Neither tells whose machine it was: no host name, no path."""
+the training and, under `check`, everything else. Neither identifies the owner of the machine: no host name, no path."""
 
 import json
 import re
@@ -19,7 +19,7 @@ UNREADABLE = (results.Unreadable, ValueError, LookupError, TypeError, OSError)
 
 
 class Records:
-    """What the folder has: stamps, and what the commands that passed left."""
+    """The contents of the folder: stamps, and the files of the commands that passed."""
 
     def __init__(self, folder, facts, commands, left_out):
         self.folder, self.facts, self.commands = folder, facts, commands
@@ -41,7 +41,7 @@ class Records:
             return {}
 
     def documents(self):
-        """(result, its runs that are kept) of what passed and can be read; of the smoke test only the context is of use."""
+        """(result, its runs that are kept) of what passed and can be read; the smoke test contributes only its context."""
         for name in self.passed("smoke") + self.passed("training-") + self.passed("inference-"):
             try:
                 read = json.loads((self.folder / f"{name}.json").read_text())
@@ -120,14 +120,14 @@ def machine_lines(records):
 
 
 def test_lines(records):
-    """How many tests stand behind the programs, and which of them this machine cannot run."""
+    """How many tests the programs ran, and which of them this machine cannot run."""
     ran, skipped = results.tests_run([records.folder / "logs" / f"{name}.log" for name in records.passed("tests-")])
     return ([f"- {ran} tests passed; those of kernels run every instruction set of this CPU"] if ran else []) + \
         ([f"- skipped by the tests themselves: {', '.join(skipped)}"] if skipped else [])
 
 
 def kernel_lines(tables):
-    """Beside each library, and on their own where no library was measured."""
+    """The kernels beside each library, and on their own where no library was measured."""
     rows, versions = [], {}
     for name, table in tables.items():
         versions.update(table["versions"])
@@ -200,7 +200,7 @@ def spread(row):
 
 
 def document(records):
-    """The result file; None where nothing was measured that says on which machine."""
+    """The result file; None if nothing that was measured names the machine."""
     result, runs = records.runs()
     if not result:
         return None

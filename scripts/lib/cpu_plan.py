@@ -1,7 +1,7 @@
-"""The commands of scripts/check_cpu in their order: what proves most comes first.
+"""The commands of scripts/check_cpu in order: those that prove most come first.
 
 The build; the tests of every CPU kernel; products and convolutions on their own, then beside oneDNN, OpenBLAS and MKL; training
-beside PyTorch; inference in int8 beside fp32 and bf16. The core is everything before the training. `expected` seconds are of two
+beside PyTorch; inference in int8 beside fp32 and bf16. The core is everything before the training. `expected` seconds are for two
 shared cores of an AMD EPYC (Zen 4).
 """
 
@@ -13,7 +13,7 @@ import sys
 import cpu_results as results
 from commands import Command
 
-# The set-up of scripts/test (scripts/lib/setup.sh) for some targets alone.
+# The set-up of scripts/test (scripts/lib/setup.sh) for some targets only.
 SET_UP = 'program=scripts/check_cpu; root=$1; . "$root/scripts/lib/setup.sh"; set_up "$2" "$3" "$test_packages"'
 OPTIONS = "EPOCHBENCH_TESTS=ON EPOCHBENCH_BENCHMARKS=ON"
 # Kinds of work: file of problems, libraries that have it, and seconds expected beside them with one thread and with all, by
@@ -34,7 +34,7 @@ NO_INT8 = "this CPU has no instruction that multiplies int8"
 
 
 class Plan:
-    """folder: of stamps and results. threads: the most. bf16, int8: whether the CPU has instructions for it."""
+    """folder: for stamps and results. threads: the maximum. bf16, int8: whether the CPU has instructions for it."""
 
     def __init__(self, root, folder, threads, bf16, int8):
         self.root, self.folder, self.threads, self.bf16, self.int8 = root, folder, threads, bf16, int8
@@ -90,7 +90,7 @@ class Plan:
         return Command(name, argv, limit, expected, judge, out, needs, None, absent, core, explain)
 
     def alone(self, kind, precision):
-        """Ours without libraries, with all threads and one, in one process: shares of the peak, no intervals."""
+        """Our kernels without libraries, with all threads and one, in one process: shares of the peak, no intervals."""
         file, name = self.folder / f"own-{kind}-{precision}.txt", f"own-{kind}-{precision}"
         both = ["--scaling"] if self.threads > 1 else ["--peers="]
         return self.measuring(name, [self.bench, *both, "--rounds=2", *self.problems(kind, precision, self.threads)], 600, 20,

@@ -12,7 +12,7 @@ SHARE = re.compile(rf"  (\S.*?) {{2,}}([\d.]+) +([\d.]+) % +worst +([\d.]+) %(?:
 
 
 class Unreadable(Exception):
-    """One line: what of an output is not as expected."""
+    """One line: what in an output is not as expected."""
 
 
 def comparison(text):

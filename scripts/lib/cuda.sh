@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 #
 # The CUDA part of scripts/lib/setup.sh, which sources it. If there is a CUDA toolkit, it fetches cudnn_frontend and cuDNN from
-# the Python index unless their headers are present, and beside MPI (mpicc) NCCL, by which ranks on GPUs exchange; each may also
-# be a package of this Python, as it is beside PyTorch. It warns if the build cannot use this machine's GPU, but never fails:
+# the Python index unless their headers are present, and with MPI (mpicc) NCCL, through which ranks on GPUs exchange; each may
+# also be a package of this Python, as with PyTorch. It warns if the build cannot use this machine's GPU, but never fails:
 # without CUDA the build supports only the CPU, without NCCL no ranks on GPUs.
 #
 # Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF disables

@@ -19,7 +19,7 @@ usage() {  # the head of the script
   exit 0
 }
 
-# Ends the script unless everything is there.
+# Ends the script unless everything it needs is there.
 require_for_debian() {
   [ "$(id -u)" = 0 ] || die "needs root, for debootstrap and chroot"
   for tool in debootstrap git python3 apt-get; do
@@ -73,7 +73,7 @@ make_debian() {
   # "RELEASE COMPONENT URL" of every source that apt uses on this machine.
   # shellcheck disable=SC2016
   sources=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages')
-  if [ -z "$mirror" ]; then  # that of the release, else that of another, as a mirror has several
+  if [ -z "$mirror" ]; then  # that of the release, else that of another, because a mirror has several
     mirror=$(echo "$sources" | awk -v release="$release" '
       $2 == "main" && ($1 == release || (url == "" && $1 !~ /-/)) { url = $3 }
       $2 == "main" && $1 == release { exit }
@@ -114,7 +114,7 @@ check() { # NAME TEST...: prints the verdict of `test TEST...`
   fi
 }
 
-# Ends the script by the verdicts so far.
+# Ends the script with an exit code that follows from the verdicts so far.
 conclude() {
   if [ "$failures" -gt 0 ]; then
     say "$failures checks failed"

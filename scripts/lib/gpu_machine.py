@@ -1,4 +1,4 @@
-"""What scripts/check_gpu asks the machine: its GPU, driver, toolkit and CPU."""
+"""What scripts/check_gpu reads from the machine: its GPU, driver, toolkit and CPU."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def output_of(*command):
 
 
 def find_gpu():
-    """The GPU that is cuda:0: name, compute capability, driver and memory. Of a divided card it is an instance (MIG), with its name
+    """The GPU that is cuda:0: name, compute capability, driver and memory. On a divided card it is an instance (MIG), with its name
     as CUDA states it and its part of the memory."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
     if not visible:
@@ -104,7 +104,7 @@ def cpu_name():
 
 
 def why_it_does_not_work(program, environment):
-    """None, or why a program that was built elsewhere does not find here what it needs: `info` loads CUDA's libraries."""
+    """None, or why a program built elsewhere does not find what it needs here: `info` loads CUDA's libraries."""
     try:
         done = subprocess.run([program, "info", "--json"], capture_output=True, text=True, env=environment, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,5 +1,5 @@
 """One archive of the headers and sources that a build needs and a bare CUDA image lacks: written where the packages are
-installed, read on a machine without network. Inside it is a prefix as CMake searches it: include/, lib/, share/cmake/, and
+installed, read on a machine without network. It contains a prefix as CMake searches it: include/, lib/, share/cmake/, and
 src/googletest for the tests.
 """
 
@@ -17,7 +17,7 @@ import tempfile
 from checks import commit
 
 PACK_BYTES = 25 * 10 ** 6
-# What of a system's /usr goes where; {multiarch} is the folder of this processor's libraries.
+# Which parts of a system's /usr go where; {multiarch} is the folder of this processor's libraries.
 PARTS = {"nlohmann-json3-dev": {"include/nlohmann": "include/nlohmann", "share/cmake/nlohmann_json": "share/cmake/nlohmann_json"},
          "libcli11-dev": {"include/CLI": "include/CLI", "share/cmake/CLI11": "share/cmake/CLI11"},
          "libxxhash-dev": {"include/xxhash.h": "include/xxhash.h", "include/xxh3.h": "include/xxh3.h"},

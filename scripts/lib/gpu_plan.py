@@ -1,4 +1,4 @@
-"""The commands of scripts/check_gpu in their order: what proves most comes first.
+"""The commands of scripts/check_gpu in order: those that prove most come first.
 
 build and smoke test; the record (bf16 first) beside PyTorch and the CPU; profile; other precisions compiled by PyTorch; the suites
 hour and claims; then tests, parity of the other models and compute-sanitizer. The commands before `compiled` of the other
@@ -36,7 +36,7 @@ PARITY = (("mlp,lenet5,resnet20", 32, ALL, []),
           ("llama-110m:sequence=128", 2, ALL, []),
           ("efficientnet-b0,efficientnet-b2", 4, ALL, ["--dropout", "0"]),
           ("mobilenet-v2", 4, ALL, ["--learning-rate", "5e-6"]),  # at its own, rounding is amplified: docs/validation.md
-          ("nasnet-mobile", 4, ALL, ["--dropout", "0", "--learning-rate", "1e-6"]),  # as well
+          ("nasnet-mobile", 4, ALL, ["--dropout", "0", "--learning-rate", "1e-6"]),  # likewise
           ("bert-tiny", 8, "fp32,tf32", []))
 # Models of the program without parity, and why.
 NO_PARITY = {**dict.fromkeys(("gpt2-medium", "gpt2-large", "gpt2-xl"), "the graph of gpt2 with more and wider layers"),
@@ -60,11 +60,11 @@ class Plan:
         self.batch = 256 if memory_bytes >= LARGE_CARD_BYTES else 64
         self.left_out = left_out_on(capability)
         self.record_precisions = [precision for precision in RECORD_PRECISIONS if precision not in self.left_out]
-        if "bf16" in self.left_out:  # fp16 is then what is requested most
+        if "bf16" in self.left_out:  # fp16 is then requested most
             self.record_precisions.sort(key=lambda precision: precision != "fp16")
 
     def supported(self, precisions):
-        """Those of a list separated by commas that the card has."""
+        """The precisions of a comma-separated list that the card has."""
         return ",".join(precision for precision in precisions.split(",") if precision not in self.left_out)
 
     def file(self, name):
@@ -74,8 +74,8 @@ class Plan:
         yield from self.builds()
         yield self.measuring("info", [self.binary, "info", "--json"], 60, 10, core=True, out=self.folder / "info.json",
                              judge=lambda log: results.gpu_seen(self.folder / "info.json"))
-        # With `info` a minute: steps without warm-up are not tuned. A limit is three times what is expected, since a bare machine reads
-        # libraries of gigabytes for the first time.
+        # A minute with `info`: steps without warm-up are not tuned. A limit is three times the expected time, because a bare
+        # machine reads gigabytes of libraries for the first time.
         for model, batch, options in (("lenet5", 32, []), ("bert-tiny", 8, ["--dropout", "0"])):
             yield self.compared(f"smoke-{model}", model, batch, ALL, 1, options, 60, 20, core=True)
         yield from self.record()
@@ -95,11 +95,11 @@ class Plan:
         yield from self.sanitizers()
 
     def parallel_tests(self):
-        """Each process of a test takes half a gigabyte of the card and more."""
+        """Each process of a test takes half a gigabyte of the card's memory and more."""
         return max(1, min(cores(), self.memory_bytes >> 32))
 
     def run(self, name, group, options, limit, expected, judge=None, core=False):
-        """`epochbench run` into the group's result file; what it has is kept."""
+        """`epochbench run` into the group's result file; the runs that it has are kept."""
         return self.measuring(name, lambda left: [self.binary, "run", *options, *self.price, "--anonymous", "--quiet",
                                                   *into(self.file(group))], limit, expected, judge, core=core)
 
@@ -126,7 +126,7 @@ class Plan:
                       lambda log: self.mark("tests"), needs=("build", "configure-tests"), here=lambda: self.is_marked("tests"))
 
     def configure(self, tests):
-        """D3 draws pages, which are drawn elsewhere."""
+        """Without D3, because pages are drawn elsewhere."""
         options = ["-DCMAKE_BUILD_TYPE=Release", "-DEPOCHBENCH_CUDA=ON", f"-DEPOCHBENCH_TESTS={tests}", "-DEPOCHBENCH_D3=OFF",
                    f"-DEPOCHBENCH_CUDA_ARCHITECTURES={self.capability.replace('.', '')}", f"-DEPOCHBENCH_PYTHON={sys.executable}"]
         if self.packages:
@@ -138,7 +138,7 @@ class Plan:
     def compile(self, targets):
         return ["cmake", "--build", self.build, "--parallel", os.environ.get("EPOCHBENCH_JOBS", cores()), "--target", *targets]
 
-    # The build folder serves one version of the sources after another; these files say which one it is at.
+    # The build folder serves one version of the sources after another; these files record which one it has.
     def mark(self, what, detail=""):
         (self.build / f"{what}.mark").write_text(f"{self.digest} {self.capability} {self.packages} {detail}")
         return []
@@ -207,7 +207,7 @@ class Plan:
 
 
 def left_out_on(capability):
-    """Precisions that a card of this compute capability does not have; of one that is not known, none."""
+    """Precisions that a card of this compute capability lacks; none if it is not known."""
     return SINCE_AMPERE if capability != "native" and int(capability.split(".")[0]) < 8 else ()
 
 
@@ -222,7 +222,7 @@ def into(file):
 
 
 def generator(folder):
-    """Ninja where it is installed, which may be alone; a folder that is configured keeps its own."""
+    """Ninja if it is installed, perhaps without make; a configured folder keeps its own generator."""
     return ["-G", "Ninja"] if shutil.which("ninja") and not (folder / "CMakeCache.txt").exists() else []
 
 
@@ -231,7 +231,7 @@ def cores():
 
 
 def judge_suite(file):
-    """A suite that its budget has ended is a part; what cannot run on this machine is not a complaint."""
+    """A suite that was ended by its budget is partial; runs that this machine cannot do are not complaints."""
     runs = results.runs_of(file)
     left = [run["name"] for run in runs if run["status"] == "skipped" and "the budget of" in (run["message"] or "")]
     if left:

@@ -117,8 +117,8 @@ def sanitizer_reports(text):
 
 
 def skipped_tests(log, left_out=()):
-    """Tests that ctest reports as not run; with a GPU there must be none but those of precisions that it does not have, whose names
-    end with the precision."""
+    """Tests that ctest reports as not run; with a GPU only those of precisions that it lacks are allowed; their names end
+    with the precision."""
     return [f"{name}: skipped, on a machine with a GPU"
             for name in re.findall(r"^\s*\d+ - (\S+) \((?:Skipped|Not Run)\)", log.read_text(errors="replace"), re.MULTILINE)
             if re.split("[/_]", name)[-1] not in left_out]
@@ -164,7 +164,7 @@ FORMS = {"batch": "d", "samples/s": ",.0f", "of peak": ".1%", "eager": ",.0f", "
 
 
 def cell(name, value):
-    """The text of a value in the column; `-` is what is unknown."""
+    """The text of a value in the column; `-` if it is unknown."""
     form = FORMS.get(name, "")
     return "-" if value is None else form(value) if callable(form) else format(value, form)
 

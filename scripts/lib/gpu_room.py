@@ -27,7 +27,7 @@ def shortened(text):
 
 
 class Files:
-    """The files below a folder, with less of them from one level to the next. suites: names of their result files."""
+    """The files below a folder, fewer and shorter from one level to the next. suites: names of their result files."""
 
     def __init__(self, folder, suites):
         self.folder, self.suites = folder, suites

@@ -44,7 +44,7 @@ def checked(path, expected):
 
 
 def bytes_of_sources(root):
-    """Of the files that a copy of the work tree takes along: no build folder, no repository, no cache."""
+    """The bytes of the files in a copy of the work tree: no build folder, no repository, no cache."""
     skipped = re.compile(r"build($|-)|\.git$|\.cache$")
     return sum(path.stat().st_size for top in root.iterdir() if not skipped.match(top.name)
                for path in ([top] if top.is_file() else top.rglob("*")) if path.is_file() and not path.is_symlink()
@@ -80,7 +80,7 @@ class State:
         return sorted(self.files(RECORDS), key=lambda each: int(each[0][1]))[-1:]
 
     def newest_program(self):
-        """[(match, path)]: the parts in their order of the last program that has all of them, if there is one."""
+        """[(match, path)]: the parts, in order, of the last program that has all of them, if there is one."""
         programs = {}
         for match, path in sorted(self.files(PROGRAM), key=lambda each: int(each[0][3])):
             programs.setdefault(match[1], []).append((match, path))
@@ -144,11 +144,11 @@ class State:
                 path.unlink()
 
     def archive(self, source):
-        """As much of the folder as has room; None if nothing has."""
+        """As much of the folder as fits; None if nothing does."""
         self.records_of = self.records_of or Files(source, self.suites)
         paths = sorted(path for path in source.rglob("*") if path.is_file() and not path.is_symlink())
         for level, (left_out, kept, short) in enumerate(self.records_of.levels(paths)):
-            if level < self.level:  # what had no room before has none now
+            if level < self.level:  # what did not fit before does not fit this time
                 continue
             data = archive_of(source, [(path, self.records_of.read(path, short)) for path in kept])
             if len(data) <= PART_BYTES:

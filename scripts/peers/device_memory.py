@@ -7,7 +7,7 @@ Standard library only.
 
 class DeviceMemory:
     def __init__(self, cuda):
-        """cuda: torch.cuda, of a process whose libraries have their handles and which holds no model yet."""
+        """cuda: torch.cuda, in a process whose libraries have their handles and which holds no model yet."""
         self.cuda = cuda
         self.before = self.in_use() - cuda.memory_reserved()  # what PyTorch's allocator holds by now is part of the run
         self.compiled = 0

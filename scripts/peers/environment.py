@@ -1,7 +1,7 @@
-"""The Python that the scripts of this folder run in: this one where it has PyTorch, else an environment that is made once,
-with PyTorch from the Python index. Called by itself it prints that Python.
+"""The Python that the scripts of this folder run in: this one if it has PyTorch, else an environment that is made once, with
+PyTorch from the Python index. Run as a program, it prints that Python.
 
-Standard library only, as it runs before there is anything else.
+Standard library only, because it runs before anything else is installed.
 """
 
 import importlib.util
@@ -25,7 +25,7 @@ def add_option(parser):
 
 
 def python(folder, packages=PACKAGES):
-    """The path of a Python that has these packages. folder: of the environment, or None."""
+    """The path of a Python that has these packages. folder: the environment's, or None."""
     if folder is None and all(importlib.util.find_spec(package.partition("==")[0]) for package in packages):
         return pathlib.Path(sys.executable)
     folder = (folder or default_folder()).absolute()
@@ -47,7 +47,7 @@ def python(folder, packages=PACKAGES):
 
 
 def enter(folder):
-    """Continues in such a Python: returns at once inside it, else starts the program again."""
+    """Continues in such a Python: returns at once if already in it, else starts the program again."""
     path = python(folder)
     if path != pathlib.Path(sys.executable):
         os.execv(path, [path, *sys.argv])

@@ -1,4 +1,4 @@
-"""What take_turns and train_pytorch share: they find a Python that has PyTorch and call epochbench with it as a worker.
+"""Shared by take_turns and train_pytorch: they find a Python that has PyTorch and call epochbench with it as a worker.
 
 Standard library only.
 """

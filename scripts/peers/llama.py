@@ -15,7 +15,7 @@ class RmsNorm(nn.Module):
 
 
 def rotated(x):
-    """x [batch, heads, sequence, width]: pairs are a column of the first half and the same one of the second."""
+    """x [batch, heads, sequence, width]: a pair is a column of the first half and the same column of the second."""
     width = x.shape[-1]
     frequencies = 10000.0 ** (-arange(0, width, 2, device=x.device) / width)
     angles = arange(x.shape[-2], device=x.device)[:, None] * frequencies

@@ -1,4 +1,4 @@
-"""The models of the contract as others know them: torchvision's, Hugging Face's, timm's, and small modules for the rest."""
+"""The models of the contract as others have them: torchvision's, Hugging Face's, timm's, and small modules for the rest."""
 
 import types
 
@@ -26,13 +26,13 @@ LLAMA_SIZES = {
 }
 LLAMA_VOCABULARY, LLAMA_POSITIONS = 32000, 16384
 NASNET_SIZES = {"nasnet-mobile": {"stem": 32, "filters": 44, "cells": 4}, "nasnet-large": {"stem": 96, "filters": 168, "cells": 6}}
-# Models that have some.
+# Models with dropout.
 DROPOUT = (*BERT_SIZES, *GPT2_SIZES, "mobilenet-v2", "efficientnet-b0", "efficientnet-b2", *NASNET_SIZES, "lstm-lm")
 VIT_IMAGES = {"layers": 12, "patch": 16, "height": 224, "width": 224, "classes": 1000}
 VIT_SIZES = {"vit-b-16": {"units": 768, "heads": 12, **VIT_IMAGES}, "vit-s-16": {"units": 384, "heads": 6, **VIT_IMAGES}}
 LSTM_SIZES = {"lstm": {"units": 128, "layers": 1, "sequence": 80, "vocabulary": 20000},
               "lstm-lm": {"units": 650, "layers": 2, "sequence": 35, "vocabulary": 10000}}
-# Channels, height and width, and classes of images that are not 3x224x224 of 1,000.
+# Channels, height and width, and classes, for images that are not 3x224x224 of 1,000 classes.
 IMAGES = {"mlp": (1, 28, 10), "lenet5": (1, 28, 10), "resnet20": (3, 32, 10), "efficientnet-b2": (3, 288, 1000),
           "nasnet-large": (3, 331, 1000)}
 VOCABULARY, POSITIONS = 30522, 512
@@ -69,7 +69,7 @@ class LeNet5(nn.Module):
 
 
 class ResNet20(nn.Module):
-    """He et al. 2015, section 4.2, of torchvision's blocks."""
+    """He et al. 2015, section 4.2, made of torchvision's blocks."""
 
     def __init__(self, classes):
         super().__init__()
@@ -190,7 +190,7 @@ def efficientnet(family, options, dropout):
 
 
 def nasnet(family, options, dropout):
-    """timm's class, which has six cells per stage, with as many as the model's, numbered as there."""
+    """timm's class, which has six cells per stage, with as many as the model has, numbered as there."""
     from timm.models.nasnet import NASNetALarge
 
     class NasNet(NASNetALarge):
@@ -227,8 +227,8 @@ def split_name(name):
 
 
 def build(name, dropout=0.0, attention="eager"):
-    """The module of a model's name, in training mode. dropout is of models with DROPOUT, attention ("eager" or "sdpa") of BERT,
-    GPT-2 and Llama alone, and their modules for a Python without transformers know the latter only."""
+    """The module for a model's name, in training mode. dropout applies to the models of DROPOUT, attention ("eager" or "sdpa") to
+    BERT, GPT-2 and Llama, whose modules for a Python without transformers have only "sdpa"."""
     family, options = split_name(name)
     if family == "mlp":
         model = Mlp(**options)
@@ -266,7 +266,7 @@ def build(name, dropout=0.0, attention="eager"):
 
 
 def mixed(rows, share):
-    """Mixup: of each row its share, and the rest of its neighbor in the pairs 0 and 1, 2 and 3 and so on."""
+    """Mixup: the share of each row, plus the rest from its neighbor in the pairs 0 and 1, 2 and 3, and so on."""
     neighbor = (torch.arange(len(rows)) ^ 1).clamp(max=len(rows) - 1)
     share = share.to(rows.dtype).reshape(-1, *[1] * (rows.dim() - 1))
     return share * rows + (1 - share) * rows[neighbor]
@@ -286,7 +286,7 @@ def loss(model, batch, label_smoothing=0.0):
     if "masked_positions" not in batch:
         output = model(ids)
         logits = output if hasattr(output, "shape") else output[0]
-        if logits.shape[-1] > 1:  # of every position
+        if logits.shape[-1] > 1:  # at every position
             return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=label_smoothing)
         targets = labels * (1 - label_smoothing) + label_smoothing / 2
         return functional.binary_cross_entropy_with_logits(logits[:, 0], targets)

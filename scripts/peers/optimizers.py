@@ -28,6 +28,6 @@ def make(model, spec, learning_rate, fused=False):
 
 
 def clip(model, spec):
-    """Before a step: limits the norm of all gradients together, unless the optimizer does without."""
+    """Before a step: limits the norm of all gradients together, if the optimizer has a limit."""
     if spec.get("clip_norm"):
         torch.nn.utils.clip_grad_norm_(model.parameters(), spec["clip_norm"])

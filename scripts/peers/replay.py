@@ -13,10 +13,10 @@ from torch.nn import functional
 import models
 import optimizers
 
-# What modules hold beside weights, or hold twice; no trace has it.
+# What modules hold besides weights, or hold twice; traces do not have it.
 NOT_IN_TRACES = (".num_batches_tracked", ".position_ids")
 TIED = ("cls.predictions.decoder.", "lm_head.")
-# The gradient of the key's bias is zero but for rounding, so AdamW moves it by noise. It is all of the first tensor and the
+# The gradient of the key's bias is zero except for rounding, so AdamW moves it by noise. It is all of the first tensor and the
 # second third of the others.
 NOISE, NOISE_WITHIN = "attention.self.key.bias", ("in_proj_bias", "attn.c_attn.bias")
 STATISTICS = ("running_mean", "running_var")
@@ -66,7 +66,7 @@ class Replay:
             yield batch["loss"].item(), loss
 
     def parts(self, batch):
-        """The equal parts of a batch whose gradients the run summed; traces of a batch in one do not name their number."""
+        """The equal parts of a batch whose gradients the run summed; traces of undivided batches do not state their number."""
         count = self.trace.get("accumulate", 1)
         inputs = {name: tensor.chunk(count) for name, tensor in batch.items() if name != "loss"}
         return [{name: tensors[part] for name, tensors in inputs.items()} for part in range(count)]
@@ -78,7 +78,7 @@ class Replay:
         return loss.item()
 
     def held_out_loss(self, text):
-        """Of PyTorch's weights on a text as bytes: the mean over every tenth window, as epochbench evaluates."""
+        """The loss of PyTorch's weights on a text as bytes: the mean over every tenth window, as epochbench evaluates."""
         batch = load_file(self.folder / "step-000000.safetensors")
         if "masked_positions" in batch or batch["labels"].shape != batch.get("input_ids", torch.empty(0)).shape:
             raise ValueError("only models of the next token have a held-out loss here")
@@ -93,7 +93,8 @@ class Replay:
         return sum(losses) / len(losses)
 
     def held_out_accuracy(self, folder):
-        """Of PyTorch's weights on the test images of MNIST's four files in `folder`, standardized by the training pixels."""
+        """The accuracy of PyTorch's weights on the test images of MNIST's four files in `folder`, standardized by the training
+        pixels."""
         _, channels, height, width = load_file(self.folder / "step-000000.safetensors")["images"].shape
         pixels = read_idx(folder, "train-images-idx3-ubyte").double()
         mean, deviation = pixels.mean(), pixels.std(correction=0)
@@ -108,8 +109,8 @@ class Replay:
         return right / len(images)
 
     def differences(self):
-        """Norm of the difference of all final weights together over the norm of their change; the same of the running
-        statistics, which are kept apart because their change is so much larger that it would hide the weights'."""
+        """Norm of the difference of all final weights together over the norm of their change; the same for the running
+        statistics, which are kept apart because their change is so much larger that it would hide that of the weights."""
         final, theirs = load_file(self.folder / "final.safetensors"), self.model.state_dict()
         sums = {"weights": [0.0, 0.0], "statistics": [0.0, 0.0]}
         for name, ours in final.items():

@@ -1,8 +1,8 @@
-"""One workload in PyTorch: synthetic data that already lies on the device, and blocks of timed training steps.
+"""One workload in PyTorch: synthetic data that is already on the device, and blocks of timed training steps.
 
-Images lie channels-last; bf16 and fp16 are autocast's, fp16 with a GradScaler; fp32 is strict, tf32 sets PyTorch's flags;
-optimizers are fused. No data loading and no evaluation. What else PyTorch sets by default stays so: its products of 16 bits may
-round partial sums to 16 bits, which epochbench's never do.
+Images are channels-last; bf16 and fp16 are autocast's, fp16 with a GradScaler; fp32 is strict, tf32 sets PyTorch's flags;
+optimizers are fused. No data loading and no evaluation. PyTorch's other defaults stay: its 16-bit products may round partial
+sums to 16 bits, which epochbench's never do.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ class Diverged(Exception):
 
 
 def synthetic_batch(model, batch, tokens):
-    """Normal images and uniform labels, or uniform ids with what is predicted of them, as in epochbench's texts: 20 of 128
+    """Normal images and uniform labels, or uniform ids with their targets, as in epochbench's texts: 20 of 128
     positions, the next id of each, or a class."""
     family, options = models.split_name(model)
     if family in models.BERT_SIZES:
@@ -67,7 +67,7 @@ def set_math(precision):
 
 
 class Training:
-    """case: of the case protocol (src/worker/protocol.h), with `optimizer` and, of a text, `tokens` beside its own keys."""
+    """case: of the case protocol (src/worker/protocol.h), with `optimizer` and, for a text, `tokens` besides its own keys."""
 
     def __init__(self, case):
         self.device = torch.device(case["device"])
@@ -85,7 +85,7 @@ class Training:
         set_math(self.precision)
 
         self.label_smoothing = case["label_smoothing"]
-        dropout = case["dropout"] or 0.0  # null: of a model without any
+        dropout = case["dropout"] or 0.0  # null for a model without dropout
         self.model = models.build(case["model"], dropout, "sdpa")
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.draws_masks = dropout > 0 and models.split_name(case["model"])[0] in models.DROPOUT
@@ -115,7 +115,7 @@ class Training:
             return models.loss(self.model, self.data, self.label_smoothing)
 
     def compile(self):
-        """Whatever is built or searched for at first use, in passes that leave the weights as they are."""
+        """Builds and searches for all that is needed at first use, in passes that leave the weights as they are."""
         for _ in range(PASSES_TO_COMPILE):
             self.optimizer.zero_grad(set_to_none=True)
             self.loss().backward()
@@ -206,7 +206,7 @@ def page_faults():
 
 
 def busy_cpu_seconds():
-    """CPU time of all processes and of what the host took away; None where the kernel does not say."""
+    """CPU time of all processes, plus what the host took away; None if the kernel does not report it."""
     try:
         with open("/proc/stat") as file:
             user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
