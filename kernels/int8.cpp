@@ -10,7 +10,7 @@ constexpr double kLargest = 127;
 // The scale of a channel's `count` weights.
 double weight_scale(const float* weight, std::int64_t count) {
   double largest = 0;
-  for (std::int64_t i = 0; i < count; ++i) {  // not by std::fmax, from which g++ 12 cannot make code for aarch64
+  for (std::int64_t i = 0; i < count; ++i) {  // not std::fmax, which g++ 12 cannot compile for aarch64
     const double size = std::fabs(static_cast<double>(weight[i]));
     largest = size > largest ? size : largest;
   }

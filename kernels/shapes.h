@@ -29,8 +29,7 @@ struct PoolShape {  // x [batch,height,width,channels], y [batch,out_height,out_
   std::int64_t batch = 0, height = 0, width = 0, channels = 0;
   std::int64_t out_height = 0, out_width = 0;
   std::int64_t window = 1, stride = 1, padding = 0;  // padding never wins the maximum; window * window <= 256
-  bool zeros =
-      false;  // of means: pixels outside are zeros, which count; then a window may lie outside, and padding be negative
+  bool zeros = false;  // for means: pixels outside count as zeros; then windows may be outside and padding negative
 };
 
 // Rows of all parts side by side: part i is [rows,channels[i]], at part[i].
@@ -42,15 +41,16 @@ struct ChannelParts {
   int count = 0;
 };
 
-// Rows are mixed in pairs of neighbors, 0 and 1, 2 and 3 and so on; the last of an odd number has no neighbor but itself.
+// Rows are mixed in pairs of neighbors, 0 and 1, 2 and 3 and so on; with an odd number of rows, the last is its own neighbor.
 constexpr std::int64_t neighbor_of(std::int64_t row, std::int64_t rows) {
   const std::int64_t other = row % 2 == 0 ? row + 1 : row - 1;
   return other < rows ? other : row;
 }
 
-// What softmax of a row of logits is compared with: its label with 1 - smoothing, and every class with an equal share of
-// `smoothing` more (Szegedy et al. 2015). mean: over the rows with a label; else their sum. share [rows], of a row of two
-// samples (Zhang et al., "mixup", 2018): its own label has this share of 1 - smoothing, and its neighbor's the rest.
+// The target of the softmax of a row of logits: 1 - smoothing for its label, plus an equal share of `smoothing` for every class
+// (Szegedy et al. 2015). mean: the loss is the mean over the rows with a label; else their sum. share [rows], for rows mixed
+// from two samples (Zhang et al., "mixup", 2018): a row's own label gets this share of 1 - smoothing, and its neighbor's the
+// rest.
 struct Targets {
   bool mean = true;
   float smoothing = 0;
@@ -63,7 +63,7 @@ struct Targets {
   }
 };
 
-// What follows a normalization: nothing, relu, or relu6 = min(relu(x), 6).
+// The activation after a normalization: none, relu, or relu6 = min(relu(x), 6).
 struct Activation {
   enum Kind : std::uint8_t { none, relu, relu6 };
   Kind kind = none;
@@ -82,19 +82,17 @@ struct Epilogue {              // y = relu(y + bias), each part optional
 struct AttentionShape {
   std::int64_t batch = 0, sequence = 0, heads = 0, width = 0;  // width of one head; scores are divided by its square root
   bool joint = false;         // q, k and v, and their gradients too, are side by side in the rows of one tensor
-  bool causal = false;        // a query has the keys up to its own position
-  std::int64_t kv_heads = 0;  // of k and v; head h has those of head h / (heads / kv_heads). 0: as many as heads
+  bool causal = false;        // a query sees only the keys up to its own position
+  std::int64_t kv_heads = 0;  // of k and v; head h reads head h / (heads / kv_heads). 0: as many as heads
 };
 static constexpr std::int64_t key_heads(const AttentionShape& s) { return s.kv_heads > 0 ? s.kv_heads : s.heads; }
-static constexpr std::int64_t group_size(const AttentionShape& s) {
-  return s.heads / key_heads(s);
-}  // heads with the same keys
-// The keys of all queries before `query_end`; of one query, with query_end one more.
+static constexpr std::int64_t group_size(const AttentionShape& s) { return s.heads / key_heads(s); }  // heads that share keys
+// The number of keys that the queries before `query_end` see; for query i, query_end is i + 1.
 static constexpr std::int64_t keys_before(const AttentionShape& s, std::int64_t query_end) {
   return s.causal ? query_end : s.sequence;
 }
-// Elements from a row, the heads of a position, to the next: of y, of q, and of k and v, and of their gradients. Static, as the
-// CPU's kernels are compiled for several instruction sets (kernels/cpu/isa.h).
+// Elements from one row (the heads of a position) to the next in y, q, k and v and their gradients. Static because the CPU's
+// kernels are compiled for several instruction sets (kernels/cpu/isa.h).
 static constexpr std::int64_t row_stride(const AttentionShape& s) { return s.heads * s.width; }
 static constexpr std::int64_t joint_stride(const AttentionShape& s) { return (s.heads + 2 * key_heads(s)) * s.width; }
 static constexpr std::int64_t input_stride(const AttentionShape& s) { return s.joint ? joint_stride(s) : row_stride(s); }
@@ -110,19 +108,19 @@ struct RotaryShape {  // x, y [rows,columns], table [sequence,width]; the positi
   bool inverse = false;
 };
 
-struct SwigluShape {  // y [rows,width]; gate, up, and their gradients, too, or side by side in [rows,2*width] if joint
+struct SwigluShape {  // y [rows,width]; gate, up and their gradients likewise, or side by side in [rows,2*width] if joint
   std::int64_t rows = 0, width = 0;
   bool joint = false;
 };
 static constexpr std::int64_t input_stride(const SwigluShape& s) { return (s.joint ? 2 : 1) * s.width; }
 
-struct LstmShape {  // rows of positions, [batch,sequence], of 4*units gates i, f, g, o or of units; weight [4*units,units]
+struct LstmShape {  // one row per position, [batch,sequence], of 4*units gates i, f, g, o or of units; weight [4*units,units]
   std::int64_t batch = 0, sequence = 0, units = 0;
 };
 
 // Element i of a tensor with dropout is kept if word i % 4 of philox(seed, {i / 4, step, ordinal, stream}) is at least
 // `threshold`, and then multiplied by `scale`; stream is RandomStream::dropout. i counts the elements in logical order (for
-// attention weights [batch,heads,query,key]), from `first` on: where a batch is divided into parts, those of the parts before.
+// attention weights [batch,heads,query,key]), starting at `first`: the number of elements in earlier parts of a divided batch.
 struct Dropout {
   std::uint64_t seed = 0;
   std::uint32_t ordinal = 0;
@@ -162,8 +160,8 @@ struct GradientTensor {  // n elements
   std::int64_t n;
   const Bf16* gradient_bf16 = nullptr;  // used in place of gradient if not null
 };
-// What gradients of this norm are multiplied by, as PyTorch's clip_grad_norm_ does. A norm that is not finite leaves no finite
-// gradient: 0 times infinity, or NaN.
+// The factor for gradients of this norm, as in PyTorch's clip_grad_norm_. If the norm is not finite, neither is the gradient: 0
+// times infinity, or NaN.
 static inline double clip_factor_of(double norm, double largest_norm) {
   const double factor = largest_norm / (norm + 1e-6);
   return factor > 1 ? 1 : factor;

@@ -1,6 +1,6 @@
 // EfficientNet (Tan and Le 2019) for images of any size: MobileNetV2's inverted residuals with SiLU, squeeze-and-excitation and
-// stochastic depth. Names, shapes, initial weights, dropout and padding are torchvision's; `--dropout 0` leaves out stochastic
-// depth, too.
+// stochastic depth. Names, shapes, initial weights, dropout and padding are torchvision's; `--dropout 0` also disables
+// stochastic depth.
 #include <array>
 #include <cmath>
 
@@ -10,9 +10,9 @@
 namespace epochbench {
 namespace {
 
-constexpr double kStochasticDepth = 0.2;  // of the block after the last; it grows linearly from 0
+constexpr double kStochasticDepth = 0.2;  // of a block after the last; it grows linearly from 0
 
-// The paper's weight decay; SGD in place of its RMSProp, with the learning rate of ResNets, scaled linearly with the batch
+// The paper's weight decay, but SGD in place of RMSProp, with the learning rate of ResNets, scaled linearly with the batch
 // (Goyal et al. 2017).
 OptimizerSpec optimizer(const ModelConfig& config) {
   return {.kind = OptimizerSpec::Kind::sgd,
@@ -70,7 +70,7 @@ class EfficientNet {
   }
   double dropout() const { return config_.dropout >= 0 ? config_.dropout : size_.dropout; }
 
-  // Batch norm and SiLU of a convolution, the parts 1 and 2 of `name`.
+  // Batch norm and SiLU after a convolution: parts 1 and 2 of `name`.
   ValueId activated(ValueId x, const std::string& name) {
     return layers_.silu(layers_.batch_norm(x, name + ".1"), name + ".2");
   }

@@ -20,15 +20,15 @@ std::vector<ModelFamily> llama_families();  // 15m, 110m, 7b
 std::vector<ModelFamily> vit_families();    // b-16, s-16
 std::vector<ModelFamily> lstm_families();   // lstm, lstm-lm
 
-inline constexpr std::int64_t kByteTokens = 256;  // ids of text as bytes
-constexpr std::int64_t kMostClasses = 1'000'000;  // of an option
+inline constexpr std::int64_t kByteTokens = 256;  // token ids of text read as bytes
+constexpr std::int64_t kMostClasses = 1'000'000;  // largest value of an option
 // The sample of families with the options height, width and classes: an image of three channels.
 SampleSpec sized_image(const ModelConfig& config);
 
-// `channels` times `multiplier`, rounded to a multiple of 8 that is at least 90 % of it, as torchvision's _make_divisible.
+// `channels` times `multiplier`, rounded to a multiple of 8 that is at least 90 % of it, as in torchvision's _make_divisible.
 std::int64_t scaled_channels(std::int64_t channels, double multiplier);
 
-// Of families with these options: why attention cannot be divided so; empty: it can.
+// Why units cannot be divided into heads with these options; empty if they can.
 std::string problem_of_heads(const std::map<std::string, std::int64_t>& options);
 
 }  // namespace epochbench

@@ -17,9 +17,9 @@ SampleSpec sample(const ModelConfig& config) {
   return {.classes = config.options.at("vocabulary"), .sequence = sequence, .predictions = sequence, .next_token = true};
 }
 
-// The recipe of GPT-3 (Brown et al. 2020), as GPT-2's was not published, for batches of half a million tokens; the learning
-// rate in proportion to the square root of the batch, as is right for optimizers that divide by the gradient's size (Malladi et
-// al. 2022).
+// GPT-3's recipe (Brown et al. 2020), since GPT-2's was not published, for batches of half a million tokens. The learning rate
+// scales with the square root of the batch, as it should for optimizers that divide by the gradient's size (Malladi et al.
+// 2022).
 OptimizerSpec optimizer(const ModelConfig& config, double learning_rate) {
   const auto tokens = static_cast<double>(config.batch * config.options.at("sequence"));
   return {.kind = OptimizerSpec::Kind::adamw,
@@ -67,7 +67,7 @@ class Gpt2 {
   ValueId linear(ValueId x, const std::string& name, std::int64_t outputs, double deviation) {
     return layers_.linear(x, name, outputs, normal(deviation), {}, true);
   }
-  // What ends a branch. A layer has two; the variance of their sum over all layers does not depend on how many there are.
+  // Ends a branch. A layer has two; the variance of their sum over all layers does not depend on the number of layers.
   ValueId projection(ValueId x, const std::string& name) {
     return linear(x, name, units_, kDeviation / std::sqrt(2 * static_cast<double>(count_)));
   }
@@ -111,7 +111,7 @@ ModelFamily family(const std::string& name, std::int64_t layers, std::int64_t un
           .problem = problem_of_heads,
           .default_data = "synthetic",
           .default_batch = 1,
-          .nominal_samples_per_epoch = 8823810,  // OpenWebText's training split: 9.04e9 tokens, 1,024 in a sample
+          .nominal_samples_per_epoch = 8823810,  // OpenWebText's training split: 9.04e9 tokens, 1,024 per sample
           .dropout = kDropout,
           .sample = sample,
           .optimizer = optimizer,

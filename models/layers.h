@@ -11,7 +11,7 @@ namespace epochbench {
 
 Initializer uniform_fan_in(std::int64_t fan_in);  // +-1/sqrt(fan-in), PyTorch's default
 
-// What is dropped in training: what the config says, else the model's own rate. Nothing is dropped otherwise.
+// The dropout rate: in training the config's if given, else the model's own; otherwise 0.
 inline double dropout_of(const ModelConfig& config, double own) {
   if (!config.training) return 0;
   return config.dropout >= 0 ? config.dropout : own;
@@ -24,11 +24,11 @@ class Layers {
 
   ValueId images(std::int64_t batch, const SampleSpec& sample);              // [batch, height, width, channels]
   ValueId linear(ValueId x, const std::string& name, std::int64_t outputs);  // x [batch, inputs]; uniform +-1/sqrt(fan-in)
-  // transposed: in files the weight is [inputs, outputs], as Hugging Face's Conv1D has it.
+  // transposed: in files the weight is [inputs, outputs], as in Hugging Face's Conv1D.
   ValueId linear(ValueId x, const std::string& name, std::int64_t outputs, Initializer weight, Initializer bias,
                  bool transposed = false);
-  // Several layers of one input, whose weights and biases are the rows of the tensors tensor + "weight" and tensor + "bias",
-  // before the first is transposed.
+  // Several layers with the same input, whose weights and biases in files are rows of tensor + "weight" and tensor + "bias",
+  // before the former is transposed.
   std::vector<ValueId> linear_parts(ValueId x, const std::string& tensor, const std::vector<std::string>& names,
                                     std::int64_t outputs, const Initializer& weight, const Initializer& bias,
                                     bool transposed = false);
@@ -51,19 +51,19 @@ class Layers {
   // Without bias; normal with standard deviation sqrt(2 / fan-out) (He et al. 2015).
   ValueId convolution(ValueId x, const std::string& name, const Convolution& spec);
   ValueId convolution(ValueId x, const std::string& name, const Convolution& spec, const Initializer& weight);
-  // Each channel by itself, without bias, padded by half the kernel; normal with standard deviation sqrt(2 / (kernel^2
+  // Each channel separately, without bias, padded by half the kernel; normal with standard deviation sqrt(2 / (kernel^2
   // channels)), PyTorch's idea of the fan-out of grouped weights.
   ValueId depthwise_convolution(ValueId x, const std::string& name, std::int64_t kernel, std::int64_t stride);
   struct Window {  // of size x size pixels
     std::int64_t size, stride = 1, padding = 0;
-    std::int64_t extra = 0;  // padding that the end of an axis has more than its beginning
-    bool zeros = false;      // whether zeros outside the image count in a mean, in place of nothing
+    std::int64_t extra = 0;  // additional padding at the end of an axis
+    bool zeros = false;      // whether pixels outside the image count as zeros in a mean
   };
   ValueId depthwise_convolution(ValueId x, const std::string& name, const Window& window, const Initializer& weight);
-  // Squeeze-and-excitation (Hu et al. 2018): the mean of every channel, two layers by way of `squeezed` channels, and x times
-  // the sigmoid of what they compute. Weights are those of 1x1 convolutions in files.
+  // Squeeze-and-excitation (Hu et al. 2018): the mean of every channel, two layers with `squeezed` channels in between, and x
+  // times the sigmoid of their output. In files the weights are those of 1x1 convolutions.
   ValueId squeeze_excite(ValueId x, const std::string& name, std::int64_t squeezed);
-  // With this probability zeros in training, of elements or of whole samples; x without random numbers if it is 0.
+  // Zeroes elements or whole samples with this probability in training; returns x, without random numbers, if it is 0.
   ValueId dropout(ValueId x, const std::string& name, double probability);
   ValueId stochastic_depth(ValueId x, const std::string& name, double probability);
   // Scale starts at `scale`, bias at 0; momentum 0.1; uses running statistics when not training.

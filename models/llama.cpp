@@ -22,8 +22,8 @@ SampleSpec sample(const ModelConfig& config) {
   return {.classes = config.options.at("vocabulary"), .sequence = sequence, .predictions = sequence, .next_token = true};
 }
 
-// The recipe of Llama, with the learning rate for batches of so many tokens, and for others in proportion to the square root of
-// the batch, as is right for optimizers that divide by the gradient's size (Malladi et al. 2022).
+// Llama's recipe. The learning rate is for batches of `batch_tokens` and scales with the square root of the batch, as it should
+// for optimizers that divide by the gradient's size (Malladi et al. 2022).
 OptimizerSpec optimizer(const ModelConfig& config, double learning_rate, double batch_tokens) {
   const auto tokens = static_cast<double>(config.batch * config.options.at("sequence"));
   return {.kind = OptimizerSpec::Kind::adamw,
@@ -34,7 +34,7 @@ OptimizerSpec optimizer(const ModelConfig& config, double learning_rate, double 
           .clip_norm = 1};
 }
 
-// Of keys and values.
+// The number of heads of keys and values.
 std::int64_t key_heads(const std::map<std::string, std::int64_t>& options) {
   const std::int64_t given = options.at("kv-heads");
   return given > 0 ? given : options.at("heads");
@@ -172,7 +172,7 @@ ModelFamily family(const std::string& name, const Size& size) {
 
 ModelFamily stories(const std::string& name, const Size& size) {
   ModelFamily of = family(name, size);
-  of.nominal_samples_per_epoch = 2119719;  // stories of TinyStories' training split (Eldan and Li 2023), one in a sample
+  of.nominal_samples_per_epoch = 2119719;  // stories of TinyStories' training split (Eldan and Li 2023), one per sample
   of.optimizer = [](const ModelConfig& config) { return optimizer(config, 5e-4, 131072); };
   of.build = [](Graph& graph, const ModelConfig& config) { return Llama(graph, config, true).build(); };
   return of;
@@ -182,7 +182,7 @@ ModelFamily stories(const std::string& name, const Size& size) {
 
 std::vector<ModelFamily> llama_families() {
   ModelFamily seven = family("llama-7b", {32, 4096, 32, 11008, 2048, false});
-  seven.nominal_samples_per_epoch = 488281250;  // 1e12 tokens, 2,048 in a sample
+  seven.nominal_samples_per_epoch = 488281250;  // 1e12 tokens, 2,048 per sample
   seven.optimizer = [](const ModelConfig& config) { return optimizer(config, 3e-4, 4194304); };
   seven.build = [](Graph& graph, const ModelConfig& config) { return Llama(graph, config, false).build(); };
   return {stories("llama-15m", {6, 288, 6, 768, 256, true}), stories("llama-110m", {12, 768, 12, 2048, 1024, true}),

@@ -56,7 +56,7 @@ class Lstm {
         {name, {std::move(shape), DType::f32}, VariableRole::parameter, {Initializer::Kind::uniform, bound}});
   }
 
-  // Of what enters a layer or the head: never between the steps of a layer (Zaremba et al. 2014).
+  // On the input of a layer or the head, never between the steps of a layer (Zaremba et al. 2014).
   ValueId dropout(ValueId x, const std::string& name) {
     return dropout_ > 0 ? graph_.add_node(Op::dropout, DropoutAttributes{dropout_}, {x, step_}, name)[0] : x;
   }
@@ -74,7 +74,7 @@ class Lstm {
     return x;
   }
 
-  // The two biases are added to each other first, which costs less than to add the second to all rows.
+  // The two biases are added first, which costs less than adding the second to all rows.
   ValueId layer(ValueId x, const std::string& suffix) {
     const std::string name = names_.layers;
     const double bound = 1 / std::sqrt(static_cast<double>(units_));

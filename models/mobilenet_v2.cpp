@@ -1,4 +1,4 @@
-// MobileNetV2 (Sandler et al. 2018) for images of any size: inverted residuals, which widen, filter every channel by itself and
+// MobileNetV2 (Sandler et al. 2018) for images of any size: inverted residuals, which widen, filter each channel separately and
 // narrow again without an activation. Names, shapes, initial weights and dropout are torchvision's.
 #include <array>
 
@@ -53,7 +53,7 @@ class MobileNetV2 {
  private:
   std::int64_t last_channels() const { return scaled_channels(1280, std::max(1.0, multiplier_)); }
 
-  // Batch norm and ReLU6 of a convolution, the parts 1 and 2 of `name`.
+  // Batch norm and ReLU6 after a convolution: parts 1 and 2 of `name`.
   ValueId activated(ValueId x, const std::string& name) {
     return layers_.relu6(layers_.batch_norm(x, name + ".1"), name + ".2");
   }

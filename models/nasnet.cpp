@@ -1,8 +1,8 @@
-// NASNet-A (Zoph et al. 2018) for images of any size: cells that were found by search, each of the outputs of the two cells
+// NASNet-A (Zoph et al. 2018) for images of any size: cells found by search, each reading the outputs of the two cells
 // before it. Names, shapes, padding and initial weights are those of timm's NASNetALarge. Without the auxiliary head and
 // without dropping paths.
 //
-// What several parts of a cell compute alike of one value, its relu and its pooling, the graph has once.
+// If several parts of a cell need the same relu or pooling of a value, the graph computes it once.
 #include <algorithm>
 #include <map>
 
@@ -23,7 +23,7 @@ OptimizerSpec optimizer(const ModelConfig& config) {
           .weight_decay = 4e-5};
 }
 
-// Padding, which TensorFlow computes from an extent and a stride of 2, must be the same along both axes.
+// TensorFlow computes padding from the extent and a stride of 2; it must be the same along both axes.
 std::string problem(const std::map<std::string, std::int64_t>& options) {
   const std::int64_t height = options.at("height"), width = options.at("width"), filters = options.at("filters");
   if (filters % 4 != 0) return "filters=" + std::to_string(filters) + " must be a multiple of 4";
@@ -48,7 +48,7 @@ class NasNet {
     x = stem_1(x, before, "cell_stem_1", filters / 2);
     for (std::int64_t stage = 0; stage < 3; ++stage)
       for (std::int64_t cell = 0; cell < cells; ++cell) {
-        // The first cells of the stages are 0, 6 and 12, also where there are fewer, as in published weights of the small one.
+        // The stages start at cells 0, 6 and 12 even if they have fewer, as in the published weights of the small model.
         const std::int64_t number = stage * std::max<std::int64_t>(cells, 6) + cell;
         const std::int64_t channels = filters << stage;
         ValueId previous = before;
@@ -65,7 +65,7 @@ class NasNet {
  private:
   std::int64_t channels_of(ValueId x) const { return graph_.desc(x).shape[3]; }
 
-  // make() the first time that `what` of x is asked for.
+  // Calls make() only the first time that `what` of x is requested.
   template <typename Make>
   ValueId once(const char* what, ValueId x, Make make) {
     const auto [found, added] = made_.try_emplace({what, x}, kNoValue);
@@ -85,7 +85,7 @@ class NasNet {
   ValueId max_pool(ValueId x) {
     return once("max_pool", x, [&](const std::string& name) { return layers_.max_pool(x, name, same(x, 3, 2)); });
   }
-  // timm's layer pads by itself if the stride is 2, so that its zeros count there.
+  // With a stride of 2, timm's layer pads x itself, so the zeros count in the mean.
   ValueId average_pool(ValueId x, std::int64_t stride) {
     Layers::Window window = same(x, 3, stride);
     window.zeros = stride == 2;
@@ -103,7 +103,7 @@ class NasNet {
     return normalized(pointwise(relu(x), name + ".conv", channels), name + ".bn");
   }
 
-  // Half the height and width: the channels of every second pixel, and of those one further along both axes.
+  // Halves height and width: channels of every second pixel, and of the pixels one further along both axes.
   ValueId halved(ValueId x, const std::string& name, std::int64_t channels) {
     const Layers::Window one_further{.size = 1, .stride = 2, .padding = -1, .extra = 2, .zeros = true};
     x = relu(x);
@@ -140,7 +140,7 @@ class NasNet {
     return reduction(squeezed(x, name + ".conv_1x1", channels), left, name, channels);
   }
 
-  // What the two stems and the reduction cells have in common.
+  // Shared by the two stems and the reduction cells.
   ValueId reduction(ValueId a, ValueId b, const std::string& name, std::int64_t channels) {
     const auto part = [&](ValueId x, const char* which, std::int64_t kernel, std::int64_t stride) {
       return separable(x, name + ".comb_iter_" + which, channels, kernel, stride);
@@ -148,7 +148,7 @@ class NasNet {
     const auto sum = [&](ValueId x, ValueId y, int which) {
       return layers_.add(x, y, name + ".comb_iter_" + std::to_string(which));
     };
-    // One after another: compilers differ in which argument of a call they evaluate first, and the order is part of the graph.
+    // Separate statements: compilers evaluate the arguments of a call in different orders, and the order is part of the graph.
     const ValueId left_0 = part(a, "0_left", 5, 2), first = sum(left_0, part(b, "0_right", 7, 2), 0);
     const ValueId right_1 = part(b, "1_right", 7, 2), second = sum(max_pool(a), right_1, 1);
     const ValueId right_2 = part(b, "2_right", 5, 2), third = sum(average_pool(a, 2), right_2, 2);
@@ -157,7 +157,7 @@ class NasNet {
     return layers_.concatenate({second, third, fourth, fifth}, name);
   }
 
-  // `halves`: the output of the cell before the last is twice as high and wide.
+  // `halves`: `previous` is twice as high and wide as x.
   ValueId cell_of(ValueId x, ValueId previous, const std::string& name, std::int64_t channels, bool halves) {
     const auto part = [&](ValueId y, const char* which, std::int64_t kernel) {
       return separable(y, name + ".comb_iter_" + which, channels, kernel);

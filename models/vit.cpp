@@ -1,7 +1,6 @@
 // Vision transformers (Dosovitskiy et al. 2020) as torchvision's VisionTransformer: patches of an image and a class token,
 // pre-norm layers, and a classifier that reads the class token; no dropout. Names and initial distributions are torchvision's,
-// but for normal numbers that are not truncated, and a classifier that does not start at zero, so that the first step trains
-// every layer.
+// except that normal numbers are not truncated and the classifier does not start at zero, so the first step trains every layer.
 #include <cmath>
 #include <numeric>
 
@@ -13,8 +12,8 @@ namespace {
 
 constexpr double kLayerNormEpsilon = 1e-6, kPositionDeviation = 0.02, kBiasDeviation = 1e-6;
 
-// torchvision's recipe, for a batch of 4,096, without its schedule; the learning rate in proportion to the square root of the
-// batch, as is right for optimizers that divide by the gradient's size (Malladi et al. 2022).
+// torchvision's recipe for a batch of 4,096, without its schedule. The learning rate scales with the square root of the batch,
+// as it should for optimizers that divide by the gradient's size (Malladi et al. 2022).
 OptimizerSpec optimizer(const ModelConfig& config) {
   return {.kind = OptimizerSpec::Kind::adamw,
           .learning_rate = 0.003 * std::sqrt(static_cast<double>(config.batch) / 4096),
@@ -64,7 +63,7 @@ class Vit {
   std::int64_t sequence() const { return 1 + patches_; }
   GatherRowsAttributes rows() const { return {.sequence = sequence()}; }
 
-  // Positions `first` and the following in each sequence.
+  // `count` positions in each sequence, from `first` on.
   ValueId positions(const std::string& name, std::int64_t first, std::int64_t count) {
     std::vector<float> values(static_cast<std::size_t>(batch_ * count));
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -73,7 +72,7 @@ class Vit {
         {name, {{batch_, count}, DType::i32}, VariableRole::control, {Initializer::Kind::values, 0, std::move(values)}});
   }
 
-  // A table whose tensor in files has one more extent of 1 in front.
+  // A table whose tensor in files has an additional leading extent of 1.
   ValueId table(const std::string& name, std::int64_t rows, const Initializer& initializer) {
     Variable variable;
     variable.name = name;

@@ -1,4 +1,4 @@
-// Scaled dot-product attention of whole sequences or of what precedes each query, one row of weights at a time.
+// Scaled dot-product attention, full or causal, one row of weights at a time.
 #include <algorithm>
 #include <cmath>
 #include <vector>

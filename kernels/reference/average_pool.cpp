@@ -7,8 +7,8 @@
 namespace epochbench::reference {
 namespace {
 
-// visit(index of the pixel's first channel) for each pixel of the window of (oy, ox) that is inside image n. Returns by how
-// many pixels the sum is divided.
+// Calls visit(index of the pixel's first channel) for each pixel of window (oy, ox) that is inside image n. Returns the number
+// of pixels to divide the sum by.
 template <typename Visit>
 double for_each_pixel(const PoolShape& s, std::int64_t n, std::int64_t oy, std::int64_t ox, Visit visit) {
   std::int64_t inside = 0;
@@ -21,7 +21,7 @@ double for_each_pixel(const PoolShape& s, std::int64_t n, std::int64_t oy, std::
   return static_cast<double>(s.zeros ? s.window * s.window : inside);
 }
 
-// window(n, oy, ox, index of the output's first channel)
+// Calls window(n, oy, ox, index of the output's first channel) for each window.
 template <typename Window>
 void for_each_window(const PoolShape& s, Window window) {
   std::int64_t out = 0;

@@ -1,10 +1,10 @@
-// Rows side by side, and apart again.
+// Joins rows side by side, and splits them again.
 #include "kernels/reference/kernels.h"
 
 namespace epochbench::reference {
 namespace {
 
-// copy(part, index in the part, index in the whole) for every element.
+// Calls copy(part, index in the part, index in the whole) for every element.
 template <typename Pointer, typename Copy>
 void for_each_element(const ChannelParts<Pointer>& parts, std::int64_t rows, Copy copy) {
   std::int64_t whole = 0;

@@ -12,7 +12,7 @@ std::int64_t counted(const std::int32_t* labels, std::int64_t rows) {
   return std::count_if(labels, labels + rows, [](std::int32_t label) { return label >= 0; });
 }
 
-// The label that has the rest of a row's share; where the neighbor's is ignored, the row's own.
+// The label that gets the rest of a row's share: the neighbor's, or the row's own if the neighbor's is ignored.
 std::int32_t other_label(const std::int32_t* labels, std::int64_t row, std::int64_t rows) {
   const std::int32_t other = labels[neighbor_of(row, rows)];
   return other < 0 ? labels[row] : other;

@@ -1,4 +1,4 @@
-// The values of the bytes of images.
+// Looks up the values of image bytes.
 #include "kernels/reference/kernels.h"
 
 namespace epochbench::reference {

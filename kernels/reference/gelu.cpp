@@ -1,5 +1,5 @@
-// The Gaussian error linear unit in its erf and its tanh form (Hendrycks and Gimpel 2016): accurate in both tails, the first by
-// the C library's erfc, the second as x times the logistic function, since (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)).
+// The Gaussian error linear unit in its erf and its tanh form (Hendrycks and Gimpel 2016). Both are accurate in both tails: the
+// first uses the C library's erfc, the second is x times the logistic function, since (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)).
 #include <cmath>
 #include <numbers>
 

@@ -1,4 +1,4 @@
-// Inference in bytes: exact sums, and one rounding per step of the epilogue, as kernels with fused multiply-adds have it.
+// Int8 inference: exact sums, and one rounding per step of the epilogue, as in kernels with fused multiply-adds.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ float activated(float x, Int8Activation activation) {
   return x;
 }
 
-// Element i of y, which belongs to `channel`.
+// Writes element i of y, in `channel`, from its sum.
 void finish(void* y, std::int64_t i, std::int64_t channel, std::int32_t sum, const Int8Epilogue& e) {
   float value = std::fma(e.multiplier[channel], static_cast<float>(sum), e.offset[channel]);
   if (e.shortcut != nullptr && e.shortcut_range != nullptr) {

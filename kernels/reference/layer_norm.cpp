@@ -29,7 +29,7 @@ void layer_norm_grad(float* dx, float* dscale, float* dbias, const float* dy, co
   const auto normalized = [&](std::int64_t r, std::int64_t c) {
     return (static_cast<double>(x[r * channels + c]) - mean[r]) * inv_std[r];
   };
-  // Before dx, which may be dy.
+  // Computed before dx, which may be dy.
   for (std::int64_t c = 0; c < channels; ++c) {
     double sum = 0, product = 0;
     for (std::int64_t r = 0; r < rows; ++r) {

@@ -48,7 +48,7 @@ void lstm(float* gates, float* cells, float* h, float* previous, const float* x,
 void lstm_grad(float* dx, const float* dh, const float* weight, const float* gates, const float* cells,
                const LstmShape& shape) {
   const auto units = static_cast<std::size_t>(shape.units);
-  std::vector<double> dstate(units), dcell(units), dgates(4 * units);  // of the position after
+  std::vector<double> dstate(units), dcell(units), dgates(4 * units);  // of the next position
   for (std::int64_t row = shape.batch * shape.sequence - 1; row >= 0; --row) {
     if (row % shape.sequence == shape.sequence - 1)
       for (auto* values : {&dcell, &dgates}) std::fill(values->begin(), values->end(), 0);

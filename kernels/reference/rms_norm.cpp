@@ -20,7 +20,7 @@ void rms_norm(float* y, float* inv_rms, const float* x, const float* scale, std:
 void rms_norm_grad(float* dx, float* dscale, const float* dy, const float* x, const float* scale, const float* inv_rms,
                    std::int64_t rows, std::int64_t channels) {
   const auto normalized = [&](std::int64_t i) { return double{x[i]} * inv_rms[i / channels]; };
-  // Before dx, which may be dy.
+  // Computed before dx, which may be dy.
   for (std::int64_t c = 0; c < channels && dscale != nullptr; ++c) {
     double product = 0;
     for (std::int64_t i = c; i < rows * channels; i += channels) product += dy[i] * normalized(i);

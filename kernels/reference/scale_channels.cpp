@@ -1,4 +1,4 @@
-// The channels of each image times numbers of its own.
+// Multiplies the channels of each image by its own factors.
 #include "kernels/reference/kernels.h"
 
 namespace epochbench::reference {

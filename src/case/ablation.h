@@ -1,5 +1,5 @@
-// What a case leaves out on purpose, so that its effect can be measured. Where there is nothing of the kind to leave out,
-// src/workload/workload.h says why.
+// Parts that a case leaves out on purpose, to measure their effect. If a case has no such part, nothing_to_leave_out()
+// (src/workload/workload.h) says why.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@ namespace epochbench {
 
 struct Without {
   bool fusion = false;         // composite nodes: a step runs their parts
-  bool graph_capture = false;  // of CUDA: a step's kernels are enqueued one by one
-  bool prefetch = false;       // a batch is begun when a step asks for it
-  bool winograd = false;       // convolutions that multiply less than the FLOPs that are counted
+  bool graph_capture = false;  // on CUDA: a step's kernels are enqueued one by one
+  bool prefetch = false;       // a batch is started only when a step needs it
+  bool winograd = false;       // convolutions with fewer multiplications than the counted FLOPs
   bool operator==(const Without&) const = default;
 };
 

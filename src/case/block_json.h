@@ -1,4 +1,4 @@
-// Options of a case as a JSON object has them, in suites and recipes.
+// Reads the options of a case from a JSON object, for suites and recipes.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace epochbench {
 
-// A string, or a number as the file has it. Errors: CallError with the place.
+// The text of a string or a number. Errors: CallError with the place.
 std::string scalar_text(const Json& value, const std::string& where);
 
 // Keys are those of the table of options; a value is a string, a number or a list of them. Errors: CallError with the place.

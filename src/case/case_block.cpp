@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-// How many cases the lists of a block multiply out to. Errors: CallError above kMaxCases.
+// Errors: CallError if the lists of a block multiply out to more than kMaxCases cases.
 void check_size(const CaseBlock& block) {
   std::size_t cases = 1;
   for (const auto& [key, option] : block) {
@@ -20,7 +20,7 @@ void check_size(const CaseBlock& block) {
   }
 }
 
-// Where two options of a case contradict each other. Errors: CallError at the option that is said to be wrong.
+// Checks that the options of a case do not contradict each other. Errors: CallError at the option that is reported as wrong.
 void check_together(const CaseSpec& spec, const CaseBlock& block) {
   const auto refuse = [&](const std::vector<const char*>& keys, const std::string& why) {
     for (const char* key : keys)
@@ -82,7 +82,7 @@ std::vector<CaseSpec> expand(const CaseBlock& block) {
         next.push_back(spec);
         try {
           option.parse(next.back(), value);
-        } catch (const std::exception& error) {  // CallError, or std::invalid_argument of the model's registry
+        } catch (const std::exception& error) {  // CallError, or std::invalid_argument from the model registry
           throw CallError(where + ": " + error.what());
         }
       }

@@ -1,4 +1,4 @@
-// Cases as a call or a suite asks for them: values of options as text. Lists of values multiply out.
+// Cases as a call or a suite specifies them: option values as text. Lists of values multiply out.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,19 @@ struct OptionValues {
 };
 using CaseBlock = std::map<std::string, OptionValues>;  // by key
 
-// Splits "mlp:width=4096,depth=3,lenet5" where the option is a list. Errors: CallError.
+// Splits "mlp:width=4096,depth=3,lenet5" if the option takes a list. Errors: CallError.
 std::vector<std::string> split_values(const CaseOption& option, const std::string& text);
 
-// `over` replaces what `block` says of the same key; any stopping option in it replaces all of the block's.
+// `over` replaces values of the same keys in `block`; any stopping option in it replaces all those of `block`.
 CaseBlock merged(CaseBlock block, const CaseBlock& over);
 
-// More cases than anybody measures, and few enough to hold them all in memory.
+// More cases than anyone measures, but few enough to hold in memory.
 inline constexpr std::size_t kMaxCases = 10'000;
+// Above any batch that fits into memory, but small enough that no size computed from it overflows.
 inline constexpr std::int64_t kMaxBatch = std::int64_t{1} << 20;
 
-// Every combination of the values; what is left to the model and the machine stays empty. Errors: CallError with the place,
-// also for more than kMaxCases of them.
+// Every combination of the values; options left to the model and the machine stay empty. Errors: CallError with the place, also
+// for more than kMaxCases cases.
 std::vector<CaseSpec> expand(const CaseBlock& block);
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-// A case as the processes that measure it hold it, key by key from the table of options.
+// Converts a case to and from the protocol between processes, key by key from the table of options.
 #include "src/case/case_option.h"
 
 namespace epochbench {
@@ -27,7 +27,7 @@ Json case_to_json(const CaseSpec& spec) {
   return object;
 }
 
-// A key that is missing, as of an older parent, leaves its default.
+// A missing key, as from an older parent, leaves the default.
 CaseSpec case_from_json(const Json& object) {
   CaseSpec spec;
   std::string key = "name";

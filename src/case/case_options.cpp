@@ -13,7 +13,6 @@ namespace {
 
 using Class = SettingClass;
 
-// Above any batch that fits into memory, and small enough that no size computed from it overflows.
 constexpr std::int64_t kMaxSteps = 1'000'000'000;
 constexpr std::int64_t kMaxSamples = 1'000'000'000'000;
 constexpr int kMaxThreads = 1024;
@@ -57,7 +56,7 @@ std::string parse_launcher(const std::string& text) {
   return text;
 }
 
-// What follows the kind of tokenizer; empty: no kind that there is, or nothing follows it.
+// The path after the kind of tokenizer; empty if the kind is unknown or no path follows.
 std::string path_of_tokenizer(const std::string& spec) {
   for (const std::string_view kind : {kGpt2Tokenizer, kWordPieceTokenizer})
     if (spec.starts_with(kind)) return spec.substr(kind.size());
@@ -85,7 +84,7 @@ Until parse_until(const std::string& text) {
   return until;
 }
 
-// What this machine has is not looked at here.
+// Does not check what this machine has.
 void parse_condition(CaseSpec& spec, const std::string& text) {
   constexpr std::string_view kCores = "cores:";
   if (text.rfind(kCores, 0) == 0) {
@@ -114,7 +113,7 @@ bool may_have_dropout(const CaseSpec& spec) {
   return !family || family->dropout;
 }
 
-// The usual number says nothing.
+// Empty for the usual number.
 std::optional<SettingValue> unusual_warm_up(const CaseSpec& spec) {
   return spec.warmup == usual_warm_up_steps(spec) ? std::nullopt : to_setting(spec.warmup);
 }
@@ -129,7 +128,7 @@ CaseOption warm_up_option() {
   return option;
 }
 
-// The model is one text for people and the protocol, and two settings: its family and its options.
+// The model is one text in calls and the protocol, but two settings: its family and its options.
 std::optional<SettingValue> family_of(const CaseSpec& spec) { return to_setting(family_name(spec.model)); }
 std::optional<SettingValue> options_of_model(const CaseSpec& spec) {
   const auto options = model_options(spec.model);
@@ -213,7 +212,7 @@ Rows execution_options() {
   };
 }
 
-// On which data, and how long.
+// Which data, and how long.
 Rows length_options() {
   return {
       row("data", "SPEC", data_sources() + " (default: the model's)", Class::workload, &CaseSpec::data, parse_data,
@@ -269,7 +268,7 @@ auto image(T ImageOptions::*member) {
   return [=](auto& spec) -> auto& { return spec.images.*member; };
 }
 
-// What is done with --data images:PATH.
+// Options of --data images:PATH.
 Rows image_options() {
   return {
       row("augment", "PARTS",
@@ -297,7 +296,7 @@ Rows input_options() {
   };
 }
 
-// What must be there, and what is left behind.
+// What must exist, and what is written.
 Rows file_options() {
   return {
       {.key = "only_with",
@@ -327,7 +326,7 @@ Rows peer_options() {
   };
 }
 
-// A default that is a value of its own is part of the help.
+// Appends each default that has a value to the help.
 std::vector<CaseOption> make_options() {
   std::vector<CaseOption> options;
   const std::pair<const char*, Rows (*)()> groups[] = {

@@ -1,5 +1,5 @@
-// One case: what is run, where and how. From the command line and suites to the process that runs it, it is this struct; the
-// table of options (src/case/case_option.h) says how each member is written in each place.
+// One case: what is run, where and how. This struct carries it from the command line and suites to the process that runs it;
+// the table of options (src/case/case_option.h) defines how each member is written in each place.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct Until {
 struct StopSpec {
   std::optional<std::int64_t> steps, epochs;
   std::optional<double> min_time_seconds;
-  std::optional<Until> until;  // with or without epochs, which then is the most
+  std::optional<Until> until;  // with or without epochs, which then are the limit
   bool operator==(const StopSpec&) const = default;
 };
 
 inline constexpr int kUsualWarmUpSteps = 3;
-// Small enough to stay in the caches on its way, and large beside what a call takes.
+// Small enough to stay in the caches during an exchange, and large compared with the cost of a call.
 inline constexpr double kUsualBucketMib = 4;
 inline constexpr const char* kRanksPlaceholder = "{ranks}";  // in CaseSpec::launcher
 
@@ -44,21 +44,21 @@ struct CaseSpec {
   std::optional<std::int64_t> batch;
   std::optional<int> threads;
   std::optional<std::string> data;
-  ImageOptions images;               // of image files
-  std::string tokenizer;             // of a text: "gpt2:DIR" or "wordpiece:FILE"; empty: its bytes
-  Pinning pin = Pinning::automatic;  // of its threads
+  ImageOptions images;               // for image files
+  std::string tokenizer;             // for texts: "gpt2:DIR" or "wordpiece:FILE"; empty: bytes
+  Pinning pin = Pinning::automatic;  // of the CPU threads
   Without without;
   Kernels kernels = Kernels::best;  // of the CPU
-  bool meters = true;               // energy and the GPU's state are read meanwhile
+  bool meters = true;               // read energy and the GPU's state while steps are timed
   StopSpec stop;
   std::optional<int> warmup;            // empty: usual_warm_up_steps
   std::int64_t accumulate = 1;          // parts of a rank's batch, whose gradients are summed
-  int ranks = 1;                        // processes that share each batch; `threads` are those of one
-  int communication_threads = 0;        // of a rank on a CPU: see exchange_threads()
-  std::string launcher;                 // of ranks: "srun -n {ranks}"; empty: mpirun
-  bool oversubscribe = false;           // more ranks than cores
-  Shard shard = Shard::none;            // of ranks: what they divide among themselves
-  double bucket_mib = kUsualBucketMib;  // of gradients that ranks exchange at once
+  int ranks = 1;                        // processes that share each batch; `threads` is per process
+  int communication_threads = 0;        // per rank on a CPU: see exchange_threads()
+  std::string launcher;                 // starts the ranks: "srun -n {ranks}"; empty: mpirun
+  bool oversubscribe = false;           // allow more ranks than cores
+  Shard shard = Shard::none;            // what ranks divide among themselves
+  double bucket_mib = kUsualBucketMib;  // MiB of gradients exchanged at once
   Checkpoint checkpoint = Checkpoint::none;
   std::optional<std::int64_t> epoch_samples;
   std::uint64_t seed = 0;
@@ -67,42 +67,42 @@ struct CaseSpec {
   std::int64_t lr_warmup = 0;  // steps
   double label_smoothing = 0;
   double mixup = 0;  // 0: none
-  double ema = 0;    // of the weights, which evaluation uses; 0: none
+  double ema = 0;    // decay of the averages of weights that evaluation uses; 0: none
   Order order = Order::shuffled;
   int loader_threads = 1;
   double decode_cost_seconds = 0;  // per sample
   Cache cache = Cache::none;
-  std::string init, save, trace;  // paths; empty: not asked for
+  std::string init, save, trace;  // paths; empty: none
   bool profile = false;           // time a step by node, after all else
 
-  // Of a peer's process alone: how PyTorch compiles, how its threads wait, and whether they are bound to cores.
+  // Only for peers: how PyTorch compiles, how its threads wait, and whether they are bound to cores.
   Framework framework = Framework::epochbench;
   std::string compile = "eager", wait = "sleep", bind = "yes";
 
-  // Of the plan: how often it runs, and what this machine must have so that it is not skipped.
+  // Only for the plan: how often the case runs, and what this machine must have so that it is not skipped.
   std::optional<int> repetitions, least_cores;
   std::optional<DeviceId> beside_device;
   bool needs_data = false;  // the files of `data`
 };
 
-// Of each rank, besides those that compute: they exchange with other ranks meanwhile.
+// Threads per rank that exchange with other ranks while the rest compute.
 inline int exchange_threads(const CaseSpec& spec) {
   return spec.ranks > 1 && spec.device.kind == DeviceKind::cpu ? spec.communication_threads : 0;
 }
 
-// Steps before the timed ones where their number is not asked for. Empty: a GPU's clocks change under load, so it warms up by
-// time, unless the number of timed steps or epochs is asked for.
+// The default number of steps before the timed ones. Empty: a GPU's clocks change under load, so it warms up by time unless a
+// number of timed steps or epochs is given.
 std::optional<int> usual_warm_up_steps(const CaseSpec& spec);
 
 std::string family_name(const std::string& model);                            // "mlp" of "mlp:width=4096"
-const ModelFamily* find_family(const std::string& model);                     // null: not known
+const ModelFamily* find_family(const std::string& model);                     // null: unknown
 std::map<std::string, std::int64_t> model_options(const std::string& model);  // those that it names
 
-// The case of this model with everything as by default, what the model and the machine decide included. A model that is not
-// known decides nothing. `threads`: of the machine; empty: not known.
+// The case of this model with all defaults, including those from the model and the machine. An unknown model adds none.
+// `threads`: the machine's; empty: unknown.
 CaseSpec default_case(const std::string& model, std::optional<int> threads);
 
-// The same case with what was left to the model and the machine filled in. A peer's own number of threads is 0.
+// The same case with the values left to the model and the machine filled in. Zero threads: a peer's own number.
 CaseSpec finished(CaseSpec spec, int threads);
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-// What a case chooses among, and the one word for each choice: what people type, what files and the protocol hold.
+// The choices of a case, and the one word for each, as typed by users and as stored in files and the protocol.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@
 namespace epochbench {
 
 enum class Mode : std::uint8_t { train, forward };
-enum class Cache : std::uint8_t { none, decoded };             // decoded: before the first step, and kept in memory
-enum class Pinning : std::uint8_t { automatic, cores, none };  // automatic: to one core each where no quota shares the cores
+enum class Cache : std::uint8_t { none, decoded };             // decoded: images are decoded before the first step and kept
+enum class Pinning : std::uint8_t { automatic, cores, none };  // automatic: to one core each unless a quota shares the cores
 // Of the learning rate (src/workload/schedule.h).
 enum class Schedule : std::uint8_t { constant, cosine, step };
 enum class Kernels : std::uint8_t { best, portable };  // portable: those compiled for every processor of its kind

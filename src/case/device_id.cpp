@@ -9,7 +9,7 @@ namespace epochbench {
 
 namespace {
 
-// "; did you mean cuda:1?", of "gpu:1" and others too.
+// "; did you mean cuda:1?", also for "gpu:1" and others.
 std::string device_hint(const std::string& text) {
   std::string lower;
   for (const char c : text) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

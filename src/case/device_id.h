@@ -13,7 +13,7 @@ constexpr auto texts_of(DeviceKind) { return std::array{"cpu", "cuda", "referenc
 
 struct DeviceId {
   DeviceKind kind = DeviceKind::cpu;
-  int index = 0;  // of a GPU among those of this machine
+  int index = 0;  // of a GPU among this machine's
   bool operator==(const DeviceId&) const = default;
 };
 
@@ -21,7 +21,7 @@ inline constexpr DeviceId cuda_device(int index) { return {DeviceKind::cuda, ind
 
 std::string to_string(DeviceId device);  // "cpu", "cuda:0", "reference"
 
-// Also "cuda", which is "cuda:0". Errors: CallError with the known devices.
+// Accepts "cuda" for "cuda:0". Errors: CallError with the known devices.
 DeviceId parse_device(const std::string& text);
 
 }  // namespace epochbench

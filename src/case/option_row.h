@@ -1,4 +1,4 @@
-// How a member of CaseSpec is read and written, by its type; what the rows of the table of options are made with.
+// How a member of CaseSpec is read and written, by its type, and the functions that build rows of the table of options.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace epochbench {
 
-// As a setting; empty: not given.
+// The value as a setting; empty: not given.
 template <class T>
 std::optional<SettingValue> to_setting(const T& value) {
   if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, double>) {
@@ -64,14 +64,14 @@ void from_protocol(T& value, const Json& json) {
     value = {json.at("metric").get<std::string>(), json.at("value").get<double>()};
   } else if constexpr (Choice<T>) {
     value = parse_choice<T>(json.get<std::string>());
-  } else {  // an optional one
+  } else {  // std::optional
     if (json.is_null()) return value.reset();
     from_protocol(value.emplace(), json);
   }
 }
 
-// A row: what everybody reads of it, where its value is, and the rest that differs from the usual.
-// `member`: a pointer to the member, or what returns a reference to it; `parse`: from text to its value.
+// A row: the fields that every option has, where its value is, and the `rest` that differs from the defaults. `member`: a
+// pointer to the member, or a function that returns a reference to it; `parse`: converts text to its value.
 template <class Member, class Parse>
 CaseOption row(const char* key, const char* value_name, std::string help, std::optional<SettingClass> setting_class,
                Member member, Parse parse, CaseOption rest = {}) {

@@ -1,8 +1,8 @@
-// A recipe: how a model is trained on a data set to a known quality, as options of a case; a JSON file.
+// A recipe: a JSON file with the options of a case that trains a model on a data set to a known quality.
 //
 //   {"description": "...", "source": "...", "options": {"model": "lenet5", "epochs": 12, "lr_schedule": "cosine"}}
 //
-// Nothing but its options acts, and a run's settings have them, so no result needs to know a recipe's name.
+// Only its options have an effect, and a run's settings include them, so results need not record the recipe's name.
 #pragma once
 
 #include <string>
@@ -19,15 +19,15 @@ struct Recipe {
   CaseBlock options;   // one value each
 };
 
-// `name` stands in messages. Errors: CallError, FormatError.
+// `name` is used in messages. Errors: CallError, FormatError.
 Recipe parse_recipe(std::string_view text, const std::string& name);
 
-// One that the program brings, by its name, or a file by its path. Errors: CallError with the known names, FormatError.
+// An embedded recipe by its name, or a file by its path. Errors: CallError with the known names, FormatError.
 Recipe load_recipe(const std::string& name_or_path);
 std::vector<Recipe> embedded_recipes();
 
-// The options of a case in place of the recipe's. `until` alone leaves the recipe's epochs, which then are the most, so that a
-// schedule stays as it is.
+// The recipe's options, overridden by those of a case. `until` alone keeps the recipe's epochs as the limit, so that the
+// schedule does not change.
 CaseBlock over_recipe(const Recipe& recipe, const CaseBlock& own);
 
 }  // namespace epochbench

@@ -20,8 +20,8 @@ std::string model_text(const Settings& settings) {
   return text_of(settings, "model", "") + (options.empty() ? "" : ":" + options);
 }
 
-// "lenet5/cpu/fp32/b64/data=idx:a/b/threads=1" -> {"lenet5", "cpu", "fp32", "b64", "data=idx:a/b", "threads=1"}: what follows
-// a slash without the key of an option belongs to the path before it.
+// "lenet5/cpu/fp32/b64/data=idx:a/b/threads=1" -> {"lenet5", "cpu", "fp32", "b64", "data=idx:a/b", "threads=1"}: text after a
+// slash that does not begin with an option's key belongs to the path before it.
 std::vector<std::string> parts_of(const std::string& name) {
   constexpr std::size_t kFixedParts = 4;
   std::vector<std::string> parts;
@@ -40,12 +40,12 @@ std::vector<std::string> parts_of(const std::string& name) {
 }
 
 bool is_batch(const std::string& text) {
-  constexpr std::size_t kMostDigits = 18;  // of a number that 64 bits hold
+  constexpr std::size_t kMostDigits = 18;  // of a number that fits into 64 bits
   return text.size() > 1 && text.size() <= kMostDigits + 1 && text[0] == 'b' &&
          text.find_first_not_of("0123456789", 1) == std::string::npos;
 }
 
-// The value as the table reads it; as text where it does not know it. Empty: it is the default.
+// The value as the table parses it, or the text if it cannot. Empty: the default.
 std::optional<SettingValue> read_value(const CaseOption& option, const std::string& text, const CaseSpec& usual) try {
   CaseSpec given = usual;
   option.parse(given, text);

@@ -15,7 +15,7 @@ struct Overloaded : Cases... {
   using Cases::operator()...;
 };
 template <class... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;  // clang before 17 derives none for aggregates
+Overloaded(Cases...) -> Overloaded<Cases...>;  // clang before 17 deduces none for aggregates
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // The settings of a run that differ from their defaults, as a result records them: `runs[].settings`.
 //
 // Keys are those of a case in a suite: {"model": "mlp", "model_options": {"width": 4096}, "threads": 1, "without": ["fusion"]}.
-// What a key means, its default and its class stand in the table of options (src/case/case_options.cpp).
+// The table of options (src/case/case_options.cpp) defines each key's meaning, default and class.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ using SettingValue =
     std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, std::map<std::string, std::int64_t>>;
 using Settings = std::map<std::string, SettingValue>;
 
-std::string to_text(const SettingValue& value);  // as a call gives it: "off", "0.01", "fusion+prefetch"
+std::string to_text(const SettingValue& value);  // as in a call: "off", "0.01", "fusion+prefetch"
 
-// What a setting means to those who compare runs. docs/architecture.md says which command matches, pairs or pools over which
+// The role of a setting in comparisons of runs. docs/architecture.md says which command matches, pairs or pools over which
 // class.
 enum class SettingClass : std::uint8_t {
   workload,     // other work: model options, batch, data, mode
@@ -34,7 +34,8 @@ enum class SettingClass : std::uint8_t {
 
 const char* name(SettingClass setting_class);
 
-// The class of a key. A key that this version does not know, from a newer one, is `workload`: it never joins a pair silently.
+// The class of a key. An unknown key, from a newer version, is `workload`, so that runs which differ in it are never paired
+// silently.
 SettingClass setting_class(std::string_view key);
 
 // The settings of these classes.

@@ -27,7 +27,7 @@ auto parsed(const Json& value, const std::string& where, const Parse& parse) {
   return located(where, [&] { return parse(text); });
 }
 
-// With what its recipe says, where it names one.
+// Includes the options of its recipe, if it names one.
 CaseBlock read_case(const Json& object, const std::string& where) {
   if (!object.is_object() || !object.contains("recipe")) return read_block(object, where);
   Json own = object;

@@ -3,9 +3,9 @@
 //   {"name": "...", "description": "...", "repetitions": 5, "budget_seconds": 3600, "answers": true,
 //    "defaults": {"epochs": 3}, "cases": [{"model": "lenet5", "batch": [32, 64]}, ...]}
 //
-// Only `cases` must be there. Keys of `defaults` and of each case are those of the table of options (case_option.h). A list
-// multiplies out; `defaults` hold for every case that does not say otherwise. With `answers` the run ends with a page of
-// answers (src/report/answers/answers_page.h).
+// Only `cases` is required. Keys of `defaults` and of each case are those of the table of options (case_option.h). Lists
+// multiply out; `defaults` apply to every case that does not override them. With `answers` the run ends with a page of answers
+// (src/report/answers/answers_page.h).
 #pragma once
 
 #include <optional>
@@ -19,18 +19,18 @@ namespace epochbench {
 
 struct Suite {
   std::string name, description;
-  bool own = false;                      // the program brings it
-  int repetitions = 1;                   // unless --repetitions says otherwise
-  std::optional<double> budget_seconds;  // unless --budget says otherwise; empty: none
+  bool own = false;                      // embedded in the program
+  int repetitions = 1;                   // --repetitions overrides it
+  std::optional<double> budget_seconds;  // --budget overrides it; empty: none
   bool answers = false;
   std::vector<CaseBlock> cases;
 };
 
-// Of a call or a suite. Errors: CallError with the range.
+// Values in a call or a suite. Errors: CallError with the range.
 int parse_repetitions(const std::string& text);
 double parse_budget(const std::string& text);  // in seconds
 
-// `name` stands in messages. Errors: CallError, FormatError.
+// `name` is used in messages. Errors: CallError, FormatError.
 Suite parse_suite(std::string_view text, const std::string& name);
 
 // An embedded suite by its name, or a file by its path. Errors: CallError with the known names, FormatError.

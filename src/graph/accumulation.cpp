@@ -1,5 +1,5 @@
-// The passes of a batch in parts: gradients and outputs of a part are added to variables, and the optimizer, in a graph of its
-// own, reads the sums.
+// The passes for a batch in parts: gradients and outputs of each part are added to variables, and the optimizer, in a separate
+// graph, reads the sums.
 #include <algorithm>
 #include <utility>
 
@@ -39,7 +39,7 @@ void accumulate_early(Graph& graph) {
   std::vector<Node> sums;
   std::vector<Node> nodes;
   for (Node& node : graph.nodes) (node.op == Op::accumulate ? sums : nodes).push_back(std::move(node));
-  const auto place_of = [&](ValueId part) {  // behind the last node that computes it, as a member of a joint value or by itself
+  const auto place_of = [&](ValueId part) {  // after the last node that computes it, alone or in a joint value
     const ValueId joint = graph.value(part).joint;
     const auto computes = [&](const Node& node) {
       return std::ranges::any_of(node.outputs, [&](ValueId id) { return id == part || (joint != kNoValue && id == joint); });

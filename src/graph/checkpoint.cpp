@@ -1,7 +1,7 @@
 // The pass that drops activations and recomputes them in the backward pass (Chen et al. 2016, "Training Deep Nets with
 // Sublinear Memory Cost"). The forward nodes are divided into blocks, and only what later blocks read is kept.
 //
-// It comes after fusion and repeats nodes as they are, so what is recomputed is equal to the bit.
+// It runs after fusion and repeats nodes as they are, so recomputed values are bit-identical.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -18,13 +18,13 @@ constexpr int kNoNode = -1;
 
 std::size_t position(int index) { return static_cast<std::size_t>(index); }
 
-// The same attributes, but running statistics stay: running <- 1 running + 0 batch.
+// Makes running statistics stay as they are: running <- 1 running + 0 batch.
 void keep_statistics(Attributes& attributes) {
   if (auto* norm = std::get_if<BatchNormAttributes>(&attributes)) norm->momentum = 0;
   if (auto* norm = std::get_if<BatchNormReluAttributes>(&attributes)) norm->batch_norm.momentum = 0;
 }
 
-// What is known of each forward node and value, and the choice of blocks.
+// Properties of each forward node and value, and the choice of blocks.
 class Blocks {
  public:
   explicit Blocks(const Graph& graph)
@@ -44,8 +44,8 @@ class Blocks {
   bool is_dropped_kind(ValueId id) const { return producer_[position(id)] != kNoNode; }
   int producer(ValueId id) const { return producer_[position(id)]; }  // kNoNode: not a forward node's, or always kept
 
-  // What is kept if a block ends with node `end`: what later forward nodes read, and what the backward pass reads of that node,
-  // which therefore need not run again.
+  // The values that are kept if a block ends with node `end`: those that later forward nodes read, and the results of that node
+  // that the backward pass reads, so it need not run again.
   std::vector<ValueId> kept(int end) const {
     std::vector<ValueId> ids;
     for (ValueId id = 0; id < static_cast<ValueId>(graph_.value_count()); ++id)
@@ -55,11 +55,11 @@ class Blocks {
     return ids;
   }
 
-  // The last nodes of all blocks but the last, so that what is kept and the largest block together are smallest. Empty: nothing
-  // is gained.
+  // The last nodes of all blocks but the last, chosen to minimize the kept values plus the largest block. Empty: nothing is
+  // gained.
   std::vector<int> ends() const {
     const int last = forward_ - 1;
-    std::vector<double> before(position(forward_) + 1), kept_bytes;  // before[i]: saved by the nodes before i
+    std::vector<double> before(position(forward_) + 1), kept_bytes;  // before[i]: bytes saved by the nodes before i
     for (int i = 0; i < forward_; ++i) before[position(i) + 1] = before[position(i)] + saved_bytes(i);
     for (int i = 0; i < last; ++i) kept_bytes.push_back(may_end(i) ? bytes_of(kept(i)) : kForbidden);
     const double whole = before.back();
@@ -90,13 +90,13 @@ class Blocks {
     if (index >= forward_) return;
     if (rule(node.op).view) root_[position(node.outputs[0])] = root_[position(node.inputs[0])];
     if (node.op == Op::matmul_add) sums_.emplace_back(producer_[position(node.inputs[2])], index);
-    // What is made of inputs or weights alone by these is read in both passes, and made once.
+    // These depend on inputs or weights alone; both passes read their results, and they run once.
     if (node.op == Op::cast || node.op == Op::decode_pixels || node.op == Op::mix_rows) return;
     for (ValueId id : node.outputs)
       if (graph_.value(id).kind == ValueKind::intermediate) producer_[position(id)] = index;
   }
 
-  // A sum takes the memory of its operand, which therefore cannot be kept for a block after it.
+  // A sum overwrites its operand, which therefore cannot be kept for a later block.
   bool may_end(int index) const {
     return std::ranges::none_of(sums_, [&](const auto& sum) { return sum.first <= index && index < sum.second; });
   }
@@ -109,7 +109,7 @@ class Blocks {
     return sum;
   }
 
-  // What the backward pass reads of a node's results.
+  // The bytes of a node's results that the backward pass reads.
   double saved_bytes(int index) const {
     std::vector<ValueId> ids;
     for (ValueId id : graph_.nodes[position(index)].outputs)
@@ -122,7 +122,7 @@ class Blocks {
     return false;
   }
 
-  // The least that is kept where no block saves more than `limit`, and the ends of its blocks.
+  // The fewest bytes that are kept if no block saves more than `limit`, and the ends of those blocks.
   std::pair<double, std::vector<int>> divided(const std::vector<double>& before, const std::vector<double>& kept_bytes,
                                               double limit) const {
     std::vector<double> least(position(forward_) + 1, kForbidden);  // by the number of nodes in the blocks so far
@@ -144,11 +144,11 @@ class Blocks {
 
   const Graph& graph_;
   int forward_ = 0;
-  std::vector<ValueId> root_;              // of views: what they refer to
+  std::vector<ValueId> root_;              // of a view: the value it refers to
   std::vector<int> producer_;              // by value
   std::vector<int> last_reader_;           // by value: the last forward node
   std::vector<bool> read_later_;           // by value: by a node of the backward pass
-  std::vector<std::pair<int, int>> sums_;  // matmul_add: the node that computes what it adds to, and itself
+  std::vector<std::pair<int, int>> sums_;  // matmul_add: the node that computes its third operand, and itself
 };
 
 class Recomputer {
@@ -174,7 +174,7 @@ class Recomputer {
  private:
   bool is_dropped(ValueId id) const { return blocks_.is_dropped_kind(id) && !kept_.contains(id); }
 
-  // The nodes of a block that compute what the backward pass reads of it, in their order, with values of their own.
+  // Copies of the block's nodes that compute what the backward pass reads, in order, with new values.
   std::vector<Node> repeat(int begin, int end) {
     std::set<ValueId> needed;
     std::vector<int> chosen;
@@ -201,14 +201,14 @@ class Recomputer {
     return nodes;
   }
 
-  // Of a repeated node, and of the parts of a composite.
+  // Gives new values to a repeated node and to the parts of a composite.
   void rename(Node& node) const {
     keep_statistics(node.attributes);
     replace(node.inputs, true);
     replace(node.outputs, false);
     for (Node& part : node.parts) rename(part);
   }
-  // only_dropped: what is kept stays what it is where it is read.
+  // only_dropped: kept values are not replaced.
   void replace(std::vector<ValueId>& operands, bool only_dropped) const {
     for (ValueId& id : operands)
       if (const auto again = made_again_.find(id); again != made_again_.end() && (!only_dropped || is_dropped(id)))
@@ -219,9 +219,9 @@ class Recomputer {
     for (Node& part : node.parts) read_again(part);
   }
 
-  // Each block's nodes right before the first node of the backward pass that reads a result of theirs.
+  // Places each block's nodes right before the first node of the backward pass that reads one of their results.
   void place(std::vector<std::vector<Node>>& repeated) {
-    std::map<ValueId, std::size_t> block_of;  // by value made again
+    std::map<ValueId, std::size_t> block_of;  // by recomputed value
     for (std::size_t block = 0; block < repeated.size(); ++block)
       for (const Node& node : repeated[block])
         for (ValueId id : node.outputs) block_of[id] = block;
@@ -242,7 +242,7 @@ class Recomputer {
     graph_.nodes = std::move(nodes);
   }
 
-  // What a node wrote for a reader has memory while it runs, although nothing reads it any more.
+  // A value that has lost all its readers still needs memory while its node writes it.
   void give_memory_to_unread(const std::set<ValueId>& read_before) {
     std::set<ValueId> read;
     for (const Node& node : graph_.nodes) read.insert(node.inputs.begin(), node.inputs.end());

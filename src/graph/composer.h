@@ -1,4 +1,4 @@
-// What passes that replace groups of nodes by composites know of a graph: who computes and who reads each value.
+// Base of the passes that replace groups of nodes by composites: knows which nodes compute and read each value.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ class Composer {
   Composer(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
  protected:
-  static constexpr int kGraphOutput = -1;  // the reader of what the graph returns
+  static constexpr int kGraphOutput = -1;  // the reader of the graph's outputs
   static constexpr int kNone = -1;
 
   Node& node(int index) { return graph_.nodes[static_cast<std::size_t>(index)]; }
-  bool is_gone(int index) const { return gone_[static_cast<std::size_t>(index)]; }  // part of a composite elsewhere
+  bool is_gone(int index) const { return gone_[static_cast<std::size_t>(index)]; }  // part of another node's composite
   const std::vector<int>& users(ValueId value) const { return users_[static_cast<std::size_t>(value)]; }
   int producer(ValueId value) const { return producer_[static_cast<std::size_t>(value)]; }  // kNone: an input or a variable
   void set_producer(ValueId value, int index) { producer_[static_cast<std::size_t>(value)] = index; }
@@ -28,8 +28,8 @@ class Composer {
   // The node with this op that computes `value`, or kNone.
   int producer_of(ValueId value, Op op);
 
-  // Replaces node `at` by `composite` if the backend supports it, and removes the other parts. Its name and ordinal are the
-  // first part's.
+  // Replaces node `at` by `composite` if the backend supports it, and removes the other parts. The composite gets the first
+  // part's name and ordinal.
   bool replace(int at, const std::vector<int>& parts, Node composite);
   void remove_parts();  // of the composites; indices change
 

@@ -1,5 +1,5 @@
-// The passes of data parallelism: ranks that train on parts of one batch sum their gradients before each of them updates its
-// weights, or its share of them. They know no communicator, and do not overlap communication with computation: a backend may.
+// The passes for data parallelism: ranks that train on parts of one batch sum their gradients before each updates its weights,
+// or its share of them. The passes use no communicator and do not overlap communication with computation; a backend may.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,14 +16,14 @@ bool is_gradient_sum(const Graph& graph, ValueId id) {
          graph.variables[static_cast<std::size_t>(value.index)].role == VariableRole::gradient;
 }
 
-// Of the optimizer, not of averages: a node that reads sums of gradients.
+// Whether a node is the optimizer, not the update of averages: it reads sums of gradients.
 bool updates_parameters(const Graph& graph, const Node& node) {
   if (node.op != Op::sgd && node.op != Op::adamw) return false;
   return is_gradient_sum(graph,
                          node.inputs[static_cast<std::size_t>(optimizer_layout(node).first + OptimizerLayout::kGradient)]);
 }
 
-// The parameter of each sum of gradients, and the states of all.
+// The parameter of each sum of gradients, and the names of all optimizer states.
 struct Operands {
   std::map<ValueId, ValueId> parameter_of;
   std::set<std::string> states;

@@ -18,7 +18,7 @@ class Fuser : private Composer {
     remove_parts();
   }
 
-  // After all that moves nodes, so that what is read last stays so.
+  // Runs after everything that moves nodes, so that a value's last reader stays the last.
   void run_sums() {
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
       if (!is_gone(i) && node(i).op == Op::matmul) fuse_sum(i);
@@ -92,11 +92,11 @@ class Fuser : private Composer {
     replace(bias, {product, bias}, composite(false));
   }
 
-  // linear, gelu. The composite takes gelu's place; what gelu reads stays a value if others read it, later.
+  // linear, gelu. The composite takes gelu's place; gelu's input stays a value if others read it later.
   void fuse_gelu(int linear) {
     const auto& a = std::get<LinearAttributes>(node(linear).attributes);
     const ValueId x = node(linear).outputs[0];
-    const auto& readers = users(x);  // in their order
+    const auto& readers = users(x);  // in node order
     const int gelu = readers.empty() ? kNone : readers.front();
     if (a.relu || gelu < 0 || node(gelu).op != Op::gelu) return;
     Node fused;
@@ -108,7 +108,7 @@ class Fuser : private Composer {
     replace(gelu, {linear, gelu}, std::move(fused));
   }
 
-  // matmul, gelu_grad, the only reader of the product.
+  // matmul, gelu_grad as the only reader of the product.
   void fuse_gelu_grad(int gelu_grad) {
     const ValueId dy = node(gelu_grad).inputs[0];
     const int product = producer_of(dy, Op::matmul);
@@ -122,7 +122,7 @@ class Fuser : private Composer {
     replace(gelu_grad, {product, gelu_grad}, std::move(fused));
   }
 
-  // matmul, add: the product is added to the other operand in its memory, so that must be an intermediate whose last other
+  // matmul, add: the product is added to the other operand in place, so that operand must be an intermediate whose last other
   // reader comes before. The composite takes matmul's place.
   void fuse_sum(int product) {
     const ValueId y = node(product).outputs[0];
@@ -143,7 +143,7 @@ class Fuser : private Composer {
     if (replace(product, {product, add}, std::move(fused))) set_producer(total, product);
   }
 
-  // batch_norm [, add], relu or relu6. The composite takes relu's place, where the shortcut has been computed.
+  // batch_norm [, add], relu or relu6. The composite takes relu's place, since the shortcut has been computed by then.
   void fuse_batch_norm(int norm) {
     const int add = only_user(node(norm).outputs[0], Op::add);
     const ValueId sum = node(add >= 0 ? add : norm).outputs[0];
@@ -165,7 +165,7 @@ class Fuser : private Composer {
     replace(relu, parts, std::move(fused));
   }
 
-  // bias_add_grad, and the product of the same dy, transposed, with a value that has been computed before it.
+  // bias_add_grad, and the product of the same dy, transposed, with a value computed before bias_add_grad.
   void fuse_linear_gradient(int bias_grad) {
     const ValueId dy = node(bias_grad).inputs[0];
     for (int user : users(dy)) {
@@ -218,7 +218,7 @@ class Fuser : private Composer {
   }
 
   // scale_channels and global_average_pool_grad, whose sum is the gradient of what is squeezed and scaled [, silu_grad of it].
-  // The composite takes the place of the last.
+  // The composite takes the last node's place.
   void fuse_squeeze_excite_grad(int pool) {
     const ValueId spread = node(pool).outputs[0];
     const int add = only_user(spread, Op::add);
@@ -241,7 +241,7 @@ class Fuser : private Composer {
     replace(add, {scale, pool, add}, std::move(fused));
   }
 
-  // [dropout,] add, layer_norm. The composite takes layer_norm's place; the sum stays a value if others read it, later.
+  // [dropout,] add, layer_norm. The composite takes layer_norm's place; the sum stays a value if others read it later.
   void fuse_layer_norm(int norm) {
     const ValueId sum = node(norm).inputs[0];
     const int add = producer_of(sum, Op::add);
@@ -268,7 +268,7 @@ class Fuser : private Composer {
     replace(norm, parts, std::move(fused));
   }
 
-  // add, rms_norm, likewise; without a dropout.
+  // add, rms_norm: the same without dropout.
   void fuse_rms_norm(int norm) {
     const ValueId sum = node(norm).inputs[0];
     const int add = producer_of(sum, Op::add);
@@ -288,7 +288,7 @@ class Fuser : private Composer {
                        [&](int user) { return user != kGraphOutput && user < index; });
   }
 
-  // layer_norm_grad, and the dropout that reads its dx: the gradient of a forward dropout, whose mask is that of its ordinal.
+  // layer_norm_grad, and the dropout that reads its dx: the gradient of a forward dropout, whose mask follows from its ordinal.
   void fuse_layer_norm_grad(int norm_grad) {
     const ValueId dsum = node(norm_grad).outputs[0];
     for (int dropout : users(dsum)) {

@@ -1,6 +1,6 @@
 // Convolutions next to a batch norm. Forward, the convolution sums what the norm's statistics need while it writes its output;
-// backward, the gradient of a convolution's input sums what the norm's gradient needs. What the sums save is a pass over the
-// tensor between the two.
+// backward, the gradient of a convolution's input sums what the norm's gradient needs. This saves a pass over the tensor
+// between the two.
 #include <algorithm>
 #include <utility>
 
@@ -42,8 +42,8 @@ class ConvolutionFuser : private Composer {
     replace(norm, {convolution, norm}, std::move(fused));
   }
 
-  // conv2d_grad_input, batch_norm_relu_grad of one gradient that no shortcut reads, but not of relu6. Where y was above 0 is
-  // computed again from x, so the norm's bias is read too.
+  // conv2d_grad_input, batch_norm_relu_grad of one gradient that no shortcut reads, but not of relu6. The positions with y > 0
+  // are recomputed from x, so the norm's bias is read too.
   void fuse_gradient(int norm) {
     if (std::get<BatchNormReluGradAttributes>(node(norm).attributes).second) return;
     if (node(norm).parts.front().op == Op::relu6_grad) return;
@@ -66,7 +66,7 @@ class ConvolutionFuser : private Composer {
   ValueId bias_of(ValueId batch_mean) {
     const int norm = producer(batch_mean);
     if (norm == kNone) return kNoValue;
-    const bool after_convolution = node(norm).op == Op::conv2d_batch_norm;  // weight is an input, too
+    const bool after_convolution = node(norm).op == Op::conv2d_batch_norm;  // the weight is an input too
     const std::size_t bias = after_convolution ? 3 : 2, without_shortcut = after_convolution ? 6 : 5;
     return node(norm).inputs.size() == without_shortcut ? node(norm).inputs[bias] : kNoValue;
   }

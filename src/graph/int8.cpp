@@ -1,6 +1,6 @@
-// The int8 pass. A product by a weight takes in what follows it up to the next value that others read: bias, batch norm with
-// running statistics, shortcut, and relu or gelu in the erf form. Values pass as codes between products, and from them through
-// max pooling.
+// The int8 pass. A product with a weight absorbs what follows it up to the next value that others read: bias, batch norm with
+// running statistics, shortcut, and relu or gelu in the erf form. Values are passed as codes between products, and through max
+// pooling after them.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -34,7 +34,7 @@ class Int8Pass : private Composer {
   }
 
  private:
-  // A product and the nodes that it takes in; kNone: there is none.
+  // A product and the nodes that it absorbs; kNone: none.
   struct Product {
     int product, last;
     int bias = kNone, norm = kNone, add = kNone;
@@ -42,7 +42,7 @@ class Int8Pass : private Composer {
     bool relu = false, gelu = false;
   };
 
-  // Who reads a value, once products have taken in their parts.
+  // The readers of a value, once products have absorbed their parts.
   struct Readers {
     bool as_x = false, as_shortcut = false, by_pools = false, otherwise = false;
   };
@@ -108,7 +108,7 @@ class Int8Pass : private Composer {
   }
   bool ends_product(ValueId id) const { return producer(id) != kNone && product_ending(producer(id)) != nullptr; }
 
-  // Pools codes if they come from a product and go to products only.
+  // A pool works on codes if they come from a product and only products read the result.
   void find_pool(int index) {
     const ValueId x = node(index).inputs[0];
     pools_codes_[at(index)] = true;
@@ -116,7 +116,7 @@ class Int8Pass : private Composer {
     pools_codes_[at(index)] = ends_product(x) && !of_x.otherwise && of_y.as_x && !of_y.by_pools && !of_y.otherwise;
   }
 
-  // Whether a value exists as codes, with which range, and as floats.
+  // Decides whether a value exists as codes, with which range, and as floats.
   void choose_form(ValueId id) {
     if (is_variable(id)) return;
     const Readers all = readers(id);
@@ -126,7 +126,7 @@ class Int8Pass : private Composer {
     float_[at(id)] = all.otherwise || (all.as_shortcut && range_of_[at(id)] == kNoValue);
   }
 
-  // Of the graph's values that are also codes, those whose range is their own.
+  // Whether a value exists as codes with its own range.
   bool is_observed(ValueId id) const { return range_of_[at(id)] == id; }
 
   ValueId range(Graph& graph, ValueId id) const {
@@ -204,7 +204,7 @@ class Int8Pass : private Composer {
     return graph;
   }
 
-  // Those of a value that exists as floats.
+  // Adds the codes of a value that exists as floats.
   void add_codes(Graph& graph, ValueId id) {
     if (range_of_[at(id)] == kNoValue || codes_[at(id)] != kNoValue || new_id_[at(id)] == kNoValue) return;
     codes_[at(id)] =
@@ -244,9 +244,9 @@ class Int8Pass : private Composer {
   std::map<int, Product> products_;      // by their last node
   std::vector<int> owner_;               // by node: the last node of the product that it is part of, or kNone
   std::vector<bool> pools_codes_;        // by node
-  std::vector<ValueId> range_of_;        // by value: the one whose range its codes have; kNoValue: it has no codes
+  std::vector<ValueId> range_of_;        // by value: the value whose range its codes have; kNoValue: no codes
   std::vector<bool> float_;              // by value: whether it exists as floats
-  std::vector<ValueId> new_id_, codes_;  // by value: the same in the graph that is made, as floats and as codes
+  std::vector<ValueId> new_id_, codes_;  // by value: its counterpart in the new graph, as floats and as codes
 };
 
 }  // namespace

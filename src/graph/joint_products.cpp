@@ -1,7 +1,7 @@
-// The pass that makes one product of those of query, key and value, or of gate and up: forward, and in the gradients of input,
-// weights and biases. Parameters stay what they are; joint values only place them side by side. Attention or swiglu, the
-// reader, reads its operands from the rows of one value. A rotation of query and key between is one of the first columns of
-// these rows.
+// The pass that merges the products of query, key and value, or of gate and up, into one: forward, and in the gradients of
+// input, weights and biases. Parameters do not change; joint values only place them side by side. The reader, attention or
+// swiglu, reads its operands from the rows of one value. A rotation of query and key in between becomes one of the first
+// columns of these rows.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -14,8 +14,8 @@ namespace {
 using Values = std::vector<ValueId>;
 constexpr int kNone = -1, kGraphOutput = -2;
 
-// The linear layer of an operand of the reader, as indices of nodes; kNone: it has no bias or is not rotated. Gradients: kNone
-// in a graph without them, and grad_input also where the input needs none.
+// The linear layer of one operand of the reader, as node indices; kNone: no bias or no rotation. Gradients are kNone in a graph
+// without them, grad_input also if the input needs none.
 struct Layer {
   int product = kNone, bias = kNone, rotary = kNone;
   int grad_rotary = kNone, grad_bias = kNone, grad_weight = kNone, grad_input = kNone;
@@ -24,9 +24,9 @@ struct Layer {
 struct Pattern {
   int reader = kNone, gradient = kNone;
   std::vector<Layer> layers;
-  std::vector<int> adds;    // that sum the gradients of the input, first to last
-  ValueId base = kNoValue;  // what else the first of them adds
-  int last = kNone;         // of the nodes behind `gradient`
+  std::vector<int> adds;    // nodes that sum the gradients of the input, first to last
+  ValueId base = kNoValue;  // the other term of the first add, if any
+  int last = kNone;         // last of the nodes after `gradient`
 };
 
 class Joiner {
@@ -70,7 +70,7 @@ class Joiner {
       return std::ranges::all_of(users(id), [&](int user) { return user == kGraphOutput || user > last; });
     });
   }
-  // An input or the output of one node of each layer.
+  // An input or the output of node `which` of each layer.
   Values inputs(const Pattern& p, int Layer::*which, std::size_t input) const {
     Values values;
     for (const Layer& layer : p.layers) values.push_back(node(layer.*which).inputs[input]);
@@ -103,7 +103,7 @@ class Joiner {
   // Whether `value` is x W^T [+ b] [rotated], and the reader and its gradient are its only readers.
   bool find_layer(const Pattern& p, Layer& layer, ValueId value) const {
     if (users(value) != (p.gradient == kNone ? std::vector{p.reader} : std::vector{p.reader, p.gradient})) return false;
-    // The node with this op that computes `value`, which then becomes its input; with one reader, that node.
+    // Returns the node with this op that computes `value`, which then becomes its input; kNone if that has other readers.
     const auto step_back = [&](Op op) {
       const int found = producer(value, op);
       if (found == kNone) return kNone;
@@ -118,7 +118,7 @@ class Joiner {
     return !a.transpose_a && a.transpose_b;
   }
 
-  // Whether all layers have a bias or none has, and all columns of the first layers, in the same way, are rotated, or none.
+  // Whether all layers or none have a bias, and the rotated ones, if any, come first and are rotated alike in all columns.
   bool alike(const Pattern& p) const {
     const auto has_bias = [](const Layer& layer) { return layer.bias != kNone; };
     const auto is_rotated = [](const Layer& layer) { return layer.rotary != kNone; };
@@ -157,7 +157,7 @@ class Joiner {
            users(gradient).size() == readers;
   }
 
-  // Whether the gradients can be computed together behind the last of their nodes.
+  // Whether the gradients can be computed together after the last of their nodes.
   bool find_end(Pattern& p) const {
     for (const Layer& layer : p.layers) p.last = std::max({p.last, layer.grad_bias, layer.grad_weight, layer.grad_input});
     if (p.layers[0].grad_input != kNone) {
@@ -202,7 +202,7 @@ class Joiner {
     TensorDesc desc = graph_.desc(first.outputs[0]);
     desc.shape[1] = 0;
     for (const Layer& layer : p.layers) desc.shape[1] += graph_.desc(node(layer.product).outputs[0]).shape[1];
-    // What the product, the sum with the biases and the rotation compute; the last is the joint operand of the reader.
+    // The results of the product, the bias addition and the rotation; the last is the joint operand of the reader.
     Values values{graph_.add_value(name, desc)};
     if (p.layers[0].bias != kNone) values.push_back(graph_.add_value(name + ".bias", desc));
     if (p.layers[0].rotary != kNone) values.push_back(graph_.add_value(name + ".rotary", desc));
@@ -237,7 +237,7 @@ class Joiner {
     for (int add : p.adds) replaced_[static_cast<std::size_t>(add)] = true;
   }
 
-  // The nodes that compute `values`, right before the reader.
+  // Adds the nodes that compute `values`, right before the reader.
   void join_forward(const Pattern& p, const std::string& name, ValueId weights, const Values& values) {
     const Layer& first = p.layers[0];
     auto& before = joined_[static_cast<std::size_t>(p.reader)];
@@ -274,7 +274,7 @@ class Joiner {
     if (add) behind.push_back(like(sum, sum.name, {p.base, dx}, sum.outputs[0]));
   }
 
-  // The rotations of the layers, of one direction, as one.
+  // One node for the rotations of all layers in one direction.
   Node rotation(const Pattern& p, int Layer::*which, const std::string& name, ValueId from, ValueId to) const {
     const Node& first = node(p.layers[0].*which);
     auto attributes = std::get<RotaryAttributes>(first.attributes);
@@ -308,7 +308,7 @@ class Joiner {
   std::vector<std::vector<int>> users_;    // by value: indices of the nodes that read it
   std::vector<int> producer_;              // by value: index of the node that computes it
   std::vector<bool> replaced_;             // by node
-  std::vector<std::vector<Node>> joined_;  // by node: what comes right behind it, or in its place
+  std::vector<std::vector<Node>> joined_;  // by node: the nodes right after it, or in its place
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ class Planner {
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
         const ValueId out = root_[at(node.outputs[k])];
         if (rule(node.op).view || graph_.value(out).kind != ValueKind::intermediate || last_use_[at(out)] == kUnused) continue;
-        if (block_of_[at(out)] != kUnused) continue;  // another member came before
+        if (block_of_[at(out)] != kUnused) continue;  // an earlier member of the same joint value made the block
         int block = k == 0 ? block_to_overwrite(node, i) : kUnused;
         if (block == kUnused) {
           block = static_cast<int>(blocks_.size());
@@ -94,8 +94,8 @@ class Planner {
     }
   }
 
-  // The block of an operand that is last read by node `i` and that output 0 may overwrite by the rule. The block of a joint
-  // value is of no operand alone.
+  // The block of an operand that node `i` reads last and that its rule lets output 0 overwrite. Joint values are excluded,
+  // since several values share their block.
   int block_to_overwrite(const Node& node, int i) const {
     const ValueId out = root_[at(node.outputs[0])];
     if (!graph_.value(out).members.empty()) return kUnused;
@@ -109,7 +109,7 @@ class Planner {
     return kUnused;
   }
 
-  // Of all parameters: they are alive together when the optimizer runs.
+  // Of all parameters, whose gradients are alive together when the optimizer runs.
   std::int64_t gradient_bytes() const {
     std::int64_t sum = 0;
     for (const Node& node : graph_.nodes) {
@@ -150,7 +150,7 @@ class Planner {
   const Graph& graph_;
   const std::function<std::size_t(ValueId)>& value_bytes_;
   std::vector<ValueId> root_;
-  std::vector<std::int64_t> within_root_;  // bytes from the begin of the root
+  std::vector<std::int64_t> within_root_;  // bytes from the start of the root
   std::vector<int> last_use_;              // by root
   std::vector<int> block_of_;              // by root
   std::vector<Block> blocks_;

@@ -15,7 +15,7 @@ class GradientBuilder {
   virtual ValueId gradient(ValueId value) const = 0;  // of the loss with respect to value; kNoValue: none
   virtual bool needed(ValueId value) const = 0;       // whether value depends on a parameter
   virtual void accumulate(ValueId value, ValueId gradient) = 0;
-  virtual void replace(ValueId value, ValueId gradient) = 0;  // by one that includes what was accumulated so far
+  virtual void replace(ValueId value, ValueId gradient) = 0;  // by a gradient that includes what was accumulated so far
   virtual ValueId loss_scale() const = 0;                     // factor of the loss's gradient; kNoValue: 1
   // Appends a node to the graph for `forward`, with the same ordinal.
   virtual std::vector<ValueId> append(Op op, Attributes attributes, std::vector<ValueId> inputs, const Node& forward) = 0;
@@ -29,7 +29,7 @@ struct OpRule {
   double (*bytes)(const Graph& graph, const Node& node) = nullptr;         // null: every operand once
   std::vector<int> (*updated_inputs)(const Node& node) = nullptr;          // variables that are outputs too, updated in place
   bool f32_parameters = false;                                             // inputs after the first are f32 in every precision
-  bool view = false;                                                       // output 0 is the memory of input 0
+  bool view = false;                                                       // output 0 shares the memory of input 0
   std::vector<int> in_place_inputs = {};  // output 0 may take the memory of one of these after its last use
 };
 
@@ -47,11 +47,11 @@ std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node);
 
 std::int64_t conv2d_extent(std::int64_t in, std::int64_t kernel, const Conv2dAttributes& a);  // of the output, along one axis
 
-// Adds to the first input's gradient what `op` makes of dy and `others`.
+// Adds the result of `op` on dy and `others` to the first input's gradient.
 void accumulate_first(GradientBuilder& builder, const Node& node, Op op, Attributes attributes, std::vector<ValueId> others);
 
-// Of a norm: x, scale, bias, .. -> y, mean, inv_std, ... by the op `kGradient`: dy, x, scale, mean, inv_std -> dx, dscale,
-// dbias.
+// The gradient of a norm (x, scale, bias, .. -> y, mean, inv_std, ..) by the op `kGradient`: dy, x, scale, mean, inv_std -> dx,
+// dscale, dbias.
 template <Op kGradient>
 void norm_gradient(GradientBuilder& builder, const Node& node) {
   const ValueId x = node.inputs[0], scale = node.inputs[1], bias = node.inputs[2];

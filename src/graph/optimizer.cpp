@@ -32,7 +32,7 @@ Graph reading_averages(const Graph& graph) {
   });
 }
 
-// Values are added in their order, so they keep their numbers, and nodes stay as they are.
+// Values are added in order, so they keep their ids and nodes stay as they are.
 Graph with_variables(const Graph& graph, const std::function<void(Variable&)>& change) {
   Graph changed;
   for (ValueId id = 0; id < static_cast<ValueId>(graph.value_count()); ++id) {

@@ -22,9 +22,9 @@ enum class Weights : std::uint8_t {
 // see with_int8.
 Graph with_precision(const Graph& forward, Precision precision, Weights weights = Weights::f32);
 
-// A forward graph without updates, for inference on bytes, as three graphs. `calibrate` is the same, and widens the range of
-// every tensor that will be codes; `prepare` packs the weights, for these ranges; `forward` has the same outputs and reads
-// packed weights, multipliers and offsets instead of the weights of its products. Outputs and names of nodes stay.
+// Turns a forward graph without updates into three graphs for int8 inference. `calibrate` is the same graph, but also widens
+// the range of every tensor that will be codes; `prepare` packs the weights for these ranges; `forward` has the same outputs
+// and reads packed weights, multipliers and offsets instead of the weights of its products. Outputs and node names stay.
 struct Int8Graphs {
   Graph calibrate, prepare, forward;
 };
@@ -47,65 +47,65 @@ void append_optimizer(Graph& graph, const OptimizerSpec& optimizer, const std::v
                       ValueId loss_scale = kNoValue);
 // The variable that holds the average of a parameter, where OptimizerSpec::ema asks for averages.
 std::string averaged_name(const std::string& parameter);
-// The same graph, which reads these in place of its parameters. Precondition: it has no joint values.
+// The same graph, which reads averages in place of its parameters. Precondition: it has no joint values.
 Graph reading_averages(const Graph& graph);
 
-// For a graph of one part of a batch. Each output becomes a variable, the sum over the parts of `factor` times what it was.
+// For a graph of one part of a batch. Each output becomes a variable, the sum over the parts of `factor` times its original
+// value.
 void accumulate_outputs(Graph& graph, double factor);
-// The same with gradients, as append_gradient() returns them. Returns a graph with the parameters and the sums, and the latter
+// The same for gradients, as append_gradient() returns them. Returns a graph with the parameters and the sums, and the latter
 // by variable index, as append_optimizer() takes them.
 struct UpdateGraph {
   Graph graph;
   std::vector<ValueId> gradients;
 };
 UpdateGraph accumulate_gradients(Graph& graph, const std::vector<ValueId>& gradients, double factor);
-// After fuse(): moves each `accumulate` right behind the node that computes what it adds, whose memory is then free again.
+// After fuse(): moves each `accumulate` right after the node that computes its operand, whose memory is then free.
 void accumulate_early(Graph& graph);
 
 // The same graph with variables that `change` has changed. Precondition: it has no joint values.
 Graph with_variables(const Graph& graph, const std::function<void(Variable&)>& change);
 
-// For ranks that each run parts of one batch, after accumulate_early(): `update` begins with nodes that sum over the ranks what
-// `part` accumulates. Each takes sums of `bucket_bytes` or a little more, in the order in which a part finishes them.
+// For ranks that each run parts of one batch, after accumulate_early(): prepends to `update` nodes that sum over the ranks what
+// `part` accumulates. Each takes sums of `bucket_bytes` or slightly more, in the order in which a part finishes them.
 void all_reduce_sums(Graph& update, const Graph& part, std::int64_t bucket_bytes);
-// After it: each rank sums, updates and keeps the optimizer's state of its share of every parameter alone (Rajbhandari et al.
-// 2020, "ZeRO", stage 1), and gets the other shares of the parameters by nodes behind the optimizer, one per bucket. Averages
+// After all_reduce_sums(): each rank sums, updates and keeps the optimizer's state of only its share of every parameter
+// (Rajbhandari et al. 2020, "ZeRO", stage 1), and gets the other shares by nodes after the optimizer, one per bucket. Averages
 // of parameters stay whole. Errors: GraphError with a loss scale.
 Graph shard_optimizer(const Graph& update, std::int64_t ranks);
 
 // The last pass of a training graph: divides its forward nodes into blocks, keeps only what later blocks read, and repeats the
-// other nodes of a block in the backward pass, right before their results are read. Blocks are chosen so that what is kept and
-// the largest block together are smallest. Repeated nodes have the ordinals of those that they repeat, so their dropout masks
-// are the same, and they do not move running statistics. False: nothing can be dropped, and
-// the graph stays as it is.
+// other nodes of a block in the backward pass, right before their results are read. Blocks are chosen to minimize the kept
+// values plus the largest block. Repeated nodes keep their ordinals, so their dropout masks are the same, and do not update
+// running statistics. False: nothing is gained, and the graph stays as it is.
 bool checkpoint_blocks(Graph& graph);
 
-// Where the backend's AdamW, a node of `updating`, which may be `graph` itself, writes 16-bit copies of weights: the copies
-// become variables, which AdamW updates, and no step casts weights. Returns the graph that makes them of weights that came from
-// outside; no value where the graph stays as it is: in float, without AdamW, or if it casts a variable that is not trained.
-// What readers get is the same to the bit.
+// If the backend's AdamW, a node of `updating` (which may be `graph` itself), can write 16-bit copies of weights: the copies
+// become variables, which AdamW updates, and no step casts weights. Returns the graph that makes the copies of weights from
+// outside; no value if the graph stays as it is: in float, without AdamW, or if it casts a variable that is not trained. What
+// readers get is bit-identical.
 std::optional<Graph> keep_copies(Graph& graph, Graph& updating, const std::function<bool(const Graph&, const Node&)>& has);
 
-// Mixes neighbors (mix_rows) where the graph reads "images", by the new input "share" f32 [n], which is returned. Before the
-// gradient. Errors: GraphError for a graph without images.
+// Mixes neighbors (mix_rows) where the graph reads "images", by the new input "share" f32 [n], which is returned. Runs before
+// the gradient pass. Errors: GraphError for a graph without images.
 ValueId mix_images(Graph& graph);
 
-// Where the backend has decode_pixels: the input "images" is u8 instead of f32, and a decode_pixels node gives its readers the
+// If the backend has decode_pixels: the input "images" is u8 instead of f32, and a decode_pixels node gives its readers the
 // `values` f32 [channels,256] of the bytes, which are the initial values of the variable "pixel_values". If its only reader is
-// a cast, the node takes the cast's place; what readers get is the same to the bit. A graph without images stays as it is.
-// After the gradient, before fuse(). Errors: GraphError for images with another number of channels.
+// a cast, the node takes the cast's place; what readers get is bit-identical. A graph without images stays as it is. Runs after
+// the gradient pass and before fuse(). Errors: GraphError for images with another number of channels.
 void stage_bytes(Graph& graph, const std::vector<float>& values, const std::function<bool(const Graph&, const Node&)>& has);
 
-// Where the backend has attention or swiglu over joint operands: the products of query, key and value, or of gate and up,
-// become one, forward and in their gradients. The first step of fuse(), before a product and its bias are one node.
+// If the backend has attention or swiglu over joint operands: the products of query, key and value, or of gate and up, become
+// one, forward and in their gradients. The first step of fuse(), before a product and its bias are one node.
 void join_products(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
-// Replaces groups of nodes by the composites that `has` accepts. Values keep their ids; values that were only passed between
-// the parts of a composite are no longer computed.
+// Replaces groups of nodes by the composites that `has` accepts. Values keep their ids; values that only pass between the parts
+// of a composite are not computed.
 void fuse(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
-// Joins convolutions with the batch norm that reads their outputs, and gradients of their inputs with that of the norm before.
-// The last step of fuse() but for sums, since it reads the composites of batch norm and ReLU.
+// Joins convolutions with the batch norm that reads their outputs, and gradients of their inputs with the gradient of the norm
+// before. The last step of fuse() except for sums, since it reads the composites of batch norm and ReLU.
 void fuse_convolutions(Graph& graph, const std::function<bool(const Graph&, const Node&)>& has);
 
 // Assigns arena offsets by liveness: views share memory, element-wise results overwrite operands after their last use, and the

@@ -1,7 +1,6 @@
 // The precision pass: which tensors of a forward graph are 16-bit, and which products round their operands. Everything that
-// op_list.inc does not describe as f32 is 16-bit. Where weights are trained they stay f32 variables, and every step makes
-// 16-bit copies of them (Micikevicius et al. 2018, "Mixed Precision Training"), unless the optimizer has made them
-// (keep_copies).
+// op_list.inc does not describe as f32 is 16-bit. Weights that are trained stay f32 variables, and every step makes 16-bit
+// copies of them (Micikevicius et al. 2018, "Mixed Precision Training"), unless the optimizer has made them (keep_copies).
 #include <map>
 #include <set>
 
@@ -13,7 +12,7 @@ namespace {
 
 bool stays_f32(const Node& node, std::size_t input) { return input > 0 && rule(node.op).f32_parameters; }
 
-// Writes `forward` again with 16-bit values.
+// Rewrites `forward` with 16-bit values.
 class Rewriter {
  public:
   Rewriter(const Graph& forward, DType dtype, Weights weights) : forward_(forward), dtype_(dtype), weights_(weights) {}

@@ -1,5 +1,5 @@
-// The pass that lets images travel as bytes: a quarter of the bytes from the host to the device, and less work for the threads
-// that load them.
+// The pass that transfers images as bytes: a quarter of the traffic from host to device, and less work for the threads that
+// load them.
 #include <algorithm>
 #include <utility>
 

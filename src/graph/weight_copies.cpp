@@ -1,5 +1,5 @@
 // The pass that lets AdamW write the 16-bit copies of the weights that it has just updated: a step reads and writes 4 bytes
-// less per weight, and starts one kernel less.
+// less per weight, and runs one kernel fewer.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace epochbench {
 namespace {
 
-// The number of the parameter whose weight this is, or -1.
+// The index of the parameter with this weight, or -1.
 int parameter_of(const Node& optimizer, ValueId weight) {
   const OptimizerLayout layout = optimizer_layout(optimizer);
   for (int i = 0; i < layout.parameters; ++i)
@@ -17,7 +17,7 @@ int parameter_of(const Node& optimizer, ValueId weight) {
   return -1;
 }
 
-// Makes a node as add_node does, without leaving it in the list.
+// Makes a node like add_node, but does not leave it in the list.
 Node make_node(Graph& graph, const Node& like, Attributes attributes, std::vector<ValueId> inputs) {
   graph.add_node(like.op, std::move(attributes), std::move(inputs), like.name, like.ordinal);
   Node node = std::move(graph.nodes.back());

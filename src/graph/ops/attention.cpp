@@ -1,6 +1,6 @@
-// Scaled dot-product attention over whole sequences (Vaswani et al. 2017): every position sees every other, or, with the
-// attribute causal, those up to itself, and only these count as FLOPs. Only the log of each row's sum of exponentials is kept
-// for the gradient (Dao et al. 2022), never the scores.
+// Scaled dot-product attention over whole sequences (Vaswani et al. 2017): every position sees all positions or, with the
+// attribute causal, those up to itself; only these count as FLOPs. Only the log of each row's sum of exponentials is kept for
+// the gradient (Dao et al. 2022), never the scores.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {

@@ -1,11 +1,11 @@
-// cast: tensors in another element type, several per node, so that all weights take one launch. The gradient passes unchanged:
-// its reader, the optimizer, converts it.
+// cast: converts tensors to another element type, several per node, so that all weights take one launch. The gradient passes
+// unchanged: its reader, the optimizer, converts it.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
 namespace {
 
-// The number of x; as many variables follow them if these are the y.
+// The number of x; if the y are variables, as many inputs follow.
 int cast_count(const Node& node) {
   const auto inputs = static_cast<int>(node.inputs.size());
   return std::get<CastAttributes>(node.attributes).variables ? inputs / 2 : inputs;

@@ -1,4 +1,4 @@
-// concatenate: tensors side by side along the channels, and the parts of its gradient.
+// concatenate: joins tensors along the channels; its gradient splits them again.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {

@@ -68,15 +68,14 @@ std::vector<TensorDesc> infer_batch_norm(const Graph& graph, const Node& node) {
 }
 std::vector<int> running_statistics(const Node&) { return {4, 5}; }
 
-// What the gradient of the norm's shortcut would be is not an output.
+// The gradient of the norm's shortcut is not an output.
 std::vector<TensorDesc> infer_batch_norm_grad(const Graph& graph, const Node& node) {
   auto outputs = infer_part(graph, node, 1);
   outputs.pop_back();
   return outputs;
 }
 
-// The norm passes over what is between the two once more: forward it reads an output, in the gradient it reads what was
-// written.
+// The norm passes over the tensor between the two again: forward it reads an output, in the gradient it reads what was written.
 template <int kPasses>
 double bytes_with_norm(const Graph& graph, const Node& node) {
   return operand_bytes(graph, node) + kPasses * static_cast<double>(graph.desc(node.parts.at(1).inputs[0]).bytes());

@@ -1,5 +1,5 @@
-// Softmax cross-entropy with class labels, its gradient, and the number of samples whose largest logit is the label.
-// Rows with a negative label are ignored. One column of logits is that of class 1 of two: class 0 has logit 0.
+// Softmax cross-entropy with class labels, its gradient, and the number of samples whose largest logit is the label. Rows with
+// a negative label are ignored. A single column of logits is that of class 1 of two; class 0 has logit 0.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {

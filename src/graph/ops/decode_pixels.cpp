@@ -1,4 +1,4 @@
-// decode_pixels: the standardized values of the bytes that images travel as. Its attribute is a cast's. It has no gradient, as
+// decode_pixels: converts the bytes of images to standardized values. Its attribute is that of cast. It has no gradient, as
 // nothing before it is trained.
 #include "src/graph/op_rule.h"
 

@@ -1,4 +1,4 @@
-// depthwise_conv2d in NHWC with weights [height, width, channels]: a convolution of every channel by itself (Chollet 2017), and
+// depthwise_conv2d in NHWC with weights [height, width, channels]: a convolution of each channel separately (Chollet 2017), and
 // its two gradients.
 #include "src/graph/ops/convolution.h"
 
@@ -11,7 +11,7 @@ Conv2dAttributes window_of(const Node& node) {
   return {.stride = a.stride, .padding = a.padding, .height = a.height, .width = a.width};
 }
 
-// Of the output, along one axis.
+// The extent of the output along one axis.
 std::int64_t out_extent(std::int64_t in, std::int64_t kernel, const Node& node) {
   return conv2d_extent(in + std::get<DepthwiseConv2dAttributes>(node.attributes).extra, kernel, window_of(node));
 }

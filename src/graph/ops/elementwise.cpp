@@ -36,7 +36,7 @@ std::vector<TensorDesc> infer_bias_grad(const Graph& graph, const Node& node) {
   return {{{last_extent(dy)}, dy.dtype}};
 }
 
-// Of dy and the output.
+// For ops whose gradient is computed from dy and the output.
 template <Op kGradient>
 void gradient_by_output(GradientBuilder& builder, const Node& node) {
   accumulate_first(builder, node, kGradient, {}, {node.outputs[0]});
@@ -47,7 +47,7 @@ std::vector<TensorDesc> infer_grad_by_output(const Graph& graph, const Node& nod
   return like_first_input(graph, node);
 }
 
-// Of dy and the input.
+// For ops whose gradient is computed from dy and the input.
 template <Op kGradient>
 void gradient_by_input(GradientBuilder& builder, const Node& node) {
   accumulate_first(builder, node, kGradient, node.attributes, {node.inputs[0]});
@@ -58,7 +58,7 @@ std::vector<TensorDesc> infer_grad_by_input(const Graph& graph, const Node& node
   return like_first_input(graph, node);
 }
 
-// Also of stochastic depth.
+// Also for stochastic depth.
 std::vector<TensorDesc> infer_dropout(const Graph& graph, const Node& node) {
   const double probability = std::get<DropoutAttributes>(node.attributes).probability;
   require(probability > 0 && probability < 1, "the probability must lie between 0 and 1");

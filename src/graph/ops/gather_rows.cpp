@@ -26,7 +26,7 @@ void gradient(GradientBuilder& builder, const Node& node) {
   accumulate_first(builder, node, kGradient, node.attributes, {node.inputs[1]});
 }
 
-// Of the input, only the rows in use.
+// Counts only the input rows that are used.
 double bytes_forward(const Graph& graph, const Node& node) {
   return static_cast<double>(graph.desc(node.inputs[1]).bytes() + 2 * graph.desc(node.outputs[0]).bytes());
 }

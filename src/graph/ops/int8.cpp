@@ -1,4 +1,4 @@
-// Inference on bytes: ranges of activations, packed weights, codes, and products of the two. kernels/int8.h defines them.
+// Int8 inference: ranges of activations, packed weights, codes, and products of the two. kernels/int8.h defines them.
 #include "kernels/int8.h"
 
 #include "src/graph/op_rule.h"
@@ -49,7 +49,7 @@ std::vector<int> packed_weights(const Node& node) {
   return {last - 2, last - 1, last};
 }
 
-// The output, once the operands after x have been checked.
+// Checks the operands and returns the description of the output.
 TensorDesc checked(const Graph& graph, const Node& node, Shape y) {
   const auto& a = std::get<Int8ProductAttributes>(node.attributes);
   require(input(graph, node, 0).dtype == DType::u8, "x must be codes");

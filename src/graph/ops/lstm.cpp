@@ -1,7 +1,7 @@
-// A layer of long short-term memory over whole sequences, after the product of all inputs with their weights. Rows are
-// positions of one sequence after another, as everywhere, so that products over all steps, the loss and other layers need no
-// copy; a step reads one row per sequence. What the gradient cannot compute cheaply is kept: activated gates, cells, and the h
-// before each position, with which the gradient of the weight is one product over all steps.
+// An LSTM layer over whole sequences, after the product of all inputs with their weights. Rows are the positions of one
+// sequence after another, as everywhere, so that products over all steps, the loss and other layers need no copy; a step reads
+// one row per sequence. Values that the gradient cannot recompute cheaply are kept: activated gates, cells, and the h before
+// each position, which makes the gradient of the weight one product over all steps.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -36,7 +36,7 @@ std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   return {gates};
 }
 
-// Forward, h times weight at each position; gradient, the product that continues in the position before.
+// Forward: h times weight at each position. Gradient: the product that passes on to the previous position.
 double flops_of(const Graph& graph, const Node& node) {
   const Shape& weight = graph.desc(node.inputs[1]).shape;
   return 2.0 * static_cast<double>(graph.desc(node.inputs[0]).shape[0]) * static_cast<double>(weight[0]) *

@@ -1,5 +1,5 @@
 // matmul with optional transposes; its gradients are matmuls too. Its composites: linear with bias and relu, linear_gelu and
-// matmul_gelu_grad with the GELU after it and its gradient, matmul_add to a value that nothing reads later, and
+// matmul_gelu_grad with the GELU after it and its gradient, matmul_add, which adds to a value that nothing reads later, and
 // linear_grad_weight, the gradient of weight and bias in one pass over dy.
 #include "src/graph/op_rule.h"
 
@@ -47,7 +47,7 @@ std::vector<TensorDesc> infer_linear_gelu(const Graph& graph, const Node& node) 
   return outputs;
 }
 
-// With a third operand like the product.
+// For a third operand with the product's shape and type.
 std::vector<TensorDesc> infer_with_matrix(const Graph& graph, const Node& node) {
   auto outputs = infer_product(graph, node, std::get<MatmulAttributes>(node.attributes));
   require(input(graph, node, 2) == outputs[0], "the third operand must have the product's shape and type");

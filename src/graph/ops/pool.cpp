@@ -13,7 +13,7 @@ std::int64_t out_extent(std::int64_t in, const PoolAttributes& a) {
   return (padded - a.window) / a.stride + 1;
 }
 
-// Of the means or maxima over windows.
+// The description of means or maxima over windows.
 TensorDesc windows_desc(const Graph& graph, const Node& node) {
   const TensorDesc& x = input(graph, node, 0);
   const auto& a = std::get<PoolAttributes>(node.attributes);
@@ -39,7 +39,7 @@ std::vector<TensorDesc> infer_max_grad(const Graph& graph, const Node& node) {
   return infer_windows_grad(graph, node);
 }
 
-// With the size of the input.
+// Adds the size of the input to the attributes.
 PoolAttributes gradient_attributes(const GradientBuilder& builder, const Node& node, PoolAttributes attributes) {
   const Shape& x = builder.graph().desc(node.inputs[0]).shape;
   attributes.height = x[1];

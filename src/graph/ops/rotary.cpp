@@ -1,6 +1,6 @@
 // Rotary position embedding (Su et al. 2021) with Hugging Face's order of columns: a pair is a column of a head's first half
-// and the same one of its second. The angles of all positions are a table, so that kernels compute no sines. A rotation's
-// gradient is the rotation back.
+// and the corresponding one of its second half. The angles of all positions are a table, so that kernels compute no sines. The
+// gradient of a rotation is the inverse rotation.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {

@@ -1,5 +1,5 @@
-// scale_channels: the last step of squeeze-and-excitation (Hu et al. 2018), which multiplies the channels of each image by
-// numbers of its own; and the composite of the gradient of what it scales.
+// scale_channels: the last step of squeeze-and-excitation (Hu et al. 2018), which multiplies the channels of each image by its
+// own factors; and the composite for the gradient of x.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {

@@ -1,5 +1,5 @@
-// SwiGLU (Shazeer 2020): silu of one operand times the other, and its gradient; in the joint forms both are the halves of the
-// rows of one tensor.
+// SwiGLU (Shazeer 2020): silu of one operand times the other, and its gradient; in the joint forms the operands are the halves
+// of the rows of one tensor.
 #include "src/graph/op_rule.h"
 
 namespace epochbench {
@@ -11,7 +11,7 @@ std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
   return like_first_input(graph, node);
 }
 
-// The description of one of the two operands that are side by side in input `index`.
+// The description of gate and of up, which are side by side in input `index`.
 TensorDesc half(const Graph& graph, const Node& node, int index) {
   TensorDesc desc = input(graph, node, index);
   require_float(desc);
