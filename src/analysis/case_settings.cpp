@@ -15,13 +15,13 @@ void erase(Settings& settings, std::initializer_list<const char*> keys) {
   for (const char* key : keys) settings.erase(key);
 }
 
-// "" where there is none.
+// "" if there is none.
 std::string text_of(const Settings& settings, const char* key) {
   const auto found = settings.find(key);
   return found == settings.end() ? "" : to_text(found->second);
 }
 
-// With model, batch, precision and device also where they are the defaults.
+// Adds model, batch, precision and device even if they are the defaults.
 Settings complete(Settings settings, const std::string& model, std::int64_t batch, const std::string& precision,
                   const std::string& backend) {
   settings = identifying(std::move(settings));

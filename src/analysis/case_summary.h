@@ -1,8 +1,8 @@
-// The numbers that every output shows of a case and its repetitions, so that tables, answers, pages and exports agree.
+// The numbers that every output shows for a case and its repetitions, so that tables, answers, pages and exports agree.
 //
-// A quantity that is above 0 in every repetition is their geometric mean. Epoch, cost and energy are multiples of a
-// repetition's seconds per sample, so they follow from the samples per second that are shown, and a ratio is the quotient of
-// two shown numbers.
+// A quantity that is above 0 in every repetition is summarized by its geometric mean. Epoch, cost and energy are multiples of
+// a repetition's seconds per sample, so they follow from the samples per second that are shown, and a ratio is the quotient
+// of two shown numbers.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace epochbench {
 
-// A figure of a run: figure<&Run::timing, &Timing::epoch_seconds>(run). Empty where its group or itself is not known.
+// A figure of a run: figure<&Run::timing, &Timing::epoch_seconds>(run). Empty if the group or the figure is not known.
 template <auto kGroup, auto kMember>
 std::optional<double> figure(const Run& run) {
   const auto member = member_of(run.*kGroup, kMember);
@@ -32,20 +32,20 @@ std::optional<double> figure(const Run& run) {
 using FigureOf = std::function<std::optional<double>(const Run&)>;
 using Repetitions = std::vector<const Run*>;
 
-// Of the repetitions that know it; empty where none does, or where one says that it is not above 0.
+// Over the repetitions that know it; empty if none does, or if one reports a value that is not above 0.
 std::optional<GroupEstimate> estimate_over(const Repetitions& runs, const FigureOf& figure);
-// What may be 0 or below: fractions, qualities. Empty where none knows it.
+// For figures that may be 0 or below: fractions, qualities. Empty if no repetition knows it.
 std::optional<double> mean_over(const Repetitions& runs, const FigureOf& figure);
-// What does not depend on chance, such as memory, or should not happen at all.
+// For figures that do not depend on chance, such as memory, or should not occur at all.
 std::optional<double> greatest_over(const Repetitions& runs, const FigureOf& figure);
 
 struct CaseSummary {
   std::string name;
   Repetitions runs;                                                         // at least one; seeds are repetitions
-  std::optional<GroupEstimate> step_seconds, samples_per_second;            // step: of each repetition its median step
+  std::optional<GroupEstimate> step_seconds, samples_per_second;            // step: each repetition's median step
   std::optional<GroupEstimate> epoch_seconds, cost_per_epoch;               // cost: in the currency of the first
   std::optional<GroupEstimate> joules_per_epoch;                            // of all parts of the device
-  std::optional<GroupEstimate> gpu_joules_per_epoch, cpu_joules_per_epoch;  // of one part, where it is known
+  std::optional<GroupEstimate> gpu_joules_per_epoch, cpu_joules_per_epoch;  // of one part, if known
   std::optional<GroupEstimate> average_watts, gpu_average_watts, cpu_average_watts;
   std::optional<GroupEstimate> peak_fraction;
 
@@ -56,14 +56,14 @@ struct CaseSummary {
 CaseSummary summary_of_case(std::string name, Repetitions runs);
 inline CaseSummary summary_of_case(const Series& series) { return summary_of_case(series.name(), series.runs); }
 
-// One for each case of a result, of its runs that are ok, with times and throughput.
+// One for each case of a result, over its runs that are ok and have times and throughput.
 std::vector<CaseSummary> case_summaries(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
 
-// How far the median step of one run may be off by what its own steps say, as the ends between which it lies. Processes differ
-// by more, so no verdict uses it. Empty of fewer steps than kFewestStepsOfSpread.
+// How far the median step of one run may be off, judged by its own steps, as the ends of an interval. Processes differ by more,
+// so no verdict uses it. Empty for fewer than kFewestStepsOfSpread steps.
 inline constexpr std::size_t kFewestStepsOfSpread = 10;
 std::optional<std::pair<double, double>> spread_within_run(const Run& run);
-// Half of it over the median.
+// Half its width over the median.
 std::optional<double> relative_spread_within_run(const Run& run);
 
 }  // namespace epochbench

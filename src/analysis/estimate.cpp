@@ -25,7 +25,7 @@ bool all_positive(std::span<const double> values) {
   return std::ranges::all_of(values, [](double value) { return std::isfinite(value) && value > 0; });
 }
 
-// Half of Welch's interval of the difference of the means. The degrees of freedom are Satterthwaite's.
+// Half of Welch's interval for the difference of the means, with Satterthwaite's degrees of freedom.
 double half_width(const LogMoments& a, const LogMoments& b) {
   const double variance = a.variance_of_mean + b.variance_of_mean;
   if (variance == 0) return 0;
@@ -33,13 +33,13 @@ double half_width(const LogMoments& a, const LogMoments& b) {
   return student_t_975(1 / (share_a * share_a / a.degrees + share_b * share_b / b.degrees)) * std::sqrt(variance);
 }
 
-// With an interval that is in range, or the reason.
+// With an interval if it is in range, otherwise the reason.
 Estimate with_interval(double value, double low, double high, bool in_range) {
   if (in_range && std::isfinite(low) && std::isfinite(high)) return {value, {{low, high}}, ""};
   return {value, std::nullopt, "the interval is beyond the range of numbers"};
 }
 
-// The interval of a logarithm, by its half width.
+// The interval of a logarithm, from its half width.
 Estimate with_log_interval(double value, double half) {
   const double factor = std::exp(half);
   return with_interval(value, value / factor, value * factor, value / factor > 0);

@@ -1,8 +1,8 @@
 // A measured quantity with its interval: pure functions over one number per repetition.
 //
-// The unit is the repetition, a process of its own, never the step. Steps of one process share its offset (where its memory
-// lies, what else ran meanwhile) and follow each other, so an interval of pooled steps holds the truth far less often than it
-// says: Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013.
+// The unit is the repetition, a process of its own, never the step. Steps of one process share its offset (where its memory is,
+// what else ran meanwhile) and follow each other, so an interval of pooled steps contains the truth far less often than it
+// claims: Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013.
 #pragma once
 
 #include <cstddef>
@@ -22,24 +22,24 @@ struct Estimate {
   std::string reason = {};                                  // why the interval or the value is unknown; empty if both are known
 };
 
-// Below, Student's quantile is so large that the interval says little.
+// Below this, Student's quantile is so large that the interval says little.
 inline constexpr std::size_t kFewestRepetitions = 5;
 
 // contender / baseline, of one positive number per repetition on each side; the sides are not paired and may differ in number.
 //
 // The value is the ratio of the geometric means; the interval is Welch's on the logarithms ("The generalization of 'Student's'
-// problem when several different population variances are involved", Biometrika 34, 1947), so swapped sides give the inverse.
-// docs/statistics.md says why not one of ranks, and how often it holds the truth.
+// problem when several different population variances are involved", Biometrika 34, 1947), so swapping the sides gives the
+// inverse. docs/statistics.md says why the interval is not one of ranks, and how often it contains the truth.
 //
-// No interval of fewer than kFewestRepetitions per side; no value where a side is empty or has a number that is not positive
-// and finite. The reason says which.
+// No interval for fewer than kFewestRepetitions per side; no value if a side is empty or has a number that is not positive and
+// finite. The reason says which.
 Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender);
 
-// The geometric mean of one positive number per repetition, with Student's interval on the logarithms. No interval of fewer
-// than kFewestRepetitions; no value where there is none, or one that is not positive and finite.
+// The geometric mean of one positive number per repetition, with Student's interval on the logarithms. No interval for fewer
+// than kFewestRepetitions; no value if there is none, or one that is not positive and finite.
 Estimate geometric_mean_estimate(std::span<const double> values);
 
-// The arithmetic mean and Student's 95 % interval, of at least `fewest` values (repetitions, seeds: `unit` in the reason).
+// The arithmetic mean and Student's 95 % interval, for at least `fewest` values (repetitions, seeds: `unit` in the reason).
 Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit);
 
 enum class Spread : std::uint8_t {
@@ -48,11 +48,11 @@ enum class Spread : std::uint8_t {
   ci95    // Student's, on the logarithms of at least kFewestRepetitions groups
 };
 
-// A positive quantity of processes that were measured again and again: repetitions of a case, or interleaved groups of several.
-// Rounds of one group share its processes, so they support a range, no interval.
+// A positive quantity of processes that were measured repeatedly: repetitions of a case, or interleaved groups of several.
+// Rounds of one group share its processes, so they support a range but not an interval.
 struct GroupEstimate {
   double value = 0;
-  std::pair<double, double> interval;  // of the kind that `spread` says
+  std::pair<double, double> interval;  // of the kind given by `spread`
   Spread spread = Spread::none;
   std::size_t count = 1;  // of repetitions or groups
 
@@ -61,7 +61,7 @@ struct GroupEstimate {
   }
 };
 
-// The geometric mean of one positive number per repetition or group; of one without a spread. Precondition: at least one.
+// The geometric mean of one positive number per repetition or group; a single one has no spread. Precondition: at least one.
 GroupEstimate estimate_of_groups(const std::vector<double>& values);
 
 // rounds[group][round], all positive: a group's number is the median of its rounds. Errors: std::invalid_argument without any.

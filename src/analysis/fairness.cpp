@@ -17,7 +17,7 @@
 namespace epochbench {
 namespace {
 
-// Of what is known of the repetitions; empty where nothing is.
+// Over what is known of the repetitions; empty if nothing is.
 template <typename Get>
 std::optional<double> mean_of(const Series& series, const Get& get) {
   const std::vector<double> values = known_values(series.runs, get);
@@ -30,7 +30,7 @@ std::optional<double> worst_of(const Series& series, const Get& get) {
   return values.empty() ? std::nullopt : std::optional(std::ranges::max(values));
 }
 
-// The relative standard deviation of the repetitions' throughput; empty of fewer than two.
+// The relative standard deviation of the repetitions' throughput; empty for fewer than two.
 std::optional<double> repetition_noise(const Series& series) {
   std::vector<double> rates = series.samples_per_second();
   if (rates.size() < 2) return std::nullopt;
@@ -47,7 +47,7 @@ bool is_reference(const Series& series) {
 
 bool has_own_losses(const Run& run) { return run.quality && !run.quality->loss.empty() && !run.quality->dropout_masks; }
 
-// Of the first two trainings with one seed: others begin with other weights.
+// For the first two trainings with the same seed: others begin with other weights.
 std::optional<double> losses_apart_by_seed(const Series& series, const Series& partner) {
   for (const Run* ours : series.runs)
     for (const Run* theirs : partner.runs)
@@ -56,9 +56,9 @@ std::optional<double> losses_apart_by_seed(const Series& series, const Series& p
   return std::nullopt;
 }
 
-// How far its losses are from the CPU's in fp32, as the result recorded it for each repetition. Files that were measured apart
-// could not record it, so there the pair's own losses are compared, but not PyTorch's, which begins with other weights. Empty:
-// not known.
+// How far its losses are from the CPU's in fp32, as the result recorded it for each repetition. Files measured separately could
+// not record it, so for them the pair's own losses are compared, except PyTorch's, which begins with other weights. Empty: not
+// known.
 std::optional<double> loss_difference(const Series& series, const Series& partner) {
   const auto recorded = [](const Run* run) { return member_of(run->quality, &Quality::parity_max_relative_difference); };
   if (known_values(series.runs, recorded).size() == series.runs.size()) return worst_of(series, recorded);
@@ -68,7 +68,7 @@ std::optional<double> loss_difference(const Series& series, const Series& partne
   return comparable ? losses_apart_by_seed(series, partner) : std::nullopt;
 }
 
-// The CPU's fp32 run is what others are compared with; of two such runs the contender is. Forward runs have no losses.
+// Others are compared with the CPU's fp32 run; of two such runs the contender is compared. Forward runs have no losses.
 void add_parity(std::vector<Warning>& warnings, const Series& series, const Series& partner, bool is_contender) {
   if (series.first().workload.mode == "forward") return;
   if (is_reference(series) && !(is_contender && is_reference(partner))) return;
@@ -84,7 +84,7 @@ bool has(const CpuInfo& cpu, std::initializer_list<const char*> instructions) {
   return std::ranges::all_of(instructions, [&](const char* wanted) { return contains(cpu.isa, wanted); });
 }
 
-// The best instruction set that our kernels have for this precision on this CPU; "" where that is the portable one, or unknown.
+// The best instruction set that our kernels have for this precision on this CPU; "" if that is the portable one, or unknown.
 std::string best_instructions(const CpuInfo& cpu, const std::string& precision) {
   if (precision == name(Precision::bf16))
     return has(cpu, {"amx_bf16"})        ? "amx_bf16"
@@ -126,7 +126,7 @@ void add_energy(std::vector<Warning>& warnings, const Series& series) {
     warnings.push_back({WarningCode::energy_in_part, series.name(), 0, 0, energy->source});
 }
 
-// What either side may have alone.
+// Warnings that either side may have alone.
 void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   const std::string name = series.name();
   const auto above = [&](WarningCode code, const std::optional<double>& value, double limit) {
@@ -147,7 +147,7 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   add_energy(warnings, series);
 }
 
-// What the two sides differ in.
+// Warnings about what the two sides differ in.
 void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const Series& contender) {
   const auto differ = [&](WarningCode code, const std::string& first, const std::string& second) {
     if (first != second) warnings.push_back({code, "", 0, 0, first, second});
@@ -181,7 +181,7 @@ struct Handicaps {
   std::set<std::string> without;  // parts that were left out
   bool portable_kernels = false;  // though the CPU may have better instructions
   double decode_cost_seconds = 0;
-  bool decodes_in_time = false;  // decoding that was made slower goes on while steps run
+  bool decodes_in_time = false;  // slowed decoding goes on while steps run
   bool cold = false;             // files come from the disk, though the page cache may hold them
   bool loads_in_step = false;    // no loader thread: steps wait while their batch is made
 };

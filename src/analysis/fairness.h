@@ -1,7 +1,7 @@
-// What makes a comparison of two runs unfair, or hard to trust: facts, each with a stable code. src/report/ makes sentences.
+// What makes a comparison of two runs unfair or hard to trust: facts, each with a stable code. src/report/ makes sentences.
 //
-// Unknown values raise no warning, except for parity, which training has to show. Forward passes have no losses, so parity
-// says nothing about them.
+// Unknown values raise no warning, except for parity, which training has to show. Forward passes have no losses, so parity does
+// not apply to them.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class WarningCode : std::uint8_t {
   portable_kernel,           // first: the kernels' instruction set
   unused_instruction,        // first: what was used; second: what the CPU has
   handicap,                  // the baseline, and the contender shares it; first: the handicap
-  noisy_sample,              // value: how far the median step of one run may be off by its own steps, relative
+  noisy_sample,              // value: how far one run's median step may be off, judged by its own steps, relative
   noisy_repetitions,         // value: their relative standard deviation
   throttled,                 // value: steps
   energy_in_part,            // first: what is metered
@@ -40,7 +40,7 @@ const char* name(WarningCode code);
 
 struct Warning {
   WarningCode code;
-  std::string run;  // whose it is; empty: both sides'
+  std::string run;  // the run it is about; empty: both
   double value = 0, limit = 0;
   std::string first = {}, second = {};
 };
@@ -52,17 +52,17 @@ inline constexpr double kFairStepNoise = 0.02;
 // With it, 5 repetitions per side leave an interval of 7 % to either side.
 inline constexpr double kFairRepetitionNoise = 0.05;
 
-// In the order of the codes, the baseline's before the contender's. Of several repetitions: the mean of fractions, the worst of
-// what should not happen at all.
+// In the order of the codes, the baseline's before the contender's. For several repetitions: the mean of fractions, the worst
+// of what should not occur at all.
 std::vector<Warning> fairness_warnings(const Series& baseline, const Series& contender);
 
 // Those that put a series' own times in doubt, whatever it is compared with: foreign_load, noisy_repetitions, throttled.
 std::vector<Warning> doubts_of(const Series& series);
 
-// What a run does without on purpose, which beside a run that has it would be a baseline that anything beats: parts left out,
-// portable kernels, a slowed input. As text, "without fusion, portable kernels"; "" where there is nothing of the kind.
+// What a run does without on purpose, so that anything beats it as a baseline for a run that has it: parts left out, portable
+// kernels, a slowed input. As text, "without fusion, portable kernels"; "" if there is nothing of the kind.
 std::string handicap_of(const Series& series);
-// That of the baseline alone, which the contender does not share.
+// The baseline's handicap that the contender does not share.
 std::string handicap_of(const Series& baseline, const Series& contender);
 
 }  // namespace epochbench

@@ -18,7 +18,7 @@ Settings settings_of_losses(const Run& run) {
   return of_classes(case_settings(run), {SettingClass::workload, SettingClass::sample});
 }
 
-// How many settings a run has that change rounding alone, or nothing.
+// How many settings a run has that change only rounding, or nothing.
 std::size_t count_of_others(const Run& run) {
   const Settings others =
       of_classes(run.settings, {SettingClass::placement, SettingClass::rounding, SettingClass::ablation, SettingClass::input});
@@ -30,19 +30,19 @@ bool comparable(const Run& run) {
          !run.quality->dropout_masks;
 }
 
-// What runs share whose losses differ by rounding alone.
+// What runs share whose losses differ only by rounding.
 using LossesKey = std::tuple<int, std::uint64_t, WorkKey, std::int64_t, Settings>;
 LossesKey losses_key(const Run& run) {
   return {run.repetition, run.workload.seed, work_key(run.workload), run.workload.samples_per_epoch, settings_of_losses(run)};
 }
 
-// The steps of epoch 0 where the timed steps are of later epochs; empty where all are of epoch 0.
+// The steps of epoch 0 if the timed steps are of later epochs; empty if all are of epoch 0.
 std::optional<std::size_t> steps_of_epoch_0(const Run& run) {
   const bool whole_epochs = run.timing && run.timing->epoch_kind == "measured";
   return whole_epochs ? std::optional(static_cast<std::size_t>(std::max(run.timing->warmup_steps, 0))) : std::nullopt;
 }
 
-// Of each key the CPU's run in fp32 with the fewest other settings, and of several of them the first.
+// For each key the CPU's run in fp32 with the fewest other settings; the first of several.
 std::map<LossesKey, const Run*> references_of(const std::vector<Run>& runs) {
   std::map<LossesKey, const Run*> references;
   for (const Run& run : runs) {

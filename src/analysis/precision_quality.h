@@ -1,4 +1,4 @@
-// What a precision costs in quality: trainings of one workload that differ in nothing but precision, paired by seed.
+// What a precision costs in quality: trainings of one workload that differ only in precision, paired by seed.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,7 @@
 
 namespace epochbench {
 
-// What trainings share that differ in their seed alone.
+// What trainings share that differ only in their seed.
 struct TrainingKey {
   std::string workload;  // a label of their settings without precision and seed: "lenet5/cpu/b64"
   std::string backend, precision;
@@ -28,10 +28,10 @@ struct QualityDifference : TrainingKey {
 };
 
 // Every precision other than fp32 that has seeds in common with fp32 on its device, in the order of the runs, which must
-// outlive the list. A training's quality is the mean of its last five evaluations (of all, where there are fewer), since single
-// ones jump; repetitions of a seed are averaged. The interval is Student's of the differences, one per seed; it is empty under
-// five seeds, and where all differences are the same, which says nothing about their spread. Trainings without an evaluation,
-// and those that stopped at a quality (--until), are left out.
+// outlive the list. A training's quality is the mean of its last five evaluations (of all, if there are fewer), since single
+// ones jump; repetitions of a seed are averaged. The interval is Student's for the differences, one per seed; it is empty for
+// fewer than five seeds, and if all differences are the same, which says nothing about their spread. Trainings without an
+// evaluation, and those that stopped at a quality (--until), are left out.
 std::vector<QualityDifference> precision_quality(std::span<const Run> runs);
 std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& runs);
 

@@ -1,4 +1,4 @@
-// A run's repetitions brought together, out of all files: the unit that answers compare.
+// A run's repetitions collected from all files: the unit that answers compare.
 //
 // Points into the results, which must outlive it. Each answer decides what it compares.
 #pragma once
@@ -14,24 +14,24 @@
 
 namespace epochbench {
 
-// Work is the same where fingerprint, mode and data set are. Seeds choose other numbers for the same work, so for speed they
-// are repetitions; what compares losses or quality matches them itself.
+// Work is the same if fingerprint, mode and data set are. Seeds choose other numbers for the same work, so for speed they are
+// repetitions; code that compares losses or quality matches them itself.
 using WorkKey = std::tuple<std::string, std::string, std::string>;
 inline WorkKey work_key(const Workload& work) { return {work.fingerprint, work.mode, work.dataset}; }
 inline bool same_work(const Workload& a, const Workload& b) { return work_key(a) == work_key(b); }
 
-// A case and its repetitions, out of one result.
+// A case and its repetitions, from one result.
 struct RunGroup {
   std::string name;
   std::vector<const Run*> runs;  // at least one
 };
-// Repetitions have the same settings but for the seed, and the same device and work. In the order of their first runs; points
-// to `runs`.
+// Repetitions have the same settings except for the seed, and the same device and work. In the order of their first runs;
+// points to `runs`.
 std::vector<RunGroup> runs_by_case(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
-// The same, each seed for itself: for qualities, which a seed changes.
+// The same, with each seed separate: for qualities, which a seed changes.
 std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
 
-// Their name, where they have one; of several seeds the name without them.
+// Their name if they share one; for several seeds the name without them.
 std::string name_of(const std::vector<const Run*>& repetitions);
 
 struct Series {
@@ -41,14 +41,14 @@ struct Series {
   bool machine_is_known = false;        // the result has a host name
   std::string machine;  // the same for runs of one machine: its host name and CPU; without a host name, the file
   std::string origin;   // the same for runs of one machine and build
-  Settings settings;    // of its case, as case_settings() has them, but for the seed
-  Settings conditions;  // of its work, beside what Workload has: {"order": "sequential"}
+  Settings settings;    // of its case, as case_settings() returns them, without the seed
+  Settings conditions;  // of its work, besides what Workload has: {"order": "sequential"}
 
   const Run& first() const { return *runs.front(); }
   std::string name() const { return name_of(runs); }
   std::vector<double> samples_per_second() const;  // one per repetition
   double rate() const;                             // their geometric mean
-  bool on_gpu() const;                             // of the runs of PyTorch those without threads
+  bool on_gpu() const;                             // PyTorch runs are on a GPU if they have no threads
 };
 
 struct LeftOut {
@@ -59,11 +59,11 @@ struct LeftOut {
 
 struct AllSeries {
   std::vector<Series> series;     // in the order of their first runs
-  std::vector<LeftOut> left_out;  // runs that are not ok, have no throughput, or stand in two files
+  std::vector<LeftOut> left_out;  // runs that are not ok, have no throughput, or occur in two files
 };
 
-// Repetitions belong together when machine, build, case settings but for the seed, device, fingerprint and data set are the
-// same, also out of several files. A run that stands in two files, as after --resume, counts once.
+// Repetitions belong together if machine, build, case settings except for the seed, device, fingerprint and data set are the
+// same, also across files. A run that occurs in two files, as after --resume, counts once.
 AllSeries series_of(const std::vector<NamedResult>& results);
 
 }  // namespace epochbench

@@ -34,7 +34,7 @@ std::string too_few(std::size_t count) {
 
 std::optional<double> wall_seconds(const Run& run) { return run.timing ? if_finite(run.timing->wall_seconds) : std::nullopt; }
 
-// Of those that reached the target; without a value where one is not known.
+// Over those that reached the target; without a value if one is not known.
 CensoredMedian median_of(const std::vector<const Run*>& reached, std::size_t misses, const QuantityOf& quantity) {
   std::vector<double> values;
   for (const Run* run : reached) {
@@ -74,7 +74,7 @@ TimeToQuality time_of(const std::string& name, const std::vector<const Run*>& ru
   return time;
 }
 
-// By seed, and of several with one seed by their place.
+// By seed, and by position among those with the same seed.
 std::map<std::pair<std::uint64_t, std::size_t>, const Run*> by_seed(const Trainings& trainings) {
   std::map<std::pair<std::uint64_t, std::size_t>, const Run*> places;
   std::map<std::uint64_t, std::size_t> count;

@@ -1,7 +1,7 @@
 // Time, cost and energy until a training reaches its target (--until), over repetitions that each have a seed of their own.
 //
-// Scored as MLPerf Training does (training rules of MLCommons): the clock starts before data are touched, initialization is
-// not counted, evaluation is. A repetition that misses the target, or diverges, counts as slower than every other: its time is
+// Scored as in MLPerf Training (training rules of MLCommons): the clock starts before data are touched; initialization is not
+// counted, evaluation is. A repetition that misses the target, or diverges, counts as slower than all others: its time is
 // censored, so it moves ranks and is in no mean.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace epochbench {
 
-// What a run trained to: "accuracy=0.97"; empty where it had no target, or its file is too old to say.
+// The target of a run: "accuracy=0.97"; empty if it had none, or its file is too old to say.
 std::string target_of(const Run& run);
 bool reached_target(const Run& run);
 // Whether it counts as a repetition: it trained to a target, and ended by reaching it, by its last epoch or by diverging.
@@ -29,10 +29,10 @@ std::optional<double> training_seconds(const Run& run);
 std::optional<double> usd_to_quality(const Run& run);     // the training's seconds at the price per hour, in USD
 std::optional<double> joules_to_quality(const Run& run);  // the training's seconds at the mean power of the timed steps
 
-// The median of times, some only known to be longer than all others, and its 95 % interval between two order
-// statistics. An end that lies among the misses is empty: open.
+// The median of times, some only known to be longer than all others, and its 95 % interval between two order statistics. An end
+// that is among the misses is empty: open.
 struct CensoredMedian {
-  std::optional<double> value;  // empty: half of the repetitions or more missed
+  std::optional<double> value;  // empty: at least half of the repetitions missed
   std::optional<double> low, high;
   std::string reason = {};  // why the interval is unknown
 };
@@ -49,9 +49,9 @@ struct TimeToQuality {
   std::size_t not_reached = 0;               // that did not, or diverged
   std::optional<double> reached;             // the mean quality at the end of those that reached it
   bool wall_time = false;                    // seconds are of whole processes: the file has no clock of the training
-  CensoredMedian seconds, usd, joules;       // usd and joules: without a value also where one repetition's is not known
+  CensoredMedian seconds, usd, joules;       // usd and joules: also without a value if one repetition's is not known
   std::optional<double> mean_seconds;        // olympic_mean()
-  std::optional<double> evaluation_seconds;  // the median's part that was evaluation
+  std::optional<double> evaluation_seconds;  // the part of the median that was evaluation
 };
 // Why the median of its times is unknown; "" if it is known.
 std::string median_reason(const TimeToQuality& time);
@@ -59,17 +59,17 @@ std::string median_reason(const TimeToQuality& time);
 std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);
 
 // How much sooner the contender reaches the target: the median over seeds of the baseline's time over the contender's, between
-// two order statistics. Where one side missed, the seed's ratio is beyond every number; where both did, it may be any, and
-// counts against whatever is concluded.
+// two order statistics. If one side missed, the seed's ratio is beyond every number; if both did, it may be any, and counts
+// against any conclusion.
 struct SeedPair {
   std::optional<double> baseline, contender;  // empty: it missed the target
 };
 Estimate quality_ratio(const std::vector<SeedPair>& seeds);
 
-// The trainings of both sides with the same seed, in order; of several with one seed the first with the first.
+// The trainings of both sides with the same seed, in order; several with one seed are paired in their order.
 using Trainings = std::vector<const Run*>;
 using QuantityOf = std::function<std::optional<double>(const Run&)>;
-// Empty in the second: of a training that reached its target the quantity is not known.
+// Empty: the quantity of a training that reached its target is not known.
 std::optional<std::vector<SeedPair>> paired_by_seed(const Trainings& baseline, const Trainings& contender,
                                                     const QuantityOf& quantity);
 

@@ -36,7 +36,7 @@ void check_each(const std::string& path, const Names& texts) {
     }
 }
 
-// Each * costs a search, so there are few.
+// Each * costs a search, so their number is limited.
 void check_patterns(const ClaimQuantity& quantity, const JsonFields& fields) {
   constexpr std::size_t kLongest = 200, kMostStars = 4;
   for (const auto& [key, patterns] : {std::pair("entries", &quantity.entries), std::pair("against", &quantity.against)})
@@ -46,7 +46,7 @@ void check_patterns(const ClaimQuantity& quantity, const JsonFields& fields) {
                           std::to_string(kMostStars) + " *");
 }
 
-// The facts and the devices must be in the catalog of devices.
+// The facts and the devices must be in the device catalog.
 void check_rating(const ClaimQuantity& quantity, const JsonFields& fields) {
   Names facts, devices;
   for (const char* fact : gpu_facts()) facts.emplace_back(fact);

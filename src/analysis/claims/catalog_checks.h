@@ -1,4 +1,4 @@
-// What a catalog of claims must keep to beyond the types of its fields, so that judging it cannot fail.
+// What a catalog of claims must satisfy beyond the types of its fields, so that judging it cannot fail.
 #pragma once
 
 #include <string>
@@ -10,6 +10,6 @@ namespace epochbench {
 
 // Errors of both: FormatError that begins with the place.
 void check_choice(const RunChoice& choice, const JsonFields& fields);
-void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields);  // what its kind cannot do without
+void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields);  // what its kind requires
 
 }  // namespace epochbench

@@ -1,5 +1,4 @@
-// Fields of a catalog of claims: as JsonFields, but a key that nothing read is refused, so that what is read stands in one
-// place.
+// Fields of a catalog of claims: like JsonFields, but a key that nothing read is refused, so keys are listed in one place.
 #pragma once
 
 #include <optional>
@@ -16,7 +15,7 @@ class CatalogFields {
  public:
   explicit CatalogFields(JsonFields fields, const Json& object) : fields_(std::move(fields)), object_(&object) {}
 
-  // Errors of all: FormatError that begins with the place; where there is an unknown key too, that is named instead.
+  // Errors of all: FormatError that begins with the place; if there is an unknown key too, it is named instead.
   template <class T>
   T get(const char* key) {
     read_.insert(key);
@@ -39,7 +38,7 @@ class CatalogFields {
   std::string path(const char* key) const { return fields_.path(key); }
   const JsonFields& all() const { return fields_; }
 
-  // The values that `read` makes of a list of objects; a key that `read` leaves out is refused. None of a missing list.
+  // The values that `read` makes from a list of objects; a key that `read` leaves out is refused. Empty if it is missing.
   template <class Read>
   auto list(const char* key, const Read& read) {
     std::vector<decltype(read(std::declval<CatalogFields&>()))> values;
@@ -50,7 +49,7 @@ class CatalogFields {
     for (std::size_t i = 0; i < array.size(); ++i) values.push_back(whole(array[i], path_of_element(where, i), read));
     return values;
   }
-  // The same of one object; empty where it is missing.
+  // The same for one object; empty if it is missing.
   template <class Read>
   auto object(const char* key, const Read& read) {
     std::optional<decltype(read(std::declval<CatalogFields&>()))> value;

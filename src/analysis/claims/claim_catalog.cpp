@@ -44,11 +44,11 @@ RunChoice parse_choice(CatalogFields& fields) {
   choice.batch = fields.maybe<std::int64_t>("batch");
   choice.settings = fields.texts_or_none("settings");
   check_choice(choice, fields.all());
-  std::ranges::sort(choice.settings);  // as setting_texts() has them
+  std::ranges::sort(choice.settings);  // in the order of setting_texts()
   return choice;
 }
 
-// Of an effect both sides are needed.
+// An effect needs both sides.
 std::pair<RunChoice, RunChoice> parse_ratio(CatalogFields& fields) {
   fields.at("of");
   fields.at("to");

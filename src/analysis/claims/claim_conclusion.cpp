@@ -1,4 +1,4 @@
-// From the answers of a claim's parts to that of the claim: over all parts, and over those of each class of evidence.
+// Derives a claim's answer from the answers of its parts: over all parts, and over those of each class of evidence.
 #include <algorithm>
 #include <array>
 
@@ -17,8 +17,8 @@ using Parts = std::vector<const ClaimAnswer*>;
 struct Conclusion {
   Verdict verdict = Verdict::not_testable;
   std::string reason;
-  const ClaimAnswer* shown = nullptr;    // whose quantity and numbers stand for the claim
-  const ClaimAnswer* decides = nullptr;  // the part that the verdict follows from
+  const ClaimAnswer* shown = nullptr;    // whose quantity and numbers the claim shows
+  const ClaimAnswer* decides = nullptr;  // the part that determines the verdict
 };
 
 bool is_tested(const ClaimAnswer& part) { return part.verdict != Verdict::not_testable; }
@@ -35,7 +35,7 @@ bool is_own(const std::optional<EvidenceClass>& evidence) {
   return !evidence || *evidence == EvidenceClass::measured || *evidence == EvidenceClass::planned;
 }
 
-// Of every statement the part that speaks for it, in their order; what does not count is left out.
+// For every statement the part that speaks for it, in order; parts that do not count are left out.
 Parts leading(const std::vector<ClaimAnswer>& parts, const auto& of_class) {
   Parts leaders;
   for (const ClaimAnswer& part : parts) {
@@ -75,14 +75,14 @@ Conclusion of_all(const Parts& parts) {
     conclusion.reason = worst.id + ": " + worst.reason;
   else if (conclusion.verdict != Verdict::reproduced)
     conclusion.reason = "for " + worst.id;
-  // What nothing is claimed of was tested, if it has a value.
+  // A part about which nothing is claimed was tested if it has a value.
   const std::string untested = ids_of(parts, [](const ClaimAnswer& part) { return !is_tested(part) && !part.measured; });
   if (!untested.empty() && conclusion.verdict != Verdict::not_testable)
     append(conclusion.reason, "not testable here: " + untested, "; ");
   return conclusion;
 }
 
-// A claim of some model holds if it holds for one; while one is open, no other verdict is final. Models on both sides of the
+// A claim about some model holds if it holds for one; while one is open, no other verdict is final. Models on both sides of the
 // range, and none in it, do not show that one is in it, nor that none is. The best of the parts speaks for the claim.
 Conclusion of_any(const Parts& parts) {
   const ClaimAnswer* best = *std::ranges::min_element(parts, {}, rank_among_alternatives);
@@ -102,7 +102,7 @@ Conclusion of_any(const Parts& parts) {
   return conclusion;
 }
 
-// The middle one by what was measured stands for all.
+// The part with the median measured value represents all.
 Conclusion of_most(const Parts& parts) {
   Parts tested;
   std::ranges::copy_if(parts, std::back_inserter(tested), [](const ClaimAnswer* part) { return is_tested(*part); });
@@ -129,7 +129,7 @@ Conclusion of_most(const Parts& parts) {
   return conclusion;
 }
 
-// Why no other class of evidence has anything, before the reason that a run has: it may end in a text of a driver.
+// Puts the reasons of the other classes of evidence before that of a run, which may end in a driver's message.
 std::string with_why_of_others(const std::string& reason, const std::vector<ClaimAnswer>& parts) {
   std::string reasons;
   for (const ClaimAnswer& part : parts)

@@ -16,9 +16,9 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kFewestOfPlateau = 3;  // of a plateau: one where it rises, two that it stays between
+constexpr std::size_t kFewestOfPlateau = 3;  // of a plateau: one point where it rises, two between which it stays
 
-// The size that a curve runs over is not a condition of its points.
+// The size along which a curve runs is not a condition of its points.
 bool suits_but_for_size(RunChoice choice, const Series& series, Axis axis) {
   const auto size = axis == Axis::samples ? series.conditions.find("epoch_samples") : series.conditions.end();
   if (size != series.conditions.end())
@@ -27,8 +27,8 @@ bool suits_but_for_size(RunChoice choice, const Series& series, Axis axis) {
   return suits(choice, series);
 }
 
-// The curves of a model's runs as the choice has them, on one backend; the longest first. A width is an option of the model,
-// so there the model is the family.
+// The curves of a model's runs that the choice selects, on one backend; the longest first. A width is an option of the model,
+// so on that axis the model is the family.
 std::vector<Curve> curves_for(const Evidence& evidence, const RunChoice& choice, const std::string& model, Axis axis) {
   const auto of_model = [&](const Run& run) { return (axis == Axis::width ? model_family(run) : run.workload.model) == model; };
   const auto chosen = [&](const Run* run) {
@@ -49,7 +49,7 @@ std::string range_of(const Curve& curve) {
   return std::to_string(curve.points.front().value) + " to " + std::to_string(curve.points.back().value);
 }
 
-// Whether every value that both curves have says for sure which of the two is ahead.
+// Whether at every value that both curves have it is certain which of the two is ahead.
 bool surely_apart(const Curve& a, const Curve& b, bool in_cost) {
   for (const CurvePoint& here : a.points) {
     const CurvePoint* there = b.at(here.value);
@@ -60,7 +60,7 @@ bool surely_apart(const Curve& a, const Curve& b, bool in_cost) {
   return true;
 }
 
-// The verdict on whether a size exists, where its value itself is not claimed.
+// The verdict on whether a size exists, if its value is not claimed.
 ClaimAnswer existence(const ClaimQuantity& quantity, const std::string& conditions, const Estimate& where, Verdict verdict) {
   ClaimAnswer answer = answered(quantity, where, conditions);
   answer.verdict = verdict;
@@ -68,7 +68,7 @@ ClaimAnswer existence(const ClaimQuantity& quantity, const std::string& conditio
   return answer;
 }
 
-// The first size above `from` that is surely less than kFlatFraction of the best; empty: none.
+// The first size above `from` that is surely below kFlatFraction of the best; empty if none.
 std::optional<std::int64_t> falls_at(const std::vector<CurvePoint>& points, std::int64_t from) {
   const auto best = std::ranges::max_element(points, {}, &CurvePoint::rate);
   for (const CurvePoint& point : points) {
@@ -110,12 +110,12 @@ ClaimAnswer plateau_of(const ClaimQuantity& quantity, const Curve& curve) {
 // A sweep over threads: one workload on one CPU and one build, and a GPU that did the same work.
 struct ThreadSweep {
   std::tuple<WorkKey, std::string, std::string> key;  // work, origin, device
-  const Series* cpu = nullptr;                        // its first
+  const Series* cpu = nullptr;                        // its first series
   const Series* gpu = nullptr;                        // empty: none
-  std::map<std::int64_t, std::vector<double>> rates;  // of all repetitions with so many threads
+  std::map<std::int64_t, std::vector<double>> rates;  // of all repetitions with this many threads
 };
 
-// The one with most numbers of threads, and before it any that a GPU stands beside.
+// The sweep with the most thread counts; any with a GPU is preferred.
 ThreadSweep longest_sweep(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
   ListByKey<&ThreadSweep::key> sweeps;

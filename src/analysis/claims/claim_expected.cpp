@@ -16,7 +16,7 @@
 namespace epochbench {
 namespace {
 
-// The natural logarithm of a quotient, and how far an 80 % interval goes below and above it.
+// The natural logarithm of a quotient, and how far an 80 % interval extends below and above it.
 struct LogRatio {
   double value = 0, below = 0, above = 0;
 };
@@ -28,7 +28,7 @@ struct Side {
   double log_low = 0, log_high = 0;  // ln of the rate's interval over the rate
 };
 
-// In the fastest of the choice's precisions; empty where none has an expectation.
+// In the fastest of the choice's precisions; empty if none has an expectation.
 std::optional<Side> side_of(const ClaimQuantity& quantity, const RunChoice& choice, const std::string& model,
                             const std::string& device, const ClaimFacts& facts) {
   const bool per_usd = quantity.measure == "samples_per_usd";
@@ -54,7 +54,7 @@ struct ExpectedPair {
   LogRatio ratio() const {
     return {std::log(of.rate / to.rate), std::hypot(of.log_low, to.log_high), std::hypot(of.log_high, to.log_low)};
   }
-  // Speed grows no faster than cores, so a CPU of more cores than were measured may be slower than its interval, not faster.
+  // Speed grows no faster than cores, so a CPU with more cores than were measured may be slower than its interval, not faster.
   LogRatio with_extrapolation() const {
     constexpr double kOpen = std::numeric_limits<double>::infinity();
     LogRatio opened = ratio();
@@ -65,7 +65,7 @@ struct ExpectedPair {
   std::string name() const { return of.prediction->name + " over " + to.prediction->name; }
 };
 
-// What all pairs of a model, or of a family of models, say: from the least of their intervals to the greatest.
+// The range of all pairs of a model, or of a family of models: from the lowest to the highest end of their intervals.
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
   int count = 0;
@@ -83,7 +83,7 @@ struct Range {
   double mean() const { return sum / count; }
 };
 
-// How good the predictions are, and what stands beside them, as `plan --on` says it.
+// Adds the error of the predictions and their notes, as `plan --on` does.
 void say_error(ClaimAnswer& answer, const std::vector<ExpectedPair>& pairs) {
   std::vector<std::string> errors, notes;
   for (const ExpectedPair& pair : pairs)
@@ -100,7 +100,7 @@ void say_error(ClaimAnswer& answer, const std::vector<ExpectedPair>& pairs) {
   append(answer.conditions, joined(notes, "; "), "; ");
 }
 
-// "NVIDIA T4, NVIDIA L4 in fp32", "NVIDIA T4 in fp16, NVIDIA L4 in bf16": a precision stands after the last that has it.
+// "NVIDIA T4, NVIDIA L4 in fp32", "NVIDIA T4 in fp16, NVIDIA L4 in bf16": a precision follows the last device that has it.
 std::string names_of(const std::vector<ExpectedPair>& pairs, Side ExpectedPair::*side) {
   std::vector<std::string> names;
   std::string last;
@@ -143,7 +143,7 @@ std::vector<ExpectedPair> pairs_of(const ClaimQuantity& quantity, const std::str
   return pairs;
 }
 
-// One answer per pair of devices where `each`, otherwise one.
+// One answer per pair of devices if `each`, otherwise one.
 Answers answer_of_model(const ClaimQuantity& quantity, const std::string& model, const ClaimFacts& facts) {
   const std::vector<ExpectedPair> pairs = pairs_of(quantity, model, facts);
   if (pairs.empty()) return {unanswered(quantity, "no expected time of " + model + " on these devices")};
@@ -164,7 +164,7 @@ Answers answer_of_model(const ClaimQuantity& quantity, const std::string& model,
   return answers;
 }
 
-// The slope of ln(ratio) over ln(parameters) for each pair of devices, where errors of models are independent.
+// The slope of ln(ratio) over ln(parameters) for each pair of devices, assuming that errors of models are independent.
 ClaimAnswer answer_growth(const ClaimQuantity& quantity, const ClaimFacts& facts) {
   std::map<std::string, std::vector<std::pair<Point, LogRatio>>> curves;  // by the names of both devices
   std::vector<ExpectedPair> all;
@@ -183,7 +183,7 @@ ClaimAnswer answer_growth(const ClaimQuantity& quantity, const ClaimFacts& facts
     std::vector<Point> points;
     for (const auto& [point, ratio] : curve) points.push_back(point);
     LogRatio growth{slope(points), 0, 0};
-    // How the slope follows one point: that of a line through 1 there and 0 elsewhere.
+    // How the slope depends on one point: it is the slope for y = 1 at that point and 0 elsewhere.
     for (std::size_t i = 0; i < curve.size(); ++i) {
       for (std::size_t j = 0; j < points.size(); ++j) points[j].y = i == j ? 1 : 0;
       const double weight = slope(points);

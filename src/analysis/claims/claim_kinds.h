@@ -17,44 +17,44 @@ namespace epochbench {
 struct Evidence {
   const std::vector<NamedResult>& results;
   AllSeries all;
-  std::map<const Run*, const Series*> series_of;  // of each run in all.series, which must stay where it is
+  std::map<const Run*, const Series*> series_of;  // of each run in all.series, which must not move
   std::map<std::string, std::vector<const Series*>> by_model;
   const ClaimFacts& facts;
 };
-Evidence evidence_of(const std::vector<NamedResult>& results, const ClaimFacts& facts);  // which must outlive it
+Evidence evidence_of(const std::vector<NamedResult>& results, const ClaimFacts& facts);  // both must outlive it
 
 // One number of a run: samples_per_second, epochs_per_second, epochs_per_usd, epochs_per_joule, peak_bytes, planned_bytes,
 // eval_percent (accuracy), latency_p99 (seconds), peak_fraction, product_share (of a profiled step), exchange_share (of a step
 // of ranks), device_watts (of the CPU, or of the GPU that ran). Empty: not known, not finite, in another currency, or not above
-// 0, but for eval_percent, which may be 0. Errors: std::invalid_argument for another name.
+// 0, except that eval_percent may be 0. Errors: std::invalid_argument for any other name.
 std::optional<double> metric(const Run& run, const std::string& name);
 std::vector<std::string> metric_names();
 
-// Of each repetition that has it.
+// One for each repetition that has it.
 std::vector<double> metrics(const Series& series, const std::string& name);
 
-// The mean of repetitions with its interval, or the quotient of two sides; of memory, which does not depend on chance, what the
-// repetitions reached, from the least to the greatest, however many there are.
+// The mean of repetitions with its interval, or the quotient of two sides; for memory, which does not depend on chance, the
+// range from the least to the greatest repetition, however many there are.
 Estimate estimate_of(const std::vector<double>& values, const std::string& measure);
 Estimate estimate_of_ratio(const std::vector<double>& to, const std::vector<double>& of, const std::string& measure);
 
-// Why none has it: "resnet50/cpu/fp32/b16 has no epochs_per_usd: its cost is in EUR".
+// Why no repetition has it: "resnet50/cpu/fp32/b16 has no epochs_per_usd: its cost is in EUR".
 std::string why_no_metric(const Series& series, const std::string& name);
 
-std::size_t epochs_trained(const Run& run);  // whole ones, each with its evaluation; 0 where steps were counted
+std::size_t epochs_trained(const Run& run);  // whole ones, each with its evaluation; 0 if steps were counted
 
-// Of the choice, or of the quantity.
+// The choice's model if it has one, else the quantity's.
 inline const std::string& model_of(const RunChoice& choice, const std::string& model) {
   return choice.model.empty() ? model : choice.model;
 }
 
-// As a step that is planned.
+// The choice as a planned step.
 PlannedStep step_of(const RunChoice& choice, const std::string& model, const std::string& precision);
 
-// Whether these are runs that the choice is about, whatever their model.
+// Whether the choice is about such runs, whatever their model.
 bool suits(const RunChoice& choice, const Series& series);
 
-// Series of this model (as in results: with its options) on this backend. "" takes any backend of the choice.
+// Series of this model (named as in results, with its options) on this backend. "" means any backend of the choice.
 std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
                                     const std::string& backend);
 
@@ -65,13 +65,13 @@ struct SeriesPair {
   const Series* of = nullptr;
   const Series* to = nullptr;
 };
-// All pairs of one workload (fingerprint, mode, data set, seed) for this model, where `best` of any batches. Where both choices
+// All pairs of one workload (fingerprint, mode, data set, seed) for this model; with `best`, of any batches. If both choices
 // name the same backends, a pair is of one backend, one machine and one number of threads. Of several backends the first that
-// has a pair; on the CPU only of at least `least_cores` cores.
+// has a pair counts; on the CPU only with at least `least_cores` cores.
 std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
 
-// Of these the one whose sides process the most samples per second, but rather one that have the repetitions for an interval.
-// Precondition: there is one.
+// The pair whose sides process the most samples per second, preferably one with the repetitions for an interval. Precondition:
+// there is one.
 SeriesPair fastest(const std::vector<SeriesPair>& pairs);
 
 // What makes the pair unfair, except for what the claim is about or what its conditions already state.
@@ -93,14 +93,14 @@ ClaimAnswer unanswered(const ClaimQuantity& quantity, std::string reason);
 // An answer with a measured value in SI units; its verdict follows from the interval, and is undecided without one.
 ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, std::string conditions);
 
-// The slope of y over x: that of the least-squares line. Precondition: two different x.
+// The slope of the least-squares line of y over x. Precondition: two different x.
 struct Point {
   double x, y;
 };
 double slope(const std::vector<Point>& points);
-inline constexpr std::size_t kFewestSizes = 3;  // through two points goes a line, whatever they are
+inline constexpr std::size_t kFewestSizes = 3;  // a line fits any two points
 
-// One answer per model of the quantity; `named` after it.
+// One answer per model of the quantity, named after it.
 template <class AnswerOf>
 Answers answers_by_model(const ClaimQuantity& quantity, bool named, const AnswerOf& answer_of) {
   Answers answers;
@@ -113,17 +113,17 @@ Answers answers_by_model(const ClaimQuantity& quantity, bool named, const Answer
   return answers;
 }
 
-// What is known exactly, by arithmetic or by a plan.
+// A value known exactly, by arithmetic or from a plan.
 Estimate exact(double value);
 
-// Figures of others: the mean, and from the least to the greatest as the interval.
+// Figures of others: the mean, with the range from the least to the greatest as the interval.
 ClaimAnswer answered_by_others(const ClaimQuantity& quantity, const std::vector<double>& values, std::string conditions,
                                std::vector<ClaimSource> sources);
 
-// From a quantity to its answers: one, or one for each of its models.
+// Turns a quantity into its answers: one, or one for each of its models.
 using AnswerFunction = Answers(const ClaimQuantity& quantity, const Evidence& evidence);
 
-// claim_ratios.cpp: numbers of runs, beside each other or alone.
+// claim_ratios.cpp: numbers of runs, compared with each other or alone.
 AnswerFunction answer_ratio, answer_effect, answer_value, answer_difference, answer_error, answer_error_ratio;
 // claim_machine.cpp: the machine's ceilings, memory, and how well input feeds a device.
 AnswerFunction answer_peak, answer_peak_ratio, answer_weights, answer_memory, answer_input;
@@ -132,7 +132,7 @@ AnswerFunction answer_break_even;
 std::vector<std::string> example_figures();  // that an example of a claim about owning needs
 // claim_suite.cpp: how long a suite takes.
 AnswerFunction answer_suite;
-// claim_plans.cpp: what a step takes by its graph alone.
+// claim_plans.cpp: what a step takes, from its graph alone.
 AnswerFunction answer_plan;
 // claim_others.cpp: what others published, rate or state. claim_predicted.cpp: what devices of the catalog can do at most.
 // claim_expected.cpp: how fast they are expected to be.
@@ -152,7 +152,7 @@ struct KindRow {
   AnswerFunction* answers;
   About about = About::runs;
   bool has_partner = false;        // it needs runs `to`
-  const char* measures = nullptr;  // separated by spaces; null: of runs the numbers of metric()
+  const char* measures = nullptr;  // separated by spaces; null: for runs those of metric()
   const char* over = nullptr;      // sizes or peaks, likewise; null: none is needed
 };
 // In the order of QuantityKind.

@@ -1,5 +1,5 @@
-// Claims about a machine: its ceilings, the memory that models take of it, and how well input feeds it, from the groups that
-// the table of a run shows (input_pipeline.h).
+// Claims about a machine: its ceilings, the memory that models take on it, and how well input feeds it, from the groups that a
+// run's table shows (input_pipeline.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,10 +19,10 @@ struct Ceiling {
   std::string machine;
   std::optional<double> value;
   bool counted = false;                 // by the driver, not measured
-  std::vector<double> by_process = {};  // of the processes that measured it
+  std::vector<double> by_process = {};  // of each process that measured it
 };
 
-// One number per process that measured it; of older results one.
+// One number per process that measured it; a single one in older results.
 std::vector<double> values_of(const Ceiling& ceiling) {
   std::vector<double> values = ceiling.by_process;
   if (values.empty() && ceiling.value) values = {*ceiling.value};
@@ -30,7 +30,7 @@ std::vector<double> values_of(const Ceiling& ceiling) {
   return values;
 }
 
-// Of the CPU, or of the first GPU whose name has `device` in it; without a machine where there is none.
+// Of the CPU, or of the first GPU whose name contains `device`; without a machine if there is none.
 Ceiling ceiling_of(const Context& context, const std::string& measure, const std::string& device) {
   const auto peak_in_fp32 = [](const std::map<std::string, std::optional<double>>& peaks) {
     const auto found = peaks.find(name(Precision::fp32));
@@ -64,7 +64,7 @@ std::string why_no_ceiling(const ClaimQuantity& quantity, const std::string& mac
   return "no " + quantity.device + " in these results";
 }
 
-// Of the series with the least batch, where activations weigh least; on the first backend that has any. Empty: none has.
+// From the series with the smallest batch, where activations weigh least; on the first backend that has any. Empty if none has.
 std::optional<ClaimAnswer> memory_answer(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& model) {
   const std::vector<const Series*> found = preferred(evidence, quantity.of, model);
   if (found.empty()) return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<ClaimAnswer> memory_answer(const ClaimQuantity& quantity, const Ev
   return answered(quantity, estimate, conditions);
 }
 
-// Of the rows that decode while steps run the one that is fed worst; null where none knows its utilization.
+// The worst-fed row of those that decode while steps run; null if none knows its utilization.
 const InputRow* starved_row(const InputGroup& group) {
   const InputRow* worst = nullptr;
   for (const InputRow& row : group.rows)
@@ -101,7 +101,7 @@ std::size_t repetitions_of(const InputGroup& group) {
   return std::min(starved_row(group)->samples_per_second.size(), group.rows[*group.decoded].samples_per_second.size());
 }
 
-// On the first backend that has one, of the first such model; of several the one with most repetitions.
+// Of the first such model on the first backend that has a group; of several groups the one with the most repetitions.
 std::optional<InputGroup> group_for(const ClaimQuantity& quantity, const Evidence& evidence) {
   for (const std::string& backend : quantity.of.backends)
     for (const std::string& model : quantity.models) {
@@ -138,7 +138,7 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
   ClaimAnswer answer = answered(quantity, estimate,
                                 machine + "; the best of several bursts of " + std::to_string(values.size()) +
                                     (values.size() == 1 ? " process" : " processes"));
-  // What a machine did once it can do: above the claim it stays, whatever another measurement may add.
+  // What a machine did once it can do: the result stays above the claim, whatever other measurements add.
   if (!estimate.ci95 && quantity.claimed.high && *answer.measured > *quantity.claimed.high) {
     answer.verdict = Verdict::exceeded;
     answer.reason = "reached at least once, and a ceiling is what is reached";
@@ -146,7 +146,7 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
   return {answer};
 }
 
-// Of the results that have both.
+// Over the results that have both.
 Answers answer_peak_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
   std::string machines, first, second;
   std::vector<double> of, to;

@@ -1,6 +1,5 @@
-// Claims by figures of others: results that they published, ratings of makers, and statements of named sources. Such
-// figures have no repetitions, so the interval is the range of all that the quantity names; none is paired with a result of
-// ours.
+// Claims by figures of others: published results, makers' ratings, and statements of named sources. Such figures have no
+// repetitions, so the interval is the range of all that the quantity names; none is paired with a result of ours.
 #include <algorithm>
 
 #include <fnmatch.h>
@@ -31,7 +30,7 @@ std::vector<Cited> named(std::span<const PublishedDocument> documents, const Nam
   return found;
 }
 
-// One task with one program: the terms of MLPerf ask for one version and division too, and no source is paired with another.
+// One task with one program: MLPerf's terms also ask for one version and division, and no source is paired with another.
 bool comparable(const Cited& a, const Cited& b) {
   const PublishedEntry &of = *a.entry, &to = *b.entry;
   return a.document->source == b.document->source && of.benchmark == to.benchmark && of.task == to.task &&
@@ -67,7 +66,7 @@ void add_new(Names& texts, const std::optional<std::string>& text) {
   if (text && std::ranges::find(texts, *text) == texts.end()) texts.push_back(*text);
 }
 
-// What a rating counts in SI units.
+// SI units in one unit of this fact.
 double unit_of(const std::string& fact) {
   constexpr double kMib = 1024.0 * 1024;
   if (fact.ends_with("_gb_per_second") || fact.ends_with("_ghz")) return 1e9;

@@ -1,4 +1,4 @@
-// Claims about owning and renting, from the user's figures and what meters and prices of a result add (local_cost.h).
+// Claims about owning and renting, from the user's figures and what a result's meters and prices add (local_cost.h).
 #include <algorithm>
 
 #include "src/analysis/claims/claim_kinds.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr const char *kPurchase = "purchase_usd", *kLifetime = "lifetime_years", *kPower = "power_watts",
                      *kElectricity = "usd_per_kwh", *kCloud = "cloud_usd_per_hour";
 
-// The run that knows most of what the answer takes, of the first result that has any; without results the user's figures alone.
+// The run that knows most of what the answer needs, of the first result that has any; without results the user's figures only.
 struct Known {
   std::string path;
   RunCost cost;
@@ -31,7 +31,7 @@ Known most_known(const Evidence& evidence) {
   return known;
 }
 
-// What is missing where the call gave no figures, and the call that gives them.
+// What is missing if the call gave no figures, and the call that gives them.
 std::string figures_needed(const Known& known) {
   const RunCost& cost = known.cost;
   std::string carried, command = "epochbench claims";
@@ -61,7 +61,7 @@ std::string describe(const RunCost& cost) {
   return figures;
 }
 
-// An example by published figures, where the call gives none.
+// An example from published figures, if the call gives none.
 RentOrBuy question_of(const std::vector<StatedFigure>& figures) {
   RentOrBuy question;
   const auto figure = [&](const char* of) { return std::ranges::find(figures, of, &StatedFigure::of)->value; };
@@ -73,7 +73,7 @@ RentOrBuy question_of(const std::vector<StatedFigure>& figures) {
   return question;
 }
 
-// Up to how many hours of work per month renting is cheaper.
+// The number of hours of work per month up to which renting is cheaper.
 double hours_of_renting(const RunCost& cost, const Figure& break_even) {
   if (break_even.value) return *break_even.value;
   const Figure owned = local_usd_per_month(cost.local, kHoursAMonth), rented = cloud_usd_per_month(cost.cloud, kHoursAMonth);

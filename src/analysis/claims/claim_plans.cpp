@@ -1,4 +1,4 @@
-// Claims that arithmetic decides: what a step takes by its graph, without running it.
+// Claims that arithmetic decides: what a step takes according to its graph, without running it.
 #include <algorithm>
 #include <set>
 

@@ -1,5 +1,5 @@
-// Claims by predictions: what a device of the catalog needs for a step at the least, which bounds its speed and decides some
-// claims. Never a measurement, and no expectation, which claim_expected.cpp has.
+// Claims by predictions: the least that a device of the catalog needs for a step, which bounds its speed and decides some
+// claims. Neither a measurement nor an expectation (claim_expected.cpp).
 #include <limits>
 #include <set>
 

@@ -1,4 +1,4 @@
-// Claims about numbers of runs: one beside the other, or one alone.
+// Claims about numbers of runs: one compared with another, or one alone.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,7 +14,7 @@
 namespace epochbench {
 namespace {
 
-// Why a pair is not there: the side that has no run, the GPU's before the CPU's, or that the two have no workload in common.
+// Why there is no pair: the side that has no run, the GPU's before the CPU's, or that the two share no workload.
 std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
   const bool to_gpu = quantity.to->backends.front() == "cuda";
   for (const RunChoice& side : {to_gpu ? *quantity.to : quantity.of, to_gpu ? quantity.of : *quantity.to})
@@ -26,7 +26,7 @@ std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity
 
 std::string count_of(std::size_t count, const char* what) { return std::to_string(count) + " " + what; }
 
-// The root mean square of the relative differences of the first losses; empty without so many of the same batches.
+// The root mean square of the relative differences of the first losses; empty if too few are of the same batches.
 std::optional<double> error_beside(const Run& run, const Run& reference) {
   if (shared_losses(run, reference) < kParitySteps) return std::nullopt;
   const std::vector<double>&losses = run.quality->loss, &exact_losses = reference.quality->loss;
@@ -39,7 +39,7 @@ std::optional<double> error_beside(const Run& run, const Run& reference) {
   return std::isfinite(error) ? std::optional(error) : std::nullopt;
 }
 
-// The reference's run of a workload, which is in no series: its time says nothing.
+// The reference's run of a workload; no series has it, since its time says nothing.
 const Run* reference_of(const Evidence& evidence, const Run& run) {
   const auto of_work = [](const Run& r) {
     return std::tie(r.precision, r.workload.fingerprint, r.workload.dataset, r.workload.seed);
@@ -50,7 +50,7 @@ const Run* reference_of(const Evidence& evidence, const Run& run) {
   return nullptr;
 }
 
-// One error a seed. Repetitions of one seed give the same losses again, so the first speaks for them.
+// One error per seed. Repetitions of a seed give the same losses, so only the first counts.
 std::vector<double> errors_by_seed(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
   std::map<std::uint64_t, double> errors;
   for (const Series* series : matching(evidence, choice, model, ""))
@@ -70,7 +70,7 @@ std::string why_no_errors(const Evidence& evidence, const RunChoice& choice, con
          " losses of the same workload and of the same batches: both with --steps, or both with --epochs and one --warmup";
 }
 
-// What a precision of the choice costs in quality against fp32 on this backend; of one machine and build, the one with most
+// What a precision of the choice costs in quality against fp32 on this backend; of one machine and build, the one with the most
 // seeds in common.
 std::optional<QualityDifference> quality_difference(const ClaimQuantity& quantity, const Evidence& evidence,
                                                     const std::string& model, const std::string& backend) {
@@ -99,7 +99,7 @@ Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
       return unanswered(quantity, why_no_metric(of.empty() ? *pair.of : *pair.to, quantity.measure));
     ClaimAnswer answer = answered(quantity, estimate_of_ratio(to, of, quantity.measure), describe(pair));
     answer.warnings = warnings_of(pair);
-    // A price says nothing of a ratio without money in it.
+    // A price says nothing about a ratio without money in it.
     if (quantity.measure != "epochs_per_usd")
       std::erase_if(answer.warnings, [](const Warning& warning) {
         return warning.code == WarningCode::price_of_other_machine || warning.code == WarningCode::currency_differs;
@@ -108,8 +108,8 @@ Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
   });
 }
 
-// Software beside hardware: the quotient of two ratios of one model. Its interval spans the ends of both, which is wider than
-// one of 95 %.
+// Software compared with hardware: the quotient of two ratios of one model. Its interval spans the ends of both, so it is wider
+// than a 95 % interval.
 Answers answer_effect(const ClaimQuantity& quantity, const Evidence& evidence) {
   ClaimQuantity hardware = quantity;
   std::tie(hardware.of, hardware.to) = std::pair(quantity.than->first, std::optional(quantity.than->second));

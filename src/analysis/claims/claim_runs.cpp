@@ -1,4 +1,4 @@
-// The runs that a claim is judged by. Nothing is judged here.
+// Selects the runs that a claim is judged by. Nothing is judged here.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,8 +16,8 @@
 namespace epochbench {
 namespace {
 
-// Work that a pair must share: all of it, or with `best` all but the batch, and the mode unless the quantity is about two. The
-// model is the same already, or stands in the choice.
+// The work that a pair must share: all of it, or with `best` all but the batch, and the mode unless the quantity is about two.
+// The model is the same already, or is part of the choice.
 WorkKey key_of_pair(const Workload& work, const ClaimQuantity& quantity) {
   const bool one_mode = quantity.of.mode == quantity.to->mode;
   return {quantity.best ? "" : work.fingerprint, one_mode ? work.mode : "", work.dataset};
@@ -32,7 +32,7 @@ std::optional<double> per_epoch(const std::optional<double>& amount) {
   return amount && *amount > 0 ? std::optional(1 / *amount) : std::nullopt;
 }
 
-// Of a profiled step's seconds, what products of matrices and convolutions take: the ops whose FLOPs count.
+// The share of a profiled step's seconds that products of matrices and convolutions take: the ops whose FLOPs count.
 std::optional<double> product_share(const Run& run) {
   if (!run.profile || !(run.profile->seconds > 0)) return std::nullopt;
   double seconds = 0;
@@ -41,7 +41,7 @@ std::optional<double> product_share(const Run& run) {
   return seconds / run.profile->seconds;
 }
 
-// Of a step of ranks, the share in which they exchange gradients or wait for each other.
+// The share of a step of several ranks in which they exchange gradients or wait for each other.
 std::optional<double> exchange_share(const Run& run) {
   if (!run.ranks || run.ranks->step_seconds.empty()) return std::nullopt;
   return mean(run.ranks->communication_seconds) / mean(run.ranks->step_seconds);

@@ -8,7 +8,7 @@ namespace {
 
 struct SuiteTime {
   std::string path;
-  double seconds = 0;  // of its runs, without what lies between them
+  double seconds = 0;  // of its runs, without the time between them
   std::size_t runs = 0, left_out = 0;
 };
 
@@ -24,7 +24,7 @@ SuiteTime time_of(const NamedResult& named) {
 
 }  // namespace
 
-// The longest of the results of this suite.
+// The result of this suite that took longest.
 Answers answer_suite(const ClaimQuantity& quantity, const Evidence& evidence) {
   SuiteTime longest;
   for (const NamedResult& named : evidence.results)

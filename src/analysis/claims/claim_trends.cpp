@@ -27,8 +27,8 @@ double slope(const std::vector<Point>& points) {
 
 namespace {
 
-// ln(of / to) against ln(parameters), one slope for each repetition, by the pair of each model. All models have as many
-// repetitions as the least of them.
+// ln(of / to) against ln(parameters), one slope for each repetition, from the pair of each model. Every model contributes as
+// many repetitions as the one with the fewest.
 Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
   std::vector<std::vector<Point>> by_repetition;
   std::string models, conditions, missing;
@@ -64,10 +64,10 @@ Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evid
   return {answer};
 }
 
-// Trainings of one model on one data set, device and build for as many whole epochs.
+// Trainings of one model on one data set, device and build for the same number of whole epochs.
 struct Trainings {
   const Run* first = nullptr;
-  std::map<std::uint64_t, std::map<std::int64_t, std::vector<double>>> by_seed;  // of each batch the measure, by repetition
+  std::map<std::uint64_t, std::map<std::int64_t, std::vector<double>>> by_seed;  // for each batch the measure, by repetition
   std::set<std::int64_t> batches;                                                // of all seeds
 
   std::size_t whole_seeds() const {  // that have all batches
@@ -76,12 +76,12 @@ struct Trainings {
   }
 };
 
-// Of one backend those with most batches, then most seeds, then most epochs. What stopped at a quality (--until) has it by
-// construction, whatever its batch, and is in none.
+// On one backend, those with the most batches, then the most seeds, then the most epochs. Trainings that stopped at a quality
+// (--until) are excluded: they reach it by construction, whatever their batch.
 std::optional<Trainings> most_trainings(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& backend) {
   std::map<std::tuple<std::size_t, std::string, std::string, std::string>, Trainings> all;
   for (const Series* series : matching(evidence, quantity.of, quantity.models.front(), backend)) {
-    // Of one name there may be trainings of several lengths, out of several files.
+    // Trainings of one name may have several lengths, from several files.
     for (const Run* run : series->runs) {
       const std::optional<double> value = metric(*run, quantity.measure);
       const std::size_t epochs = epochs_trained(*run);

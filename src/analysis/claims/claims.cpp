@@ -63,7 +63,7 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   for (const ClaimQuantity& quantity : claim.quantities) {
     const KindRow& kind = quantity_kinds()[static_cast<std::size_t>(quantity.kind)];
     for (ClaimAnswer& part : kind.answers(quantity, evidence)) {
-      if (part.id.empty()) part.id = kind.name;  // a quantity of no model, without an id of its own
+      if (part.id.empty()) part.id = kind.name;  // a quantity without a model or an id of its own
       answer.parts.push_back(std::move(part));
     }
   }

@@ -1,4 +1,4 @@
-// The claims of articles and what results say of them: pure functions over bench/claims.json, as read, and results.
+// The claims of articles and what results say about them: pure functions over bench/claims.json, as read, and results.
 //
 // A verdict compares a measured 95 % interval with the claimed one. The unit of an interval is the repetition (a process) or
 // the seed, never the step. What cannot be measured here is not testable, with the reason; nothing is guessed.
@@ -24,7 +24,7 @@
 
 namespace epochbench {
 
-// What was tested from the best to the worst, after what was not.
+// What was tested from best to worst, after what was not.
 enum class Verdict : std::uint8_t { not_testable, reproduced, exceeded, undecided, not_reproduced };
 const char* name(Verdict verdict);
 
@@ -33,26 +33,26 @@ struct ClaimedRange {
   bool less_is_more = false;        // below the range the claim is exceeded, above it is not reproduced
 };
 
-// Which runs of the results a quantity is about.
+// The runs that a quantity is about.
 struct RunChoice {
-  std::string model;                    // instead of the quantity's; empty: that
-  std::vector<std::string> backends;    // in the order of preference; the first that has such runs counts
+  std::string model;                    // instead of the quantity's; empty: the quantity's
+  std::vector<std::string> backends;    // in order of preference; the first that has such runs counts
   std::vector<std::string> precisions;  // any of them; empty: any
   std::string mode = "train", data;     // data: "real", or empty for any
   std::optional<std::int64_t> batch;
-  // Conditions of the work beside device, precision and batch, as conditions_of() has them: "without=fusion". A run with any
-  // other is not chosen.
+  // Conditions of the work besides device, precision and batch, as conditions_of() returns them: "without=fusion". A run with
+  // any other condition is not chosen.
   std::vector<std::string> settings;
 };
 
 enum class QuantityKind : std::uint8_t {
   ratio,        // of `measure`, runs `of` over runs `to`, for each model
   value,        // of `measure` itself, for each model
-  slope,        // of `measure`, or of its ratio where there is `to`, over parameters or batch
+  slope,        // of `measure`, or of its ratio if there is `to`, over parameters or batch
   difference,   // of `measure` (accuracy) after equally many epochs, `of` minus `to`, paired by seed (precision_quality.h)
-  error,        // of the first losses of `of` beside those of `to`, by seed
-  error_ratio,  // of the error of `of` beside the reference over that of `to`
-  effect,       // the ratio of `of` over `to`, over that of `than`: what software is worth beside hardware
+  error,        // of the first losses of `of` against those of `to`, by seed
+  error_ratio,  // of the error of `of` against the reference over that of `to`
+  effect,       // the ratio of `of` over `to`, over that of `than`: what software is worth compared with hardware
   peak,         // of the machine
   peak_ratio,   // of two peaks, `measure` over `over`
   weights,      // parameters times bytes: arithmetic
@@ -62,10 +62,10 @@ enum class QuantityKind : std::uint8_t {
   plateau,      // of a curve
   cores,        // that equal a GPU, by the fit of a thread sweep
   suite,        // seconds of a suite, whose name is the `measure`
-  input,  // of runs that differ in their input alone: utilization `starved` and `decoded`, and the `gain` (input_pipeline.h)
-  break_even,  // of owning and renting, which takes the user's prices: what is missing, and the command (local_cost.h)
-  published,   // of results that others published: `measure` of `entries`, over that of `against` where there is one
-  rated,       // of the catalog of devices: `measure` of `entries`, over `over` of `against` where there is one
+  input,  // of runs that differ only in their input: utilization `starved` and `decoded`, and the `gain` (input_pipeline.h)
+  break_even,  // of owning and renting, which needs the user's prices: what is missing, and the command (local_cost.h)
+  published,   // of results that others published: `measure` of `entries`, over that of `against` if there is one
+  rated,       // of the catalog of devices: `measure` of `entries`, over `over` of `against` if there is one
   stated,      // by sources that the quantity names: `figures`
   predicted,   // a bound: `measure` of a planned step on the devices `entries`
   expected,    // by the time model: `measure` on the devices `entries` over that on `against`, or its slope over parameters
@@ -76,12 +76,12 @@ struct ClaimPart {
   std::string id;              // of a quantity within its claim, where it may be empty; of an answer "fusion/resnet20"
   std::string quantity, unit;  // for people: "samples/s, GPU over CPU", "x"
   ClaimedRange claimed;        // in `unit`
-  bool carries = true;         // the claim, where no other part can be tested; what does not carry it can still refute it
-  bool counts = true;          // toward the verdict; what does not is another reading, shown beside it
-  std::string alternative;     // parts of one name are readings of one statement, which holds if one of them does
+  bool carries = true;         // the claim, if no other part can be tested; a part that does not carry it can still refute it
+  bool counts = true;          // toward the verdict; a part that does not is another reading, shown beside it
+  std::string alternative;     // parts with the same name are readings of one statement, which holds if one of them does
 };
 
-// A figure that someone published, as the source gives it; with `over` two of them, whose ratio counts.
+// A figure that someone published, as the source gives it; with `over` there are two, whose ratio counts.
 struct StatedFigure {
   std::string of;  // what it is a figure of: "NVIDIA V100", "purchase_usd"
   double value = 0;
@@ -94,32 +94,32 @@ struct ClaimQuantity : ClaimPart {
   QuantityKind kind = QuantityKind::missing;
   std::string measure, over;  // "samples_per_second"; "batch"
   bool best = false;          // each device at its own best, instead of one workload on both
-  bool each = false;          // of memory: every model, instead of the first that was measured; of expected: every pair
+  bool each = false;          // memory: every model, instead of the first that was measured; expected: every pair
   std::vector<std::string> models;
   RunChoice of;
   std::optional<RunChoice> to;
-  std::optional<std::pair<RunChoice, RunChoice>> than;  // of an effect: `of` and `to` of the ratio that it is compared with
+  std::optional<std::pair<RunChoice, RunChoice>> than;  // for an effect: `of` and `to` of the ratio that it is compared with
   std::string device;                                   // of peaks: part of the GPU's name
   double parameters = 0, bytes = 0;                     // of weights and memory
   int least_seeds = 5;
   std::optional<int> least_cores;             // of the CPU
   std::vector<std::string> entries, against;  // published: names with * for any text; others: devices
-  std::vector<StatedFigure> figures;          // of stated; of break_even: an example, where the call has no prices
+  std::vector<StatedFigure> figures;          // of stated; of break_even: an example, if the call has no prices
   double samples = 0;                         // of predicted seconds
-  std::string differs, reason;                // how the test differs from the claim; of what is missing
+  std::string differs, reason;                // how the test differs from the claim; why a quantity is missing
 };
 
 enum class HoldsFor : std::uint8_t {
   all,   // of its parts
-  any,   // it speaks of a model, whichever
+  any,   // about some model, whichever
   most,  // "usually", "often": more than half of the models
 };
 
 struct Article {
-  std::string file, sha256;  // what its quotes are found in; the catalog carries quotes alone
+  std::string file, sha256;  // where its quotes are found; the catalog has only the quotes
 };
 
-struct Quote {  // word for word, but for runs of white space, which are one space
+struct Quote {  // verbatim, except that a run of white space is one space
   std::string article, text;
   std::string reads;  // "4–8×", where the article's file lost characters: "4 8×"
 };
@@ -128,7 +128,7 @@ inline constexpr std::size_t kLongestQuote = 200;  // characters
 struct Claim {
   std::string id, text, conditions, origin, experiment, verdict;  // for people; `verdict`: how it follows
   HoldsFor holds_for = HoldsFor::all;
-  std::vector<Quote> quotes;  // empty: of the call
+  std::vector<Quote> quotes;  // empty: from the call
   std::vector<ClaimQuantity> quantities;
 };
 
@@ -137,7 +137,7 @@ struct ClaimConflict {  // claims that cannot hold together
   std::string why;
 };
 
-// bench/claims.json: the claims that travel in the binary, with how each is to be measured.
+// bench/claims.json: the claims embedded in the binary, with how each is to be measured.
 struct ClaimCatalog {
   std::string note;
   std::vector<Article> articles;
@@ -149,7 +149,7 @@ struct ClaimCatalog {
 ClaimCatalog parse_claims(std::string_view text, const std::string& source);
 const ClaimCatalog& embedded_claims();
 
-// A source that an answer rests on, with what its terms ask to stand beside it.
+// A source that an answer rests on, with what its terms require beside it.
 struct ClaimSource {
   std::string text, url;
   bool operator==(const ClaimSource&) const = default;
@@ -158,9 +158,9 @@ struct ClaimSource {
 struct ClaimAnswer : ClaimPart {
   Verdict verdict = Verdict::not_testable;
   std::optional<EvidenceClass> evidence;                    // of the verdict, or of what was measured; empty: none
-  std::vector<std::pair<EvidenceClass, Verdict>> verdicts;  // of a claim, by each class that has one
+  std::vector<std::pair<EvidenceClass, Verdict>> verdicts;  // of a claim, for each class that has one
   std::optional<double> measured;
-  std::optional<std::pair<double, double>> measured_ci95;  // infinite where it is open above
+  std::optional<std::pair<double, double>> measured_ci95;  // infinite if it is open above
   std::string conditions;                                  // of the test, and how they differ from the claim's
   std::string reason;                                      // why there is no verdict or no interval, or what it rests on
   std::vector<ClaimSource> sources;                        // of published and predicted answers
@@ -171,10 +171,10 @@ struct ClaimAnswer : ClaimPart {
 // Inside: reproduced; on the claim's far side: exceeded; on the near side: not reproduced; across a bound: undecided.
 Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95);
 
-// A claim from its parts (claim_conclusion.cpp): from what was measured or planned; where that decides nothing, from what
-// others published; else from predictions. Of alternatives the best leads. A claim of all is as good as the worst of the parts
-// that could be tested; the others are named in its reason; where none of those carries it, it is not testable, unless one
-// refutes it. A claim of most holds where more than half of at least three do. Precondition: there is a part that counts.
+// A claim from its parts (claim_conclusion.cpp): from what was measured or planned; if that decides nothing, from what others
+// published; otherwise from predictions. The best of several alternatives leads. A claim about all is as good as the worst of
+// the parts that could be tested; its reason names the others; if none of the tested parts carries it, it is not testable,
+// unless one refutes it. A claim about most holds if more than half of at least three do. Precondition: a part counts.
 void conclude(ClaimAnswer& answer, HoldsFor holds_for);
 
 // A step that `epochbench plan` counts without running it.
@@ -185,9 +185,9 @@ struct PlannedStep {
 };
 struct PlannedCounts {
   std::int64_t parameters = 0;
-  double bytes = 0, flops = 0;  // on the device; of a sample
-  std::string device;           // that the memory is planned for
-  std::string reason;           // why there are no counts; empty where there are
+  double bytes = 0, flops = 0;  // bytes: on the device; flops: of a sample
+  std::string device;           // for which the memory is planned
+  std::string reason;           // why there are no counts; empty if there are
 };
 using Plans = std::map<PlannedStep, PlannedCounts>;
 
@@ -205,7 +205,7 @@ using PredictedSteps = std::map<PredictedStep, Prediction>;
 // The predictions that these claims need, each once.
 std::vector<PredictedStep> predicted_steps(std::span<const Claim> claims);
 
-// What claims are judged by beside results. What is missing is not testable.
+// What claims are judged by besides results. What is missing is not testable.
 struct ClaimFacts {
   Plans plans = {};
   PredictedSteps predictions = {};

@@ -75,7 +75,7 @@ std::string closed(std::string text) {
 
 Claim parse_own_claim(const std::string& text, const std::vector<std::string>& models) {
   const std::string operators = "<>=";
-  const std::size_t last = text.find_last_of(operators);  // a model's options have = too
+  const std::size_t last = text.find_last_of(operators);  // a model's options contain = too
   if (last == std::string::npos) refuse(text, "the operator is missing");
   const std::size_t first =
       last > 0 && text[last] == '=' && operators.find(text[last - 1]) != std::string::npos ? last - 1 : last;

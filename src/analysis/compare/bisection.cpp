@@ -41,8 +41,8 @@ LevelFound level_of(std::span<const double> log_ratios, double middle, std::size
   return {level == Level::unknown ? Level::undecided : level, 0};
 }
 
-// The search is made again from its beginning, so it depends on what was measured alone. A commit that cannot be measured was
-// passed over when the search came to it; that it is so from the beginning changes no choice before.
+// The search is repeated from its beginning, so it depends only on what was measured. A commit that cannot be measured was
+// passed over when the search came to it; leaving it out from the beginning changes no earlier choice.
 Bisection bisect(std::span<const BisectedCommit> commits, double middle, std::size_t most_pairs) {
   Bisection state;
   state.levels.assign(commits.size(), Level::unknown);

@@ -12,12 +12,12 @@
 namespace epochbench {
 namespace {
 
-constexpr double kResolution = 1e-6;             // of values that differ by less nobody says that they differ
-constexpr std::size_t kFewestPointsOfCreep = 4;  // that rise; of fewer nobody tells a slope from a step
+constexpr double kResolution = 1e-6;             // values that differ by less count as equal
+constexpr std::size_t kFewestPointsOfCreep = 4;  // that rise; with fewer, a slope cannot be distinguished from a step
 
 // Hampel's filter ("The influence curve and its role in robust estimation", Journal of the American Statistical Association 69,
-// 1974): a point that lies far from the median of the five around it, for how far points do, is taken for that median. Three
-// points of a level are the majority of five, so levels and lines pass unchanged. Precondition: at least five points.
+// 1974): a point that is unusually far from the median of the five around it is replaced by that median. Three points of a
+// level are the majority of five, so levels and lines pass unchanged. Precondition: at least five points.
 std::vector<double> without_outliers(std::span<const double> series) {
   constexpr std::size_t kWindow = 2 * kFewestPointsOfLevel - 1;
   constexpr double kFar = 5, kDeviationOfMedian = 1.4826;  // of the normal distribution, over the median absolute deviation
@@ -36,7 +36,7 @@ std::vector<double> without_outliers(std::span<const double> series) {
 }
 
 struct Moments {
-  double count = 0, mean = 0, squares = 0;  // squares: of what the values are from their mean
+  double count = 0, mean = 0, squares = 0;  // squares: of the deviations from their mean
 };
 
 Moments moments(std::span<const double> values) {
@@ -78,8 +78,8 @@ struct Cut {
   double statistic = -1;
 };
 
-// The split of [begin, last) whose sides differ most, over all places and all ends of the right side: a level that is left
-// again soon would drown in what follows it.
+// The split of [begin, last) whose sides differ most, over all places and all ends of the right side: otherwise a short level
+// would be lost in what follows it.
 Cut best_cut(const Distances& distances, std::size_t begin, std::size_t last) {
   Cut best;
   double within_left = 0;  // the sum of the distances of all pairs of [begin, at)
@@ -114,7 +114,7 @@ void split(std::span<const double> series, const Distances& distances, std::size
   split(series, distances, best.at, end, bounds);
 }
 
-// The change points of these bounds, each tested between its neighbors.
+// The change points at these bounds, each tested between its neighbors.
 std::vector<ChangePoint> tested(std::span<const double> series, const std::vector<std::size_t>& bounds) {
   std::vector<ChangePoint> points;
   for (std::size_t i = 0; i < bounds.size(); ++i) {
@@ -129,10 +129,10 @@ std::vector<ChangePoint> tested(std::span<const double> series, const std::vecto
 struct Ramp {
   std::size_t begin = 0, end = 0;  // the first point off the old level, the first on the new one
   double before = 0, after = 0;
-  double squares = 0;  // of what is left
+  double squares = 0;  // of the residuals
 };
 
-// The best of all such lines, each in constant time from running sums of the values and of the values times their place.
+// The best of all such lines, each in constant time from running sums of the values and of the values times their position.
 std::optional<Ramp> best_ramp(std::span<const double> values) {
   const std::size_t size = values.size();
   const auto n = static_cast<double>(size);
@@ -174,8 +174,8 @@ double squares_about_levels(std::span<const double> series, const std::vector<st
   return squares;
 }
 
-// The creep that these change points of one direction are, if they are one. The stretch: their levels, the old and new
-// included.
+// The creep that these change points of one direction form, if they form one. The stretch: their levels, including the old and
+// the new.
 std::optional<LevelChange> as_creep(std::span<const double> series, std::span<const ChangePoint> points, std::size_t begin,
                                     std::size_t end) {
   const auto stretch = series.subspan(begin, end - begin);
@@ -191,7 +191,7 @@ std::optional<LevelChange> as_creep(std::span<const double> series, std::span<co
                      ramp->before,      ramp->after,         p_of_means(old_level, off_it)};
 }
 
-// Empty where there are too few points.
+// Empty if there are too few points.
 std::vector<double> searched(std::span<const double> series) {
   if (series.size() > kMostPoints)
     throw std::invalid_argument("change points of " + std::to_string(series.size()) + " points: at most " +

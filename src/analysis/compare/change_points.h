@@ -2,14 +2,14 @@
 //
 // A split is proposed where the two sides differ most by the energy statistic (Matteson and James, "A nonparametric approach
 // for multiple change point analysis of multivariate data", Journal of the American Statistical Association 109, 2014), and
-// kept where Student's t-test says that their means differ. The test stands in for the permutations of the original, so the
-// answer is the same every time (Fleming et al., "Hunter: using change point detection to hunt for performance regressions",
-// ICPE 2023, arXiv 2301.03034). Splitting is done at a lenient level; then the weakest are taken back until all that are left
-// hold at the strict one, since a split that hides behind another shows only once both are made.
+// kept if Student's t-test says that their means differ. The test replaces the permutations of the original, so the answer is
+// the same every time (Fleming et al., "Hunter: using change point detection to hunt for performance regressions", ICPE 2023,
+// arXiv 2301.03034). Splitting uses a lenient level; then the weakest splits are taken back until all that are left hold at the
+// strict level, since a split hidden by another shows only once both are made.
 //
-// Points far off their neighbors, such as nights on which something else ran, are taken for their neighbors' median first: a
-// few of them would hide every change from a test of means. What is left is assumed to scatter independently about its level.
-// The result deserves a look; it is not a proof.
+// Points far from their neighbors, such as nights on which something else ran, are first replaced by their neighbors' median: a
+// few of them would hide every change from a test of means. The rest is assumed to scatter independently about its level. The
+// result deserves a look; it is not a proof.
 #pragma once
 
 #include <cstddef>

@@ -30,15 +30,15 @@ struct TwoTexts {
   std::string a, b;
 };
 
-// The first of them that differ: "batch 64 and 128"; "" where none do.
+// The first difference: "batch 64 and 128"; "" if there is none.
 std::string difference(std::initializer_list<TwoTexts> texts) {
   for (const auto& [what, a, b] : texts)
     if (a != b) return std::string(what) + " " + a + " and " + b;
   return "";
 }
 
-// Why two runs of one case say nothing about a change of the code between them: one difference as text, or "".
-// What makes it other work: mode, data set, and what the fingerprint stands for.
+// Why two runs of one case say nothing about a code change between them: one difference as text, or "".
+// What makes the work different: mode, data set, and what the fingerprint covers.
 std::string workload_difference(const RecordedRun& x, const RecordedRun& y) {
   const Workload &a = x.run->workload, &b = y.run->workload;
   const std::string other = difference({{"mode", a.mode, b.mode}, {"data set", a.dataset, b.dataset}});
@@ -59,7 +59,7 @@ std::string device_difference(const RecordedRun& a, const RecordedRun& b) {
 }
 
 // What makes memory incomparable: the device, its threads and the CPU, whose caches and instruction set decide how much scratch
-// memory kernels take. Machines of one provider may call different CPUs the same.
+// memory kernels take. A provider's machines may report one name for different CPUs.
 std::string memory_difference(const RecordedRun& a, const RecordedRun& b) {
   const CpuInfo &x = a.context().cpu, &y = b.context().cpu;
   if (x.model != y.model) return difference({{"different CPUs:", x.model, y.model}});
@@ -90,8 +90,7 @@ std::string setting_difference(const RecordedRun& a, const RecordedRun& b) {
                                        {"different build types:", x.build_type, y.build_type}});
 }
 
-// Where whole epochs are timed, warm-up has batches of its own, so the same step trains on others than where epochs are
-// projected.
+// If whole epochs are timed, warm-up has its own batches, so a step trains on different ones than if epochs are projected.
 std::string batches_difference(const RecordedRun& a, const RecordedRun& b) {
   const Timing &x = *a.run->timing, &y = *b.run->timing;
   const std::string epochs = difference({{"epochs", x.epoch_kind, y.epoch_kind}});
@@ -107,8 +106,8 @@ std::string name_of(const Runs& runs) {
   return name_of(repetitions);
 }
 
-// Cases of two sides match by their settings, except for the seed and the measurement's. Where the latter are all that
-// distinguishes cases of one side, they count too.
+// Cases of two sides match by their settings, except for the seed and the measurement's settings. If only the latter
+// distinguish cases of one side, they count too.
 class Matching {
  public:
   Matching(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender) {
@@ -139,10 +138,10 @@ class Matching {
 
 struct CaseRuns {
   std::string key;
-  Runs before, after;  // of the baseline and of the new side; one of them may be empty
+  Runs before, after;  // of the baseline and of the new side; one may be empty
 };
 
-// In the order in which they first ran, the baseline's before what the new side has alone.
+// In the order in which they first ran, the baseline's before those that only the new side has.
 std::vector<CaseRuns> cases_of(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender) {
   const Matching matching(baseline, contender);
   ListByKey<&CaseRuns::key> cases;
@@ -171,7 +170,7 @@ const Run* broken(const Runs& runs) {
   return nullptr;
 }
 
-// Between the first run and any other of both sides; `difference` says what of two runs, or nothing.
+// Between the baseline's first run and any run of both sides; `difference` compares two runs and returns text or "".
 template <typename Difference>
 std::string first_difference(const Runs& baseline, const Runs& contender, const Difference& difference) {
   for (const Runs* side : {&baseline, &contender})
@@ -190,7 +189,7 @@ std::vector<Repetition> repetitions_of(const Runs& ok) {
   return repetitions;
 }
 
-// By seed. Another version of a library may draw other dropout masks, so such losses are not compared.
+// By seed. A different library version may draw different dropout masks, so such losses are not compared.
 std::map<std::uint64_t, std::vector<std::vector<double>>> losses(const Runs& ok) {
   std::map<std::uint64_t, std::vector<std::vector<double>>> all;
   for (const RecordedRun& each : ok)
@@ -198,7 +197,7 @@ std::map<std::uint64_t, std::vector<std::vector<double>>> losses(const Runs& ok)
   return all;
 }
 
-// Of the first seed whose losses differ; trainings of different seeds are not compared.
+// For the first seed whose losses differ; trainings of different seeds are not compared.
 std::optional<Issue> loss_issue_of(const Runs& before, const Runs& after) {
   const auto ours = losses(before), theirs = losses(after);
   for (const auto& [seed, of_seed] : ours)
@@ -221,7 +220,7 @@ std::optional<double> median_step(const Runs& ok) {
       known_values(ok, [](const RecordedRun& each) { return std::optional(each.run->timing->step_seconds_median); }));
 }
 
-// Of all these runs; empty where one does not know it.
+// Over all these runs; empty if one does not know it.
 std::optional<double> most_foreign_cores(Runs runs, const Runs& others) {
   runs.insert(runs.end(), others.begin(), others.end());
   const auto cores = known_values(runs, foreign_cores);
@@ -293,7 +292,7 @@ class Comparing {
       keep(compile_time_issue(known_values(before, compile_seconds), known_values(after, compile_seconds)));
   }
 
-  // All cases together, since they share the probability of a false alarm; one that is not ok any more has no time to decide.
+  // All cases together, since they share the probability of a false alarm; a case that became not ok has no time to decide by.
   void decide() {
     const std::vector<Decision> decisions = decide_recorded(recorded_, answer_.threshold);
     for (std::size_t i = 0; i < recorded_.size(); ++i) {

@@ -1,7 +1,7 @@
-// The answer of `compare`: two sides, case by case, whichever way they were measured.
+// The answer of `compare`: two sides, case by case, however they were measured.
 //
-// compare_results makes it out of result files; binaries that took turns bring their own numbers. src/report/ makes text, JSON
-// and GitHub's annotations of it.
+// compare_results builds it from result files; binaries that took turns bring their own numbers. src/report/ turns it into
+// text, JSON and GitHub's annotations.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace epochbench {
 
-struct ComparedSide : BuildInfo {  // without a commit also where that of its files differs
+struct ComparedSide : BuildInfo {  // also without a commit if its files have different ones
   std::string label;               // the file, folder or binary, as the call named it
   std::string date;                // RFC 3339, of the latest file; empty: not known
 };
@@ -24,10 +24,10 @@ struct ComparedSide : BuildInfo {  // without a commit also where that of its fi
 struct ComparedCase {
   std::string name;
   Decision decision;                                    // `regression` also for a case that is not ok any more
-  std::vector<Issue> issues;                            // in the order of their codes
+  std::vector<Issue> issues;                            // ordered by code
   std::array<std::optional<double>, 2> step_seconds{};  // of the baseline and the new side: the median over processes
-  std::array<std::size_t, 2> processes{};               // that are ok: repetitions of each side, or pairs twice
-  std::optional<double> foreign_cores;                  // the most of any of them; empty: not known of one
+  std::array<std::size_t, 2> processes{};  // that are ok: repetitions of each side, or for both the number of pairs
+  std::optional<double> foreign_cores;     // the maximum over all of them; empty if one does not know it
 };
 
 struct LeftOutCase {
@@ -35,47 +35,47 @@ struct LeftOutCase {
 };
 
 struct Comparison {
-  bool interleaved = false;  // processes are pairs that took turns, and not repetitions
+  bool interleaved = false;  // processes are pairs that took turns, not repetitions
   double threshold = kDefaultThreshold;
   std::array<ComparedSide, 2> sides;
   std::vector<ComparedCase> cases;        // in the baseline's order
-  std::vector<LeftOutCase> missing;       // the baseline has them, and the new side has not
+  std::vector<LeftOutCase> missing;       // in the baseline but not in the new side
   std::vector<LeftOutCase> added;         // the other way round, or not ok in the baseline
-  std::vector<LeftOutCase> changed;       // another workload with the same settings, which is never compared
+  std::vector<LeftOutCase> changed;       // another workload with the same settings, never compared
   std::vector<LeftOutCase> not_measured;  // not ok on either side
   bool missing_allowed = false;
   std::string suite;  // that measured the new side; empty: not known
 };
 
-// Regression where a case is one, an issue fails, or a case is missing and may not be; else the worst of the cases.
+// Regression if a case is one, an issue fails, or a case is missing that may not be; otherwise the worst of the cases.
 Finding verdict_of(const Comparison& comparison);
 
-// What is not worth measuring: Debug, and builds without a type, which are not optimized either.
+// Builds that are not worth measuring: Debug, and builds without a type, which are not optimized either.
 bool is_debug_build(const std::string& build_type);
 
-// Whether it is ok, with a median step above 0.
+// Whether the run is ok and has a median step above 0.
 bool has_median_step(const Run& run);
 
-// Cases are matched by their settings, except for the seed and the measurement's; their workload is the same where fingerprint,
-// mode and data set are. Losses are compared by seed. Repetitions count that are ok and have a median step above 0, out of all
-// files of a side. A case is not decided where machine, compiler, build type, device or threads are not the same for all of
-// them.
+// Cases are matched by their settings, except for the seed and the measurement's settings; their workload is the same if
+// fingerprint, mode and data set are. Losses are compared by seed. Repetitions from all files of a side count if they are ok
+// and have a median step above 0. A case is not decided unless machine, compiler, build type, device and threads are the same
+// for all of them.
 Comparison compare_results(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender,
                            double threshold = kDefaultThreshold);
 
-// That measured one of them: one of the program's own, or what stands after --suite in its call. Empty: not known.
+// The suite that measured a result: one of the program's own, or what follows --suite in its call. Empty: not known.
 std::string suite_of(const Context& context);
 std::string suite_of(const std::vector<NamedResult>& results);  // the first that is known
 
-// That by which the document's pairs were measured; the default's parts where it does not say.
+// The rule by which the document's pairs were measured; the default's parts where it does not say.
 PairedRule rule_of(const TurnsDocument& document);
 
-// How many pairs each case should have before anybody decides again, in the document's order; 0 where it has all that it needs,
-// or where more would say nothing: it is skipped, one side has another workload, or a side did not end well.
+// How many pairs each case should have before the next decision, in the document's order; 0 if it has all that it needs, or if
+// more would say nothing: it is skipped, one side has another workload, or a side did not end well.
 std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const PairedRule& rule);
 
-// A case whose new side ended badly in any pair, and the baseline did not, is a regression, whatever the other pairs say. One
-// whose baseline did after good pairs, or whose two processes were not measured beside each other, is inconclusive.
+// A case whose new side ended badly in any pair, and whose baseline did not, is a regression, whatever the other pairs say. A
+// case whose baseline ended badly after good pairs, or whose two processes were not measured side by side, is inconclusive.
 // Cases without a pair are listed under not_measured.
 Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule);
 

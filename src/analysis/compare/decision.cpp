@@ -15,11 +15,11 @@ namespace {
 constexpr double kIntervalEnd = 0.025;                    // of a 95 % interval, on either side
 constexpr double kMaterialShare = 2.0 / 3;                // of the threshold: a change below it is not a regression
 constexpr double kNormal99 = 2.3263, kNormal95 = 1.6449;  // quantiles
-constexpr double kMostPairs = 1e6;                        // that are named; of more no more is to be learned
+constexpr double kMostPairs = 1e6;                        // the most that are named; a larger number says no more
 
 struct Unit {
   const char *one, *several;
-  double (*smallest_p)(std::size_t count);  // that so many can have
+  double (*smallest_p)(std::size_t count);  // possible with this count
 };
 
 constexpr Unit kPair{"pair", "pairs", [](std::size_t count) { return std::pow(0.5, count); }};
@@ -30,15 +30,15 @@ constexpr Unit kRepetitionPerSide{"repetition per side", "repetitions per side",
                                     return one_order_of_all;
                                   }};
 
-// What is known of a case.
+// The evidence about a case.
 struct CaseEvidence {
   RankShift shift;    // of the log ratio
   std::size_t count;  // pairs, or repetitions of the side that has fewer
-  double deviation;   // standard deviation of what one pair, or one repetition per side, says of the log ratio
+  double deviation;   // standard deviation of the log ratio from one pair, or from one repetition per side
   const Unit* unit;
 };
 
-// A case as one look sees it: with evidence, or with what an earlier look found.
+// A case at one look: with evidence, or with what an earlier look found.
 struct Candidate {
   const CaseEvidence* evidence = nullptr;
   Finding before = Finding::inconclusive;
@@ -49,8 +49,8 @@ struct Judgment {
   double level = 0;  // that Holm leaves the case, in the direction of its estimate
 };
 
-// A case that an earlier look has decided keeps its place in the count: shown then, or never to be shown. So each look is
-// Holm's test of all that the looks before it have not shown, whichever cases they stopped.
+// A case that an earlier look has decided keeps its place in the count: it was shown then, or never will be. So each look is
+// Holm's test of everything that earlier looks have not shown, whichever cases they stopped.
 Rejections shown(std::span<const Candidate> candidates, Finding direction, double error) {
   std::vector<double> p_values;
   for (const Candidate& candidate : candidates) {
@@ -86,9 +86,9 @@ std::vector<Judgment> judge(std::span<const Candidate> candidates, double error,
   return judgments;
 }
 
-// The number at which a slowdown of the threshold is shown at 99 % with a probability of 95 %, and none is shown to be less
-// than it at 95 % with one of 99 %: ((2.33 + 1.64) deviation / threshold)^2. Where there are as many already, the truth lies
-// near where findings part; then the number at which the interval, as wide as it is, would have shrunk to the gap.
+// The count at which a slowdown of the threshold is shown at 99 % with a probability of 95 %, and none is shown to be less than
+// it at 95 % with a probability of 99 %: ((2.33 + 1.64) deviation / threshold)^2. If there are as many already, the truth is
+// near the border between findings; then the count at which the interval, at its present width, would shrink to the gap.
 double count_that_decides(const CaseEvidence& evidence, double level, double limit) {
   const double planned = std::pow((kNormal99 + kNormal95) * evidence.deviation / limit, 2);
   const auto count = static_cast<double>(evidence.count);
@@ -127,7 +127,7 @@ void set_figures(const CaseEvidence& evidence, Decision& decision) {
   if (lower && upper) decision.ratio_ci95 = {std::exp(*lower), std::exp(*upper)};
 }
 
-// What there is to say of a case that a look has judged.
+// Describes a case that a look has judged.
 void describe(const CaseEvidence& evidence, const Judgment& judgment, double limit, std::size_t cases, Decision& decision) {
   set_figures(evidence, decision);
   decision.finding = judgment.finding;
@@ -148,8 +148,8 @@ std::optional<CaseEvidence> evidence_of(std::span<const double> log_ratios) {
   return CaseEvidence{paired_shift(log_ratios), log_ratios.size(), std::sqrt(variance(log_ratios)), &kPair};
 }
 
-// One look of `decide_pairs` at the cases that are open and have enough pairs: decides what it can, and sets `levels` to those
-// that Holm leaves each.
+// One look of `decide_pairs` at the open cases that have enough pairs: decides what it can, and sets `levels` as Holm leaves
+// them.
 void look_at(std::span<const std::vector<double>> log_ratios, const PairedRule& rule, std::size_t pairs,
              std::vector<PairedDecision>& decisions, std::vector<double>& levels) {
   const double limit = std::log1p(rule.threshold);
@@ -170,7 +170,7 @@ void look_at(std::span<const std::vector<double>> log_ratios, const PairedRule& 
   }
 }
 
-// A case that its last look left open, or that none has reached yet, by all pairs that a look may use.
+// A case that its last look left open, or that no look has reached yet, from all pairs that a look may use.
 void describe_open(std::span<const double> log_ratios, const PairedRule& rule, std::size_t cases, double level,
                    PairedDecision& decision) {
   log_ratios = log_ratios.first(std::min(log_ratios.size(), rule.max_pairs));
@@ -190,7 +190,7 @@ void describe_open(std::span<const double> log_ratios, const PairedRule& rule, s
   decision.note = std::to_string(log_ratios.size()) + " of the first " + counted(first, kPair.one, kPair.several) + " measured";
 }
 
-// Why the files of one side are too few, or not quiet enough, to be decided; empty: they are neither.
+// Why the files of one side are too few, or not quiet enough, for a decision; empty: they are neither.
 std::string unfit(std::span<const Repetition> repetitions, const std::string& side) {
   if (repetitions.size() < kFewestToDecide)
     return side + " has " + counted(repetitions.size(), "repetition", "repetitions") + ", and a decision takes " +
@@ -245,13 +245,13 @@ std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, doubl
   const double limit = std::log1p(threshold);
   std::vector<Decision> decisions(cases.size());
   std::vector<std::optional<CaseEvidence>> evidence(cases.size());
-  std::vector<Candidate> candidates;  // of those that are fit alone
-  std::vector<std::size_t> places;    // theirs among all
+  std::vector<Candidate> candidates;  // only of those that are fit
+  std::vector<std::size_t> places;    // their places among all
   for (std::size_t i = 0; i < cases.size(); ++i) {
     evidence[i] = evidence_of(cases[i]);
     decisions[i].note = unfit(cases[i]);
     if (evidence[i]) set_figures(*evidence[i], decisions[i]);
-    if (!decisions[i].note.empty()) continue;  // what is fit has evidence
+    if (!decisions[i].note.empty()) continue;  // a fit case has evidence
     candidates.push_back({&*evidence[i]});
     places.push_back(i);
   }

@@ -1,14 +1,14 @@
 // Is the new binary slower? The rule of `compare`: pure functions over one number per pair of processes or per repetition.
 //
 // The unit is the process, as in estimate.h. A case is a
-//   regression   where the lower bound of log(new time / baseline time) lies above 0 at 99 %, and the estimate at two thirds of
-//                log(1 + threshold) or above: shown to be slower, by an amount that matters;
+//   regression   if the lower bound of log(new time / baseline time) is above 0 at 99 %, and the estimate is two thirds of
+//                log(1 + threshold) or more: shown to be slower, by an amount that matters;
 //   improvement  by the same with the sides swapped;
-//   no_change    where it is neither, and its 95 % interval lies between 1 / (1 + threshold) and 1 + threshold. Both ends, so
-//                an improvement that is not shown yet is not called none; a slowdown that is real but small may stand here;
-//   inconclusive else: that is an answer, and says what would decide.
+//   no_change    if it is neither, and its 95 % interval is between 1 / (1 + threshold) and 1 + threshold. Both ends, so an
+//                improvement that is not shown yet is not called no change; a small but real slowdown may be among these;
+//   inconclusive otherwise: that is an answer, and says what would decide.
 // Estimates and bounds are those of rank_shift.h. Several cases share the 1 % of each direction (holm.h), so a whole suite
-// raises a false alarm with a probability of 1 % at most. The 95 % are of each case alone: no_change has to be shown of each.
+// raises a false alarm with a probability of at most 1 %. The 95 % are of each case alone: no_change has to be shown for each.
 #pragma once
 
 #include <array>
@@ -35,21 +35,21 @@ inline constexpr std::size_t kFewestToDecide = 5;  // repetitions per side
 struct Decision {
   Finding finding = Finding::inconclusive;
   std::optional<double> ratio;                          // new time / baseline time
-  std::optional<std::pair<double, double>> ratio_ci95;  // of the case alone, exact; empty: too few numbers for one
-  std::optional<double> p_value;                        // two-sided, exact, of the case alone: before Holm and looks
-  std::size_t used = 0;                                 // pairs, or repetitions of the side that has fewer, that it rests on
-  std::optional<std::size_t> more;  // of inconclusive: about so many more pairs, or repetitions per side, would decide
+  std::optional<std::pair<double, double>> ratio_ci95;  // for the case alone, exact; empty: too few numbers for one
+  std::optional<double> p_value;                        // two-sided, exact, for the case alone: before Holm and looks
+  std::size_t used = 0;                                 // pairs, or repetitions of the side that has fewer, that were used
+  std::optional<std::size_t> more;  // if inconclusive: about how many more pairs, or repetitions per side, would decide
   std::string note;                 // why it is inconclusive, or what else is worth knowing; may be empty
 };
 
-// The worst of them: regression, inconclusive, improvement, no_change. Of no case at all: inconclusive.
+// The worst of them: regression, inconclusive, improvement, no_change. Inconclusive if there are no cases.
 Finding overall(std::span<const Finding> findings);
 
 // Interleaved pairs ----------------------------------------------------------------------------------------------------------
 
-// All cases are looked at when they have `first_pairs`, and those that are inconclusive then once more at `max_pairs`. Each
-// look may spend half of the 1 %, and passes a slowdown of the threshold in 2.5 % at most, where the interval's upper end lies
-// below it: so 1 % and 5 % over both. Where max_pairs is not above first_pairs there is one look, at max_pairs, with all of it.
+// All cases are looked at when they have `first_pairs`, and those still inconclusive once more at `max_pairs`. Each look may
+// spend half of the 1 %, and passes a slowdown of the threshold in at most 2.5 %, if the interval's upper end is below it: so 1
+// % and 5 % over both. If max_pairs is not above first_pairs there is one look, at max_pairs, with all of it.
 struct PairedRule {
   double threshold = kDefaultThreshold;  // above 0
   std::size_t first_pairs = 10, max_pairs = 20;
@@ -59,13 +59,13 @@ struct PairedRule {
 };
 
 struct PairedDecision : Decision {
-  std::size_t wanted = 0;  // pairs that the next look takes; 0: there is none, the case is decided or has max_pairs
+  std::size_t wanted = 0;  // pairs that the next look needs; 0: there is none, the case is decided or has max_pairs
 };
 
-// One decision per case, in their order, out of all pairs so far: log_ratios[case][pair] = log(new time / baseline time) in the
-// order in which pairs were measured. The looks are made here, so the answer depends on the numbers alone and not on how often
-// it was asked. A case between two looks (interrupted, or others are still being measured) is inconclusive, with an estimate
-// of all its pairs; pairs after the look that decided are not used.
+// One decision per case, in order, from all pairs so far: log_ratios[case][pair] = log(new time / baseline time) in the order
+// in which pairs were measured. The looks are made here, so the answer depends only on the numbers and not on how often it was
+// asked for. A case between two looks (interrupted, or others are still being measured) is inconclusive, with an estimate from
+// all its pairs; pairs after the look that decided are not used.
 // How often it errs, in trials and in simulation: docs/ci.md.
 std::vector<PairedDecision> decide_pairs(std::span<const std::vector<double>> log_ratios, const PairedRule& rule);
 
@@ -73,7 +73,7 @@ std::vector<PairedDecision> decide_pairs(std::span<const std::vector<double>> lo
 
 struct Repetition {
   double step_seconds = 0;              // the median of its steps
-  std::optional<double> foreign_cores;  // what other jobs took meanwhile (interference.foreign_cpu_cores); empty: not known
+  std::optional<double> foreign_cores;  // used by other jobs meanwhile (interference.foreign_cpu_cores); empty: not known
 };
 
 struct RecordedCase {
@@ -81,9 +81,9 @@ struct RecordedCase {
   std::string undecidable;  // why the two cannot be compared, whatever the numbers say (another machine, ...); empty: they can
 };
 
-// Only quiet files are decided: at least kFewestToDecide repetitions per side, and in none of them kQuietForeignCores or more,
-// or a load that is not known. What another job adds to one file it does not add to the other, and no statistic can separate
-// the two afterwards. The others are inconclusive, with the reason and the estimate all the same, and take no part in Holm.
+// Only quiet files are decided: at least kFewestToDecide repetitions per side, none of them with a load of kQuietForeignCores
+// or more, or an unknown load. What another job adds to one file it does not add to the other, and no statistic can separate
+// the two afterwards. The others are inconclusive, with the reason and still the estimate, and Holm does not count them.
 std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, double threshold = kDefaultThreshold);
 
 }  // namespace epochbench

@@ -46,7 +46,7 @@ std::string key_of(const Context& context, const Run& run) {
          setting_of(context, run);
 }
 
-// Settings say all of the workload but what a default stands for, and the fingerprint says that.
+// Settings state the whole workload except what a default stands for, and the fingerprint states that.
 std::string key_of(const TurnsDocument& document, const TurnsCase& turns) {
   std::string fingerprint;
   for (const TurnsPair& pair : turns.pairs)
@@ -110,7 +110,7 @@ class Building {
               {context.date, context.git_sha, context.git_dirty, source.path, median(medians), medians.size()});
   }
 
-  // A measurement that is there twice, such as a copy named `latest`, counts once.
+  // A measurement that occurs twice, such as in a copy named `latest`, counts once.
   void add_point(const std::string& key, const std::string& name, HistoryOf of, const std::string& setting,
                  HistoryPoint point) {
     const auto [place, is_new] = series_by_key_.emplace(key, history_.series.size());

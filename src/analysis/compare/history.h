@@ -1,7 +1,7 @@
 // Many results of one workload over time: series of points, and the commits at which their level changed. Advisory, no verdict.
 //
-// A point is one file. Out of dated results it is the median over repetitions of their median step, and a series is of one
-// machine, since nothing compares two. Out of documents of interleaved turns it is the median over pairs of the ratio to the
+// A point is one file. From dated results it is the median over repetitions of their median step, and a series is of one
+// machine, since two are never compared. From documents of interleaved turns it is the median over pairs of the ratio to the
 // pinned reference binary that took turns with it: what happens to the machine meanwhile cancels, and slow creeps show.
 #pragma once
 
@@ -30,13 +30,13 @@ struct HistoryPoint {
 struct HistorySeries {
   std::string name;  // the run's
   HistoryOf of = HistoryOf::step_seconds;
-  // What all points have in common: machine, device, threads, compiler and build type; of ratios the reference in place of the
+  // What all points have in common: machine, device, threads, compiler and build type; for ratios the reference instead of the
   // last two. "box, AMD EPYC, 2 threads, gcc 12.2.0, Release"
   std::string setting;
   std::vector<HistoryPoint> points;  // by date, then by path
   // Of the logarithms of the values. Indices are those of `points`.
   std::vector<LevelChange> changes;
-  std::string reason;  // why changes were not looked for in some or all points; empty: in all
+  std::string reason;  // why changes were not searched for in some or all points; empty: in all they were
 };
 
 struct LeftOutPoint {
@@ -48,9 +48,8 @@ struct History {
   std::vector<LeftOutPoint> left_out;
 };
 
-// A series is of one name, workload (as workload_difference() compares it) and setting. A repetition during which other
-// processes took kQuietForeignCores or more is left out of a dated point, and the point where no other is left; ratios need no
-// such care.
+// A series has one name, workload (as workload_difference() compares it) and setting. A repetition during which other processes
+// used kQuietForeignCores or more is left out of a dated point, and so is a point that has no other; ratios need no such care.
 History history_of(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns);
 
 }  // namespace epochbench

@@ -11,7 +11,7 @@
 namespace epochbench {
 namespace {
 
-// NaN where one of the values is not finite.
+// NaN if one of the values is not finite.
 double finite_median(std::vector<double> values) {
   const bool finite = std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
   return finite ? median(std::move(values)) : std::numeric_limits<double>::quiet_NaN();

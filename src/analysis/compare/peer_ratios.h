@@ -1,4 +1,4 @@
-// How epochbench and its peers compare where their processes took turns: one row per worker of each case, from the runs that
+// How epochbench and its peers compare when their processes took turns: one row per worker of each case, from the runs that
 // have `turns`. Turn i of all runs of one group (one repetition) belongs to round i.
 #pragma once
 

@@ -13,7 +13,7 @@
 namespace epochbench {
 namespace {
 
-// `cut_short`: no more can be measured, and what there is says nothing against the new side.
+// `cut_short`: no more can be measured, and nothing so far counts against the new side.
 enum class Fate : std::uint8_t { good, none, changed, ended_new, ended_baseline, ended_both, cut_short };
 
 bool has_ended(const TurnsSide& side) { return side.status != RunStatus::ok; }
@@ -23,13 +23,13 @@ bool changed(const TurnsPair& pair) {
   return baseline.fingerprint && contender.fingerprint && baseline.fingerprint != contender.fingerprint;
 }
 
-// Where two processes of one workload were not measured beside each other, such as for want of memory for both at once.
+// Whether two processes of one workload were not measured side by side, for example for lack of memory for both at once.
 bool left_out(const TurnsPair& pair) {
   return pair.sides[kBaseline].status == RunStatus::skipped && pair.sides[kNew].status == RunStatus::skipped;
 }
 
-// That of the first pair which is not good, if there is one: no more are taken then. A baseline that ends after good pairs
-// makes the case no new one.
+// The fate of the first pair that is not good, if there is one: no more pairs are run then. A baseline that ends after good
+// pairs does not make the case new.
 Fate fate_of(const TurnsCase& turns) {
   if (turns.skipped || turns.pairs.empty()) return Fate::none;
   bool begun = false;
@@ -48,12 +48,12 @@ bool has_decision(Fate fate) { return fate == Fate::good || fate == Fate::cut_sh
 
 std::string why_ended(const TurnsSide& side) { return describe(side.status, side.message); }
 
-// Of the first pair in which that side ended. Precondition: there is one.
+// The side in the first pair in which it ended. Precondition: there is one.
 const TurnsSide& ended_side(const TurnsCase& turns, Side side) {
   return std::ranges::find_if(turns.pairs, [&](const TurnsPair& pair) { return has_ended(pair.sides[side]); })->sides[side];
 }
 
-// Of the pairs in which the process of that side reported it.
+// Over the pairs in which that side's process reported it.
 template <class Get>
 std::vector<double> reported_by(const TurnsCase& turns, Side side, const Get& get) {
   return known_values(turns.pairs, [&](const TurnsPair& pair) { return get(pair.sides[side]); });
@@ -66,14 +66,13 @@ std::vector<double> log_ratios(const TurnsCase& turns) {
   return logs;
 }
 
-// The most of any pair; empty where one does not know it.
+// The maximum over all pairs; empty if one does not know it.
 std::optional<double> foreign_cores_of(const TurnsCase& turns) {
   const auto cores = known_values(turns.pairs, [](const TurnsPair& pair) { return pair.foreign_cpu_cores; });
   return cores.empty() || cores.size() < turns.pairs.size() ? std::nullopt : std::optional(std::ranges::max(cores));
 }
 
-// Of pairs of one seed: both sides trained the same batches from the same weights, so their losses may differ by rounding
-// alone.
+// For pairs of one seed: both sides trained the same batches from the same weights, so losses may differ by rounding only.
 std::optional<Issue> loss_issue_of(const std::vector<const TurnsPair*>& pairs, const std::string& precision) {
   std::array<std::vector<std::vector<double>>, 2> first;
   std::array<std::vector<double>, 2> last;
@@ -89,7 +88,7 @@ std::optional<Issue> loss_issue_of(const std::vector<const TurnsPair*>& pairs, c
   }
   if (auto issue = final_loss_issue(first[kBaseline], first[kNew], precision)) return issue;
   if (last[kBaseline].empty() || last[kNew].empty()) return std::nullopt;
-  double scale = 0, spread = 0;  // what processes of one binary differ by is no more than rounding
+  double scale = 0, spread = 0;  // differences between processes of one binary count as rounding
   for (const Side side : kSides) {
     const auto [low, high] = std::ranges::minmax_element(last[side]);
     spread = std::max(spread, *high - *low);
@@ -101,7 +100,7 @@ std::optional<Issue> loss_issue_of(const std::vector<const TurnsPair*>& pairs, c
   return issue && !(std::fabs(after - before) <= 2 * spread) ? issue : std::nullopt;
 }
 
-// Of the first seed whose losses differ.
+// For the first seed whose losses differ.
 std::optional<Issue> loss_issue_of(const TurnsCase& turns) {
   struct OfSeed {
     std::optional<std::uint64_t> seed;
@@ -146,12 +145,12 @@ ComparedCase ended(const TurnsCase& turns) {
   decision.finding = Finding::regression;
   decision.note = "it was ok and is not";
   ComparedCase compared = measured(turns, decision);
-  compared.step_seconds[kNew].reset();  // of a case that is not ok there is no time, whatever earlier pairs had
+  compared.step_seconds[kNew].reset();  // a case that is not ok has no time, whatever earlier pairs had
   compared.issues.push_back({.code = IssueCode::not_ok, .reason = why_ended(ended_side(turns, kNew))});
   return compared;
 }
 
-// The estimate of the pairs before, which decide nothing: it is not known what the others would have said.
+// The estimate of the earlier pairs, which decide nothing: what the others would have said is unknown.
 ComparedCase cut_short(const TurnsCase& turns, Decision decision) {
   const TurnsPair& last =
       *std::ranges::find_if(turns.pairs, [](const TurnsPair& pair) { return has_ended(pair.sides[kBaseline]); });
@@ -169,7 +168,7 @@ std::string workloads_text(const TurnsCase& turns) {
   return "another workload by this name: " + *baseline.fingerprint + " and " + *contender.fingerprint;
 }
 
-// Of the cases that have good pairs, or are to have some, in the document's order.
+// For the cases that have good pairs, or are to have some, in the document's order.
 std::vector<PairedDecision> decide(const TurnsDocument& document, const PairedRule& rule) {
   std::vector<std::vector<double>> logs;
   for (const TurnsCase& turns : document.cases)

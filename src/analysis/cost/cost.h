@@ -12,10 +12,10 @@
 
 namespace epochbench {
 
-// After so many days the age of a price is shown with it: clouds change list prices a few times per year.
+// A price older than this many days is shown with its age: clouds change list prices a few times per year.
 inline constexpr int kOldPriceDays = 180;
 
-// What spare capacity of an instance cost, which may be taken back at any time; it changes from day to day.
+// The price of an instance's spare capacity, which may be taken back at any time; it changes from day to day.
 struct SpotPrice {
   double usd_per_hour = 0;
   std::string source, as_of;
@@ -28,7 +28,7 @@ struct CatalogPrice {
   int vcpus = 0;
   std::string gpu_model;  // "" without a GPU
   int gpu_count = 0;
-  std::string source, as_of;           // where the figure stands, and the day on which it stood there: "2026-01-19"
+  std::string source, as_of;           // where the figure was found, and the day on which it was: "2026-01-19"
   std::optional<SpotPrice> spot = {};  // empty: not known
 };
 
@@ -37,27 +37,27 @@ struct PriceCatalog {
   std::vector<CatalogPrice> prices;
 };
 
-// bench/prices.json, the dated catalog that travels in the binary. `source` names the text in messages. Errors: FormatError.
+// bench/prices.json, the dated catalog embedded in the binary. `source` names the text in messages. Errors: FormatError.
 PriceCatalog parse_prices(std::string_view text, const std::string& source);
 
 // By "c7i.4xlarge" or "aws/c7i.4xlarge"; nullptr if there is none.
 const CatalogPrice* find_price(std::span<const CatalogPrice> catalog, std::string_view name);
 
-// The instance that the firmware's vendor and product name identify; nullptr if they identify none.
+// The instance that the firmware's vendor and product name identify; nullptr if none.
 const CatalogPrice* price_of_machine(std::span<const CatalogPrice> catalog, std::string_view vendor, std::string_view product);
 
-// "312 days old" of a price that is older than kOldPriceDays today; empty for a younger one.
+// "312 days old" for a price older than kOldPriceDays today; empty for a younger one.
 std::string age_note(const std::string& as_of, Day today);
 
 // "catalog: aws c7i.4xlarge us-east-1 2026-05-01", then what a reader must know: the share (src/analysis/cost/price_share.h),
 // ", 312 days old", and for another machine ", not the machine that was measured".
 std::string describe(const CatalogPrice& price, const std::string& share, bool measured_machine, Day today);
 
-// The row that such a text names, and whether it says that the machine is another one.
+// The row that such a text names, and whether the text says that the machine is another one.
 const CatalogPrice* described_price(std::span<const CatalogPrice> catalog, std::string_view source);
 bool is_of_other_machine(std::string_view source);
 
-// Whether the amounts are what their names say; a file of another origin may name another currency, which is never mixed in.
+// Whether the amounts are in USD, as their names say; a file of another origin may name another currency; the two never mix.
 bool in_usd(const Cost& cost);
 
 struct HourlyPrice {

@@ -40,7 +40,7 @@ std::vector<std::string> unknowns(const CloudMachine& machine) {
   return list;
 }
 
-// Of a machine without unknowns, in USD: what it costs per month to own it, and per hour of work and of rest.
+// For a machine without unknowns, in USD: the cost per month of owning it, and per hour of work and of rest.
 struct Rates {
   double owning, work, idle;
 };
@@ -50,14 +50,14 @@ Rates rates_of(const LocalMachine& machine) {
           usd_per_watt_hour * (usable(machine.idle_watts) ? *machine.idle_watts : 0)};
 }
 
-// Without a reason where there is a cost of so many hours.
+// Without a reason if these hours have a cost.
 template <class Machine>
 Figure why_no_month(const Machine& machine, double hours) {
   if (const auto list = unknowns(machine); !list.empty()) return missing(list);
   return {std::nullopt, hours >= 0 && hours <= kHoursAMonth ? "" : "a month has 0 to 730 hours"};
 }
 
-// `usd_per_hour` for so many seconds.
+// `usd_per_hour` for this many seconds.
 Figure for_seconds(const Figure& usd_per_hour, const Figure& seconds) {
   if (!seconds.value) return seconds;
   if (!usd_per_hour.value) return usd_per_hour;
@@ -70,7 +70,7 @@ Figure for_seconds(const Figure& usd_per_hour, const Figure& seconds) {
   return cost;
 }
 
-// The power that was given, or what the runs' meters measured.
+// The given power, or what the runs' meters measured.
 void fill_watts(std::optional<double>& watts, std::string& source, const std::vector<const Run*>& runs,
                 std::optional<double> Energy::*member) {
   if (watts) {
@@ -96,7 +96,7 @@ void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
     }
 }
 
-// Why the run's own price does not count, where that is its currency.
+// Adds why the run's own price does not count, if its currency is the reason.
 Figure explained(Figure figure, const RunCost& cost, const std::vector<const Run*>& runs) {
   const Run& run = *runs.front();
   if (!figure.value && !cost.cloud.usd_per_hour && run.cost && !in_usd(*run.cost))
@@ -119,7 +119,7 @@ void fill_epoch(RunCost& cost, const std::vector<const Run*>& runs) {
   cost.epoch_seconds.range = estimate_of_groups(epochs).ends(Spread::range);
 }
 
-// `time`: that the runs took to a quality; nullptr where they did not train to one.
+// `time`: what the runs took to reach a quality; nullptr if they did not train to one.
 RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* time, const RentOrBuy& question) {
   RunCost cost;
   cost.name = name_of(runs);
@@ -170,7 +170,7 @@ Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud) {
   for (std::string& what : unknowns(cloud)) list.push_back(std::move(what));
   if (!list.empty()) return missing(list);
   const Rates rates = rates_of(local);
-  const double fixed = rates.owning + rates.idle * kHoursAMonth;  // without any work
+  const double fixed = rates.owning + rates.idle * kHoursAMonth;  // even without any work
   const double saved_an_hour = *cloud.usd_per_hour / cloud.speed - (rates.work - rates.idle);
   if (!std::isfinite(saved_an_hour) || !std::isfinite(fixed)) return figure(saved_an_hour + fixed);
   if (fixed <= 0)

@@ -1,5 +1,5 @@
-// A machine that you own against a rented one: what work costs on both, and from how many hours per month owning is
-// cheaper. Pure functions; nothing is assumed for what is not known, the answer then is empty and says what is missing.
+// A machine that you own against a rented one: what work costs on both, and from how many hours per month owning is cheaper.
+// Pure functions; nothing is assumed for an unknown: the answer is then empty and says what is missing.
 //
 // A month has 730 hours (8,760 / 12). With h hours of work in it, by the own machine's clock:
 //
@@ -8,8 +8,8 @@
 //   break-even = the h in (0, 730] with local(h) = cloud(h): below it renting is cheaper, above it owning
 //   an hour of work = local(730 * utilization) / (730 * utilization)
 //
-// A cloud machine is paid for while it works, so it has no idle hours here; storage, traffic, discounts, cooling, space and
-// labor are on neither side.
+// A cloud machine is paid for while it works, so it has no idle hours here; both sides leave out storage, traffic, discounts,
+// cooling, space and labor.
 #pragma once
 
 #include <optional>
@@ -44,19 +44,19 @@ struct CloudMachine {
   double speed = 1;  // its throughput over the own machine's; above 0
 };
 
-// USD per month with so many hours of work in it, 0 to 730.
+// USD per month with this many hours of work, 0 to 730.
 Figure local_usd_per_month(const LocalMachine& machine, double hours);
 Figure cloud_usd_per_month(const CloudMachine& machine, double hours);
 
-// USD per hour of work where the machine works that part of all hours, 0 to 1.
+// USD per hour of work if the machine works this fraction of all hours, 0 to 1.
 Figure local_usd_per_hour(const LocalMachine& machine, double utilization);
 
-// Hours of work per month; empty also where one of the two is cheaper at any number of hours, and the reason says which.
+// Hours of work per month; empty also if one of the two is cheaper at any number of hours; the reason says which.
 Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud);
 
 struct RentOrBuy {
-  LocalMachine local;  // where power or idle draw is empty, what a run's meters measured
-  CloudMachine cloud;  // where the price is empty, that of the run
+  LocalMachine local;  // if power or idle draw is empty, what a run's meters measured
+  CloudMachine cloud;  // if the price is empty, the run's
   std::string cloud_source;
   double utilization = 1;
 };
@@ -71,19 +71,19 @@ struct RunCost {
   int repetitions = 0;
   bool loaded = false;  // any of them, by other processes (src/result/load.h)
   // The geometric mean of the repetitions, as in every output (src/analysis/case_summary.h). The costs of an epoch have its
-  // interval or range, with prices and power as they are.
+  // interval or range, with prices and power taken as they are.
   Figure epoch_seconds;
-  std::string interval_reason;  // why there is none; empty where there is one
+  std::string interval_reason;  // why there is none; empty if there is one
   std::string epoch_kind;       // measured | projected
   LocalMachine local;
   CloudMachine cloud;
-  std::string power_source, idle_source;  // "given", "measured: rapl"; empty where there is no figure
+  std::string power_source, idle_source;  // "given", "measured: rapl"; empty if there is no figure
   std::string cloud_source;
   Figure local_usd_per_epoch, cloud_usd_per_epoch, break_even_hours_per_month;
-  std::optional<QualityCost> quality;  // where the runs trained to one
+  std::optional<QualityCost> quality;  // if the runs trained to one
 };
 
-// One entry per case, in the order of their first runs, of those that are ok. Without any the answer is empty.
+// One entry per case over its ok runs, in the order of their first runs. Empty without any.
 std::vector<RunCost> rent_or_buy(std::span<const Run> runs, const RentOrBuy& question);
 
 }  // namespace epochbench

@@ -13,7 +13,7 @@ std::string size_text(const CatalogPrice& price) {  // "96 vCPUs and 8 GPUs"
   return vcpus_text(price.vcpus) + (price.gpu_count > 0 ? " and " + gpus_text(price.gpu_count) : "");
 }
 
-// GPUs are left out where neither side has one.
+// GPUs are left out if neither side has one.
 std::string used_text(const CatalogPrice& price, const UsedMachine& used) {
   const bool gpus = price.gpu_count > 0 || used.gpus > 0;
   return std::to_string(used.vcpus) + (gpus ? " and " + std::to_string(used.gpus) : "") + " used";

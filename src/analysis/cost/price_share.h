@@ -1,4 +1,4 @@
-// What counts of an instance's price for a machine of another size. Pure functions.
+// How much of an instance's price counts for a machine of another size. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace epochbench {
 
-enum class PriceScaling : std::uint8_t { per_vcpu, per_gpu, whole };  // by vCPUs or by GPUs in proportion; all of it
+enum class PriceScaling : std::uint8_t { per_vcpu, per_gpu, whole };  // in proportion to vCPUs or to GPUs; all of it
 constexpr auto texts_of(PriceScaling) { return std::array{"per-vcpu", "per-gpu", "whole"}; }
 
 struct UsedMachine {
@@ -20,11 +20,11 @@ struct UsedMachine {
 
 struct PriceShare {
   double factor = 1;                    // of the price
-  std::string text;                     // "price for 8 vCPUs, 2 used"; empty where the price is that of the machine
+  std::string text;                     // "price for 8 vCPUs, 2 used"; empty if the price is that of the machine
   std::optional<PriceScaling> scaling;  // likewise
 };
 
-// Errors: CallError where the sizes differ and no scaling is given, or one that has no meaning here.
+// Errors: CallError if the sizes differ and no scaling is given, or one that is meaningless here.
 PriceShare share_of(const CatalogPrice& price, const UsedMachine& used, std::optional<PriceScaling> scaling);
 
 }  // namespace epochbench

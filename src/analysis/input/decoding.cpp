@@ -28,7 +28,7 @@ std::optional<double> device_rate(const Run& run) {
   return waits && *waits < 1 ? std::optional(run.throughput->samples_per_second / (1 - *waits)) : std::nullopt;
 }
 
-// Of all repetitions, or unknown.
+// Over all repetitions, or unknown.
 template <class Get>
 std::optional<double> mean_of(const std::vector<const Run*>& runs, const Get& get) {
   const std::vector<double> values = known_values(runs, [&](const Run* run) { return get(*run); });

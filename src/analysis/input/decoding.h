@@ -1,4 +1,4 @@
-// What decoding costs, how much of it the steps hide, and how many cores a device needs that takes so many samples per second.
+// What decoding costs, how much of it the steps hide, and how many cores a device with a given sample rate needs.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,8 @@ struct Decoding {  // of a case: means over its repetitions
   std::string name, dataset;
   Input input;
   double cpu_seconds = 0;   // of one core, per training sample
-  double wall_seconds = 0;  // as it passed in a thread: above the CPU time, waits for the disk or for a core
-  // Of the time that decoding takes in its threads, the part during which no step waited; empty where waits are not known, and
-  // where all is decoded beforehand.
+  double wall_seconds = 0;  // elapsed time in a thread: above the CPU time by waits for the disk or for a core
+  // The part of the decoding threads' time during which no step waited; empty if waits are unknown or all is decoded before.
   std::optional<double> hidden;
   std::optional<double> device_rate;  // samples/s that the steps would take if they never waited
 };

@@ -12,7 +12,7 @@
 namespace epochbench {
 namespace {
 
-// What runs of a group share: all settings but those of the input, of the measurement, the seed, and prefetching.
+// What runs of a group share: all settings except those of the input and the measurement, the seed, and prefetching.
 Settings shared_settings(const Run& run) {
   Settings settings = of_classes(
       case_settings(run), {SettingClass::workload, SettingClass::placement, SettingClass::rounding, SettingClass::ablation});

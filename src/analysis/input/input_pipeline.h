@@ -1,7 +1,7 @@
 // How well the input pipeline supplies a device: runs of one workload that differ only in how samples reach the steps.
 //
-// On a CPU the loader's threads and the steps may share cores. Then a step hardly waits for data and takes longer all the
-// same, which no utilization shows, so throughput stands beside it, over that of runs whose data lie decoded in memory.
+// On a CPU the loader's threads and the steps may share cores. Then a step hardly waits for data but still takes longer, which
+// no utilization shows, so throughput is given too, relative to that of runs whose data are decoded in memory.
 #pragma once
 
 #include <cstddef>
@@ -24,29 +24,29 @@ struct InputRow {  // the ok repetitions of one run
   std::string name;
   Input input;
   std::vector<double> samples_per_second;    // one per repetition
-  std::optional<double> data_wait_fraction;  // mean of the repetitions; empty where one does not know it
+  std::optional<double> data_wait_fraction;  // mean of the repetitions; empty if one does not know it
   std::optional<double> utilization;         // on a GPU gpu_busy_fraction, else 1 - data_wait_fraction; likewise
   std::optional<InputState> state;           // by the utilization
-  Estimate of_decoded;                       // samples/s over those of the group's row whose data lie decoded in memory
-  std::vector<double> utilizations;          // one per repetition; empty where one does not know it
+  Estimate of_decoded;                       // samples/s over those of the group's row whose data are decoded in memory
+  std::vector<double> utilizations;          // one per repetition; empty if one does not know it
   bool loaded = false;                       // any repetition, by other processes (src/result/load.h)
 };
 
-struct InputGroup {            // of one device, workload and decode cost; settings differ in nothing but input and measurement
-  const Run* first = nullptr;  // in the result that the group was made of
+struct InputGroup {            // one device, workload and decode cost; settings differ only in input and measurement
+  const Run* first = nullptr;  // in the result from which the group was made
   std::string workload;        // for people: "resnet20/cpu/fp32/b32"
   std::string dataset;
   bool on_gpu = false;
   std::optional<int> threads;  // of the steps, on a CPU
   double decode_cost_seconds = 0;
   std::vector<InputRow> rows;          // two or more, in the order of their first runs
-  std::optional<std::size_t> decoded;  // the row with decoded data, prefetched where there is one
+  std::optional<std::size_t> decoded;  // the row with decoded data, prefetched if there is one
   // Samples/s of the row with the highest utilization over that with the lowest, and which these are.
   std::optional<std::size_t> best, worst;
   Estimate gain;
 };
 
-// In the order of their first runs. Runs of synthetic data belong to none, nor does one that stands alone.
+// In the order of their first runs. Runs of synthetic data belong to no group, nor does a run without others.
 std::vector<InputGroup> input_groups(const Result& result);
 
 }  // namespace epochbench

@@ -29,8 +29,8 @@ struct CatalogDevice {
   std::string id, name;           // "a100-80gb", "NVIDIA A100 SXM 80GB"
   bool is_gpu = true;             // otherwise a CPU, whose peaks are per core and whose bandwidth and cache are per socket
   bool is_arm = false;            // of a CPU
-  int year = 0;                   // in which it came out
-  std::vector<std::string> also;  // what else it is called, in bench/prices.json among others
+  int year = 0;                   // in which it was released
+  std::vector<std::string> also;  // other names, in bench/prices.json among others
   std::map<std::string, CatalogFact> facts;
   std::string instances_source;
   std::vector<CpuInstance> instances;  // of a CPU
@@ -46,7 +46,7 @@ struct DeviceCatalog {
   std::vector<CatalogDevice> devices;
 };
 
-// Every fact of a GPU, and of a CPU, that an entry must have, with its value or the reason why there is none.
+// Every fact that an entry of a GPU or a CPU must have, with its value or the reason why there is none.
 std::span<const char* const> gpu_facts();
 std::span<const char* const> cpu_facts();
 
@@ -62,11 +62,11 @@ struct PredictionTarget {
   std::string name() const;               // "NVIDIA T4", "c7i.24xlarge"
 };
 
-// By id, name or what it is called, in any case and with any separators; or by words that only one entry has ("4090"). Errors:
-// CallError that lists the variants where several fit, and near names where none does.
+// By id, name or other name, in any case and with any separators; or by words that only one entry has ("4090"). Errors:
+// CallError that lists the variants if several fit, and near names if none does.
 PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices, const std::string& text);
 
-// The entry that a GPU of a price list is; nullptr: none.
+// The catalog's entry for the GPU of a price list; nullptr: none.
 const CatalogDevice* device_of_price(const DeviceCatalog& catalog, const CatalogPrice& price);
 
 Json device_json(const DeviceCatalog& catalog, const CatalogDevice& device);

@@ -1,4 +1,4 @@
-// From what a call names to an entry of the catalog.
+// Finds the catalog entry that a call names.
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -34,7 +34,7 @@ Tokens tokens_of(std::string_view text) {
   return tokens;
 }
 
-// Makers' and product lines' names, which a call may leave out.
+// Names of makers and product lines, which a call may leave out.
 Tokens without_makers(Tokens tokens) {
   static const std::set<std::string> kMakers{"nvidia", "geforce", "tesla", "aws", "gcp", "azure"};
   if (tokens.size() > 1) std::erase_if(tokens, [](const std::string& token) { return kMakers.contains(token); });
@@ -43,7 +43,7 @@ Tokens without_makers(Tokens tokens) {
 
 struct NamedTarget {
   PredictionTarget target;
-  std::string shown;               // in messages: what names it without doubt
+  std::string shown;               // in messages: an unambiguous name
   std::vector<std::string> names;  // in full
   std::vector<std::string> parts;  // texts whose tokens find it
 };
@@ -69,7 +69,7 @@ bool has_tokens(const NamedTarget& each, const Tokens& given) {
   });
 }
 
-// An instance of the price list, by its name or "aws/g5.xlarge".
+// An instance of the price list, by its name or as "aws/g5.xlarge".
 PredictionTarget priced_target(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices, const std::string& text) {
   const CatalogPrice* price = find_price(prices, text);
   if (!price || price->gpu_count == 0) return {};

@@ -8,7 +8,7 @@
 namespace epochbench {
 namespace {
 
-// The median of what results/*-quick.json measured per core; a socket of many cores has less for each.
+// The median per core of what results/*-quick.json measured; a socket of many cores has less for each.
 constexpr double kCoreBytesPerSecond = 22e9;
 
 constexpr std::size_t at(Demand demand) { return static_cast<std::size_t>(demand); }
@@ -39,7 +39,7 @@ TimeFactors read_factors(const JsonFields& row) {
   return kind;
 }
 
-// Tiles of AMX do 16 times as much per cycle as vectors in fp32; vectors in bf16 do twice as much.
+// AMX tiles do 16 times as much per cycle as vectors in fp32; vectors in bf16 do twice as much.
 bool has_tiles(const CatalogDevice& device, Precision precision) {
   constexpr double kOfVectors = 4;  // at most, as measured peaks vary
   if (device.is_gpu || precision != Precision::bf16) return false;
@@ -47,7 +47,7 @@ bool has_tiles(const CatalogDevice& device, Precision precision) {
   return of("bf16_flop_per_cycle") > kOfVectors * of("fp32_flop_per_cycle");
 }
 
-// What takes the largest share, and how much of the seconds.
+// What takes the largest share of the seconds, and how much.
 void say_bound(ExpectedTime& time, const Demands& demands, const Demands& factors) {
   const auto part = [&](Demand demand) { return demands[at(demand)] * factors[at(demand)]; };
   const std::array<std::pair<const char*, double>, 3> parts{

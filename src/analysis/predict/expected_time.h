@@ -1,6 +1,6 @@
-// How long a step is expected to take: what it demands at rated figures, times how far above them such work was measured to be.
-// Predictions with an interval and an error, never measurements. bench/time_model.json has the factors, which time_fit.h
-// makes from results/ and bench/throughputs.json; docs/predictions.md explains both.
+// How long a step is expected to take: its demands at rated figures, times how far above them such work was measured.
+// Predictions with an interval and an error, never measurements. bench/time_model.json has the factors, which time_fit.h makes
+// from results/ and bench/throughputs.json; docs/predictions.md explains both.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace epochbench {
 
 // What a step demands. Products, convolutions and memory: seconds at the rated peak and bandwidth; energy: FLOP per watt of the
-// board's power limit, which holds clocks down; launches: nodes, as the host starts each.
+// board's power limit, which holds clocks down; launches: nodes, since the host starts each.
 enum class Demand : std::uint8_t { products, convolutions, memory, energy, launches };
 inline constexpr std::size_t kDemands = 5;
 constexpr auto texts_of(Demand) { return std::array{"products", "convolutions", "memory", "energy", "launches"}; }
@@ -26,16 +26,16 @@ using Demands = std::array<double, kDemands>;  // by Demand
 Demands demands_of(std::span<const NodeDemand> nodes, const PredictionTarget& target, Precision precision);
 
 struct LeftOutError {
-  double median = 0;  // of |expected / measured - 1|, where the device took no part in the fit
+  double median = 0;  // of |expected / measured - 1|, with the device left out of the fit
   int pairs = 0;      // of a model, batch and precision with a device
 };
 
-// Of one kind of device. Those of products, convolutions and memory are ratios of at least 1, so that no expectation is below
-// the roofline; energy: joules per FLOP; launches: seconds per node.
+// For one kind of device. The factors of products, convolutions and memory are ratios of at least 1, so that no expectation is
+// below the roofline; energy: joules per FLOP; launches: seconds per node.
 struct TimeFactors {
   Demands factors{};
   double low = 1, high = 1;  // 80 % of measured steps take between expected * low and expected * high
-  double within = 0;         // the share of measured steps that lay in such an interval made without their device
+  double within = 0;         // the share of measured steps inside such an interval made without their device
   LeftOutError error;
   std::map<std::string, LeftOutError> devices;  // by id of the catalog
   std::string evidence;                         // "178 published pairs of 24 GPUs"
@@ -58,11 +58,11 @@ struct ExpectedTime {
   const char* bound = "compute";             // compute | bandwidth | launches: what takes the largest share of it
   double bound_share = 0;                    // of the seconds; with energy, which limits computing, part of compute
   LeftOutError error;                        // of all devices of its kind
-  std::optional<LeftOutError> device_error;  // of this device, where it is among them
+  std::optional<LeftOutError> device_error;  // of this device, if it is among them
   std::string evidence;                      // what the model was fitted on
 };
 
-// Empty, with the reason, where nothing measured says how fast such work is: forward passes, recurrent layers, AMX.
+// Empty, with the reason, if no measurement says how fast such work is: forward passes, recurrent layers, AMX.
 struct Expectation {
   std::optional<ExpectedTime> time;
   std::string reason;

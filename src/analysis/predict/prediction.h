@@ -1,4 +1,4 @@
-// What a device of the catalog needs for a model: at the least, and as expected. Predictions, never measurements.
+// What a device of the catalog needs for a model: the minimum and the expectation. Predictions, never measurements.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace epochbench {
 
-// A model as planned for a batch. The memory is what the program plans without scratch of libraries.
+// A model as planned for a batch. The memory is what the program plans, without scratch memory of libraries.
 struct PlannedWork {
   std::string model;
   Precision precision = Precision::fp32;
@@ -29,7 +29,7 @@ struct EpochsAsked {
   std::int64_t epochs = 0, samples = 0;  // per epoch, which counts as samples / batch steps, as in projections of runs
 };
 
-// What is predicted as a multiple of a step's time: at the least, as expected, and 80 % of the time between low and high.
+// What is predicted as a multiple of a step's time: the minimum, the expectation, and its 80 % interval from low to high.
 struct PredictedAmount {
   double at_least = 0;
   std::optional<double> expected, low, high;  // empty together: see Prediction::expected_reason
@@ -41,12 +41,12 @@ struct PredictedCost {
   double usd_per_hour = 0;  // of the whole instance, since a part of it cannot be rented
   int gpus = 0;             // that it has; one is used
   std::string price;        // "catalog: aws p5.48xlarge us-east-1 2026-11-09, whole price for 192 vCPUs and 8 GPUs, ..."
-  std::string price_age;    // "311 days old"; empty of a recent one
+  std::string price_age;    // "311 days old"; empty for a recent one
 };
 
 struct Prediction {
   std::string device, name;  // the catalog's id; what the call named, in full
-  PlannedWork work;          // without its nodes; of batch 1 where not even that fits
+  PlannedWork work;          // without its nodes; of batch 1 if not even that fits
   double device_memory_bytes = 0;
   bool fits = false;
   std::optional<std::int64_t> largest_batch;  // 0: not even one sample fits; empty: it was not searched
@@ -54,7 +54,7 @@ struct Prediction {
   std::string reason;  // for an empty step
   std::optional<ExpectedTime> expected;
   std::string expected_reason;           // for an empty expectation of a step that is not empty
-  std::optional<PredictedAmount> hours;  // of --epochs, as what follows
+  std::optional<PredictedAmount> hours;  // for --epochs, like what follows
   std::optional<EpochsAsked> asked;      // as above
   std::optional<PredictedCost> cost;
   std::string cost_reason;    // for an empty cost
@@ -72,7 +72,7 @@ struct PredictionQuestion {
   std::optional<EpochsAsked> epochs;
 };
 
-// One; of epochs one per instance of the price list that has the device. `day` decides how old a price is.
+// One prediction; for epochs one per instance of the price list that has the device. `day` decides how old a price is.
 std::vector<Prediction> predict(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices,
                                 const PredictionQuestion& question, Day day);
 
@@ -82,11 +82,11 @@ struct Rentals {
   EpochsAsked asked;
   std::optional<double> max_usd;
   std::vector<Prediction> too_expensive;  // beyond max_usd, likewise
-  std::vector<std::string> unfit;         // instances into which the model does not fit at its batch
+  std::vector<std::string> unfit;         // instances that the model does not fit into at its batch
   std::vector<std::string> unpriced;      // why instances have no cost, one reason each
 };
 
-// The cheapest first, then the fastest; what has neither at the end.
+// The cheapest first, then the fastest; those with neither last.
 void sort_by_cost(std::vector<Prediction>& predictions);
 
 }  // namespace epochbench

@@ -19,12 +19,12 @@ struct NodeDemand {
   WorkClass work_class = WorkClass::pass;
 };
 
-// F(4x4, 3x3), the largest tile in use, multiplies a quarter as often (Lavin and Gray 2016).
+// F(4x4, 3x3), the largest tile in use, needs a quarter of the multiplications (Lavin and Gray 2016).
 inline constexpr double kWinogradSaving = 4;
 
 struct RatedLimits {
   std::optional<double> flops_per_second;  // of the precision's products, with fp32 sums; empty: see `reason`
-  double winograd_flops_per_second = 0;    // of convolutions that may be transformed, by the FLOPs that are counted
+  double winograd_flops_per_second = 0;    // of convolutions that may be transformed, in counted FLOPs
   double bytes_per_second = 0;             // between memory and chip
   double cache_bytes = 0;                  // data of one node that may stay on the chip for the next
   double memory_bytes = 0;
@@ -36,11 +36,11 @@ struct LeastTime {
   double seconds = 0;
   double compute_seconds = 0;  // of nodes whose FLOPs take at least as long as their bytes; bandwidth bounds the others
   const char* bound() const { return 2 * compute_seconds >= seconds ? "compute" : "bandwidth"; }
-  double bound_share() const;  // of the seconds; 0 of an empty step
+  double bound_share() const;  // of the seconds; 0 for an empty step
 };
 
 // The sum over nodes of the larger of FLOPs / peak and bytes / bandwidth (Williams et al. 2009, "Roofline"). A node that finds
-// its inputs in the cache, and leaves its outputs there, moves up to twice the cache less, so this much is not counted.
+// its inputs in the cache and leaves its outputs there moves less, by up to twice the cache, so this much is not counted.
 // `limits` must have flops_per_second.
 LeastTime least_time(std::span<const NodeDemand> nodes, const RatedLimits& limits);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kOutlier = 0.05;                    // ratios nearer to 1 than this count by their square
 constexpr double kFirstStep = 1, kLastStep = 1e-4;   // of the logarithm of a factor
-constexpr double kWanted = 0.8;                      // the share of steps that an interval shall contain
+constexpr double kWanted = 0.8;                      // the share of steps that an interval should contain
 constexpr std::array kTails{0.1, 0.05, 0.025, 0.0};  // of the ratios on either side, the narrowest interval first
 constexpr Demands kStart{1.5, 1.5, 2, 1e-12, 1e-4};  // near any sensible fit
 constexpr Demands kLeast{1, 1, 1, 1e-14, 1e-7};      // ratios by the roofline; the others so small that they say nothing
@@ -75,7 +75,7 @@ double log_ratio(const MeasuredStep& step, const Demands& factors, bool is_gpu) 
   return std::log(std::max(step.least_seconds, expected_seconds(step.demands, factors, is_gpu)) / step.seconds);
 }
 
-// Measured over expected, of the steps that `counts` takes, without a tail on either side.
+// Measured over expected, for the steps that `counts` accepts, without a tail on either side.
 template <class Counts>
 Interval interval_of(const std::vector<MeasuredStep>& steps, const std::vector<LeftOutStep>& left_out, double tail,
                      const Counts& counts) {
@@ -115,7 +115,7 @@ std::vector<LeftOutStep> left_out_ratios(const std::vector<MeasuredStep>& steps,
   return left_out;
 }
 
-// Says of each step whether it is within the interval of the other devices, and returns the share that is.
+// Records for each step whether it is within the interval of the other devices, and returns the share that is.
 double share_within(std::vector<LeftOutStep>& left_out, const std::vector<MeasuredStep>& steps,
                     const std::set<std::string>& devices, double tail) {
   int within = 0;

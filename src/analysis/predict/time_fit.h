@@ -1,4 +1,4 @@
-// Makes the factors of expected_time.h from measured steps, and says how well they predict devices that took no part.
+// Makes the factors of expected_time.h from measured steps, and says how well they predict devices left out of the fit.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ struct MeasuredStep {
   double seconds = 0;
 };
 
-// Factors that make the sum over devices of sqrt(log(expected / measured)^2 + 0.05^2) least, where the steps of a device weigh
+// Factors that minimize the sum over devices of sqrt(log(expected / measured)^2 + 0.05^2), where the steps of a device weigh
 // the square root of their number: an outlier counts by its distance, not by its square. A factor that no step demands is 0.
 // Deterministic: a search along each axis with steps that are halved. Precondition: at least one step.
 Demands fit_factors(const std::vector<MeasuredStep>& steps, bool is_gpu);
 
 struct LeftOutStep {
-  double log_ratio = 0;  // log(expected / measured), by the fit without the step's device
+  double log_ratio = 0;  // log(expected / measured), from the fit without the step's device
   bool within = false;   // of the interval from the ratios of all other devices
 };
 
@@ -31,8 +31,8 @@ struct FittedFactors {
   TimeFactors kind;
   std::vector<LeftOutStep> left_out;  // of each step
 };
-// With each device left out of a fit of its own. The interval is that of the middle 80 % of the ratios, or wider where that of
-// the other devices contains less than 80 % of the steps of devices left out. Precondition: steps of at least two devices.
+// Leaves each device out of a separate fit. The interval is that of the middle 80 % of the ratios, or wider if the one from the
+// other devices contains less than 80 % of the steps of the devices left out. Precondition: steps of at least two devices.
 FittedFactors fit_with_left_out(const std::vector<MeasuredStep>& steps, bool is_gpu, const std::string& evidence);
 
 Json time_factors_json(const TimeFactors& kind);  // as parse_time_model() reads it

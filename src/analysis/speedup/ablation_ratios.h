@@ -1,4 +1,4 @@
-// What each part is worth that --without or --kernels portable left out: the complete case against the same case without it.
+// What each part left out by --without or --kernels portable is worth: the complete case against the same case without it.
 #pragma once
 
 #include <string>

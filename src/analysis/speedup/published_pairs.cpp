@@ -9,8 +9,8 @@
 namespace epochbench {
 namespace {
 
-// A model of ours that entries of DAWNBench have too, at the size at which their throughput is known: an entry that changes the
-// size while it trains has none.
+// A model of ours that DAWNBench entries have too, at the size for which their throughput is known: an entry that changes the
+// size during training has none.
 struct SharedModel {
   const char *model, *benchmark, *size;
   const char* names[3];  // letters and digits of what entries call it

@@ -1,5 +1,5 @@
-// Runs measured here beside results that others published of the same model and image size: DAWNBench alone, since MLPerf's
-// terms allow no figure of its beside one of ours. What differs is named with each pair, and no interval is claimed.
+// Runs measured here beside results that others published for the same model and image size: only DAWNBench, since MLPerf's
+// terms do not allow one of its figures beside one of ours. Each pair names what differs, and no interval is claimed.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@ struct PublishedPair {
 
 struct PublishedPairs {
   std::vector<PublishedPair> pairs;
-  std::string notice;              // what must stand beside figures of the source
+  std::string notice;              // what must be shown with figures of the source
   std::vector<std::string> known;  // models and image sizes that have an entry: "resnet50 at 224x224"
 };
 

@@ -16,7 +16,7 @@
 namespace epochbench {
 namespace {
 
-// The optimizer without the learning rate: that of SGD follows the batch, unless the run's name sets one.
+// The optimizer without the learning rate: that of SGD follows the batch unless the run's name sets one.
 std::string optimizer_of(const Series& series) {
   std::string text = series.first().workload.optimizer;
   const auto begin = text.find(" lr=");
@@ -60,7 +60,7 @@ class Pairing {
   }
 
  private:
-  // One series for each device, precision and workload: of several thread counts, or batches, the fastest.
+  // One series for each device, precision and workload: the fastest of several thread counts, or batches.
   void choose_fastest() {
     std::map<std::string, const Series*> fastest;
     const auto group_of = [&](const Series& series) {
@@ -91,7 +91,7 @@ class Pairing {
     }
   }
 
-  // PyTorch's: of all placements the fastest stands for its device, but compiled code for itself.
+  // For PyTorch: the fastest of all placements represents its device, but compiled code is kept separate.
   static std::string compile_mode(const Series& series) {
     const auto mode = series.settings.find("compile");
     return mode == series.settings.end() ? "" : settings_text({*mode});
@@ -120,10 +120,10 @@ class Pairing {
     return found;
   }
 
-  // The chosen series that do the contender's work, itself among them. Precondition: it is chosen.
+  // The chosen series that do the contender's work, including itself. Precondition: it is chosen.
   const std::vector<const Series*>& of_same_work(const Series& contender) const { return of_work_.at(keys_.at(&contender)); }
 
-  // Whether it, which does the contender's work, has no handicap that the contender has not.
+  // Whether it, which does the contender's work, has no handicap that the contender lacks.
   static bool is_baseline(const Series& series, const Series& contender) {
     return &series != &contender && handicap_of(series, contender).empty();
   }
@@ -138,7 +138,7 @@ class Pairing {
     return found;
   }
 
-  // The first run of the same backend and precision before this one that another machine, another card or another build made.
+  // The first earlier run of the same backend and precision on another machine, another card or of another build.
   std::vector<const Series*> earlier(const Series& contender) const {
     const Run& run = contender.first();
     std::vector<const Series*> found;
@@ -191,7 +191,7 @@ class Pairing {
             series.on_gpu(), series.samples_per_second(), series.rate()};
   }
 
-  // baseline / contender of what `get` says of each repetition; the reason for no interval is that of the throughput's ratio.
+  // baseline / contender of what `get` returns for each repetition; the reason for no interval is that of throughput's ratio.
   template <typename Get>
   static Estimate per_epoch(const Series& baseline, const Series& contender, const char* what, const Get& get) {
     const auto unknown = [&](const std::string& reason) { return Estimate{.reason = what + reason}; };
@@ -251,7 +251,7 @@ class Pairing {
     return pair;
   }
 
-  // Repetitions of one run with one reason make one line.
+  // Repetitions of one run with the same reason make one line.
   void add_left_out() {
     std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
     for (const LeftOut& out : all_.left_out) {
@@ -261,7 +261,7 @@ class Pairing {
     }
   }
 
-  // The first of these that is another than `series`; null: none.
+  // The first of these other than `series`; null: none.
   template <typename Key>
   static const Series* first_other(const std::map<Key, std::vector<const Series*>>& lists, const Key& key,
                                    const Series& series) {

@@ -12,24 +12,24 @@
 namespace epochbench {
 
 struct SpeedupSide {
-  std::string name, file;  // of its run, and where the first repetition stands
+  std::string name, file;  // of its run, and the file of the first repetition
   Workload workload;
   Device device;
   std::string precision;
   Settings settings;  // of its case
   bool on_gpu = false;
-  std::vector<double> samples_per_second;  // one a repetition
+  std::vector<double> samples_per_second;  // one per repetition
   double rate = 0;                         // their geometric mean
-  // Of trainings to a target: how many there are, and how many reached it; 0 where another question is asked.
+  // For trainings to a target: how many there are, and how many reached it; 0 if another question is asked.
   std::size_t trained = 0, reached = 0;
 };
 
 struct SpeedupPair {
   SpeedupSide baseline, contender;
-  bool best_batch = false;  // each side at the batch at which it is fastest
-  std::string target = {};  // that both trained to, where the question is the time to it: "accuracy=0.9"
+  bool best_batch = false;  // each side at its fastest batch
+  std::string target = {};  // that both trained to, if the question is the time to it: "accuracy=0.9"
   Estimate ratio;           // contender / baseline samples per second; to a target: baseline / contender seconds
-  // baseline / contender per epoch, or to the target: above 1 the contender is the better; where not known, the reason
+  // baseline / contender per epoch, or to the target: above 1 the contender is better; if not known, the reason
   Estimate cost, energy;
   std::vector<Warning> warnings;
 };
@@ -47,9 +47,9 @@ struct Speedup {
 
 enum class SpeedupOf : std::uint8_t { same_batch, best_batch, to_quality };
 
-// same_batch pairs runs of one fingerprint, mode and data set; best_batch those of one model with options, mode, optimizer (but
-// for a default learning rate, which follows the batch) and data set, each device at its fastest batch. Of several thread
-// counts the fastest stands for its device. to_quality pairs trainings of one fingerprint to one target, seed by seed, as
+// same_batch pairs runs of one fingerprint, mode and data set; best_batch those of one model with options, mode, optimizer
+// (except a default learning rate, which follows the batch) and data set, each device at its fastest batch. The fastest of
+// several thread counts represents its device. to_quality pairs trainings of one fingerprint to one target, seed by seed, as
 // quality_ratio() says (src/analysis/time_to_quality.h). The contenders, and their baselines:
 //
 //   a GPU                  the CPU in its precision, and the CPU in fp32; of each machine, where their names are known
@@ -59,10 +59,9 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch, to_quality };
 //   PyTorch                ours on the same device in its precision; else as above
 //   a GPU without any CPU  the first GPU in its precision, where that is another; else in tf32, fp32 of the same device
 //
-// A baseline with the contender's settings goes before one with others, one of its file and machine before those of others,
-// and of several one with fewer warnings. A run with a handicap (src/analysis/fairness.h) is a baseline only for runs that
-// share it.
-// What ended in no pair is in `unpaired` with the reason.
+// A baseline with the contender's settings is preferred to one with others, one of its file and machine to those of others, and
+// of several the one with fewer warnings. A run with a handicap (src/analysis/fairness.h) is a baseline only for runs that
+// share it. Runs without a pair are in `unpaired` with the reason.
 Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what);
 
 }  // namespace epochbench

@@ -6,10 +6,10 @@
 
 namespace epochbench {
 
-// What stays of a series are runs with one target, its first; the others are in `left_out`.
+// Keeps the runs of a series with one target, its first; the others move to `left_out`.
 void leave_out_without_target(AllSeries& all);
 
-// With those that diverged, which have no throughput and so stand in no series.
+// Includes those that diverged, which have no throughput and so are in no series.
 Trainings trainings_of(const Series& series, const AllSeries& all);
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-// Where two curves cross, between measured values alone (nothing is extrapolated), and all answers of a sweep.
+// Where two curves cross, only between measured values (nothing is extrapolated), and all answers of a sweep.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -45,7 +45,7 @@ double root(std::int64_t x0, double y0, std::int64_t x1, double y1) {
 
 bool surely_apart(const Advantage& at) { return at.interval && (at.interval->first > 0 || at.interval->second < 0); }
 
-// From the point `at` outwards by `step`, the end of the stretch on which the interval holds 1. Empty: an interval is
+// From the point `at` outward by `step`, the end of the stretch on which the interval contains 1. Empty: an interval is
 // missing, or the measured values end before the stretch does; `reason` says which.
 std::optional<double> end_of_stretch(const std::vector<Advantage>& all, std::ptrdiff_t at, std::ptrdiff_t step,
                                      std::string& reason) {
@@ -107,7 +107,7 @@ std::vector<Crossing> crossings(const Curve& baseline, const Curve& contender, C
     if (last < 0 || (all[static_cast<std::size_t>(last)].ratio > 0) == (here.ratio > 0)) continue;
     const Advantage& there = all[static_cast<std::size_t>(last)];
     Crossing crossing = none;
-    // Equal at points between: the middle of these.
+    // Equal at points in between: the middle of these.
     crossing.value = at == last + 1 ? root(there.value, there.ratio, here.value, here.ratio)
                                     : std::sqrt(static_cast<double>(all[static_cast<std::size_t>(last + 1)].value) *
                                                 static_cast<double>(all[static_cast<std::size_t>(at - 1)].value));

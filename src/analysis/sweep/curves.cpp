@@ -29,7 +29,7 @@ const AxisRow& row_of(Axis axis) { return kRows[static_cast<std::size_t>(axis)];
 
 bool positive(double value) { return std::isfinite(value) && value > 0; }
 
-// Settings that only a run of several ranks has and that make another curve. How they are started makes none.
+// Settings that only runs of several ranks have and that make another curve. How the ranks are started does not.
 constexpr const char* kOfSeveralRanks[] = {"shard", "bucket", "communication_threads"};
 
 std::int64_t ranks_of(const Run& run) {
@@ -44,7 +44,7 @@ Settings settings_of_curve(const Run& run, Axis axis) {
   settings.erase(row_of(axis).setting);
   if (over_ranks(axis)) {
     settings.erase("oversubscribe");
-    if (run.device.threads) settings["threads"] = std::int64_t{*run.device.threads};  // of a rank, also where it is the default
+    if (run.device.threads) settings["threads"] = std::int64_t{*run.device.threads};  // of a rank, even if it is the default
     if (axis == Axis::ranks_weak) settings["batch"] = run.workload.batch / ranks_of(run);
   }
   const auto options = axis == Axis::width ? settings.find("model_options") : settings.end();
@@ -134,7 +134,7 @@ std::vector<Curve> curves_of(const Result& result, Axis axis, const std::functio
       runs.push_back(&run);
   std::ranges::stable_sort(runs, {}, &Run::repetition);
   ListByKey<&Curve::name> curves;
-  std::map<std::string, std::string> undivided;  // by the name of a curve that ranks divide something in: of the one without
+  std::map<std::string, std::string> undivided;  // from a curve in which ranks divide something to the one without
   for (const Run* run : runs) {
     Settings settings = settings_of_curve(*run, axis);
     const std::string name = label_of(settings);
@@ -151,7 +151,7 @@ std::vector<Curve> curves_of(const Result& result, Axis axis, const std::functio
     add_run(*point, *run, axis);
   }
   std::vector<Curve> all = curves.take();
-  std::set<std::string> given;  // names of curves whose one rank belongs to others too
+  std::set<std::string> given;  // names of curves whose point of one rank was copied to others
   for (const auto& [name, without] : undivided) {
     const auto divided = std::ranges::find(all, name, &Curve::name), base = std::ranges::find(all, without, &Curve::name);
     const CurvePoint* one = base == all.end() ? nullptr : base->at(1);

@@ -1,7 +1,7 @@
-// Rate against size: the points that differ in nothing but one value, out of any result, and what they say together.
+// Rate against size: the points that differ in only one value, from any result, and what they say together.
 //
 // Pure functions. The rates of a point are one number per repetition, which is a process; steps are never pooled. A point that
-// failed is a point without rates.
+// failed has no rates.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ std::optional<Axis> axis_from_name(std::string_view name);
 inline bool over_ranks(Axis axis) { return axis == Axis::ranks || axis == Axis::ranks_weak; }
 
 // What a rate is on this axis. batch, threads, ranks: samples_per_second. width: flops_per_second, since another width is other
-// work. samples: samples_per_wall_second, all of a process's time included, so that fixed costs weigh on small data sets.
+// work. samples: samples_per_wall_second, which includes all of a process's time, so that fixed costs weigh on small data sets.
 const char* measure_of(Axis axis);
 
 struct CurvePoint {
@@ -38,9 +38,9 @@ struct CurvePoint {
 };
 
 struct Curve {
-  std::string name;                // a label of its runs' settings but the value: "resnet20/cpu/fp32", "mlp/cpu/fp32/b64"
+  std::string name;                // a label of its runs' settings without the value: "resnet20/cpu/fp32", "mlp/cpu/fp32/b64"
   std::string work;                // likewise, without device and precision: "mlp/b64"; curves of one work compare devices
-  std::string model;               // "mlp:depth=3", without the width where that is the value
+  std::string model;               // "mlp:depth=3", without the width if that is the value
   std::string device, precision;   // "cpu", "cuda:0"
   std::vector<CurvePoint> points;  // by value; there is at least one
 
@@ -56,24 +56,24 @@ std::vector<Curve> curves_of(const Result& result, Axis axis, const std::functio
 CurveBest best_of(const Curve& curve);
 
 // The smallest value whose rate is within 5 % of the best. Its range goes from the first value that may be (the ratio's
-// interval ends above 0.95) to the first that must be (it begins there). A curve whose best is its last value, with no
-// other within 5 % of it, still rises and has no value; a range then says that it may be flat all the same.
+// interval ends above 0.95) to the first that must be (it begins there). A curve whose best is its last value, with no other
+// within 5 % of it, still rises and has no value; a range then says that it may be flat anyway.
 inline constexpr double kFlatFraction = 0.95;
 CurveFlattening flattening_of(const Curve& curve);
 
 enum class CrossingIn : std::uint8_t { time, cost };
 
-// Every place where the contender goes from slower to faster than the baseline (or dearer to cheaper), or back: linear in
-// log value and log ratio between neighboring values that both have. Where there is none, one entry with the reason. The
-// interval is where the ratio's own interval, interpolated likewise, holds 1.
+// Every place where the contender goes from slower to faster than the baseline (or more to less expensive), or back: linear in
+// log value and log ratio between neighboring values that both have. If there is none, one entry with the reason. The interval
+// is where the ratio's own interval, interpolated likewise, contains 1.
 std::vector<Crossing> crossings(const Curve& baseline, const Curve& contender, CrossingIn in);
 
 // The answers of a sweep, over all curves of the result: best, where curves flatten, where they cross, and over threads and
-// ranks how these scale. Each is compared with the CPU's of its precision and in fp32, and with fp32 of its own
-// device; on the axis threads, which a GPU does not have, devices are compared by scaling alone.
+// ranks how these scale. Each curve is compared with the CPU's in its precision and in fp32, and with fp32 on its own device;
+// on the axis threads, which a GPU does not have, devices are compared by scaling alone.
 SweepAnswers answers_of(const Result& result, Axis axis);
 
-// The same of these of its curves alone.
+// The same for only these of its curves.
 SweepAnswers answers_of(std::span<const Curve> curves, const Result& result, Axis axis);
 
 }  // namespace epochbench

@@ -13,7 +13,7 @@ struct Line {
   double first = 0, second = 0;  // coefficients
 };
 
-// The coefficients, not below 0, of first x + second y that are nearest to z, relative to it.
+// The coefficients, not below 0, of first x + second y nearest to z, relative to it.
 struct Observation {
   double x, y, z;
 };
@@ -27,13 +27,13 @@ Line fitted(std::span<const Observation> observations) {
   constexpr double kDependent = 1e-9;  // of columns that point the same way
   const Line both = {(xz * yy - yz * xy) / determinant, (yz * xx - xz * xy) / determinant};
   if (determinant > kDependent * xx * yy && both.first >= 0 && both.second >= 0) return both;
-  // On the border one of them is 0: the one whose leaving out costs less.
+  // On the border one of them is 0: the one that costs less to leave out.
   const Line without_first = {0, yy > 0 ? yz / yy : 0}, without_second = {xx > 0 ? xz / xx : 0, 0};
   const double explained_by_second = yy > 0 ? yz * yz / yy : 0, explained_by_first = xx > 0 ? xz * xz / xx : 0;
   return explained_by_second >= explained_by_first ? without_first : without_second;
 }
 
-// One for all repetitions that know theirs; empty where none does.
+// One for all repetitions that know theirs; empty if none does.
 std::optional<RankMeasurement> measurement_of(const CurvePoint& point) {
   std::optional<RankMeasurement> sum;
   double count = 0;

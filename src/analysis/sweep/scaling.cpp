@@ -18,7 +18,7 @@ namespace {
 constexpr int kDraws = 2000;
 constexpr std::uint64_t kDrawsSeed = 0;
 
-// One element a point.
+// One element per point.
 using Column = std::vector<double>;
 
 double dot(const Column& a, const Column& b) {
@@ -32,7 +32,7 @@ void subtract(Column& from, double factor, const Column& column) {
 }
 
 struct LeastSquares {
-  std::vector<double> coefficients;  // one a column
+  std::vector<double> coefficients;  // one per column
   double sum_of_squares = 0;
 };
 
@@ -63,8 +63,8 @@ struct Solution {
   double sum_of_squares = std::numeric_limits<double>::infinity();
 };
 
-// The minimum lies within one of the faces that the bounds 0 <= sigma <= 1 and kappa >= 0 leave, and there it is that face's
-// own: so the best of all faces' minima that keep to the bounds.
+// The minimum is inside one of the faces that the bounds 0 <= sigma <= 1 and kappa >= 0 leave, where it is that face's own
+// minimum: so the result is the best of all faces' minima that satisfy the bounds.
 Solution solve(std::span<const CoresRate> points, ScalingLaw law) {
   enum Bound { kNone, kZero, kOne };
   Column target(points.size(), 1), share, waiting, serial, coherence;

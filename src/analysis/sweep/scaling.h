@@ -5,9 +5,9 @@
 //
 //   X(N) = a N / (1 + sigma (N - 1) + kappa N (N - 1)),
 //
-// a the rate of one core, sigma the part that is serial or waits its turn (0 to 1), kappa what each pair of cores costs to
-// keep coherent (0 in Amdahl's law). Both describe the cores that were measured: caches, memory channels and clocks beyond
-// them are not in it, so what they say of more cores is an extrapolation.
+// a is the rate of one core, sigma the part that is serial or waits its turn (0 to 1), kappa what each pair of cores costs to
+// keep coherent (0 in Amdahl's law). Both describe the cores that were measured: caches, memory channels and clocks beyond them
+// are not included, so what they say about more cores is an extrapolation.
 #pragma once
 
 #include <cstdint>
@@ -29,28 +29,27 @@ struct CoresRate {
 
 enum class ScalingLaw : std::uint8_t { amdahl, usl };
 
-// Least squares of the relative deviations. Of the time that a core's share takes, N / X, the law is linear in 1 / a,
-// sigma / a and kappa / a, and fitted over measured time is measured over fitted rate, so the fit is linear least squares
-// under bounds and exact.
-// Preconditions: kFewestScalingPoints or more, each of another number of cores; all numbers above 0 and finite.
+// Least squares of the relative deviations. In the time that a core's share takes, N / X, the law is linear in 1 / a, sigma / a
+// and kappa / a, and fitted over measured time is measured over fitted rate, so the fit is linear least squares under bounds
+// and exact. Preconditions: kFewestScalingPoints or more, each of a different number of cores; all numbers above 0 and finite.
 ScalingFit fit_scaling(std::span<const CoresRate> points, ScalingLaw law);
 
 double rate_of(const ScalingFit& fit, double cores);
 
-// The smallest number of cores with this rate, below the rate of one core the fraction of it; empty where the law never
-// reaches it.
+// The smallest number of cores with this rate; for a rate below that of one core, the fraction of it. Empty if the law never
+// reaches the rate.
 std::optional<double> cores_for(const ScalingFit& fit, double rate);
 
 // The same with its 95 % interval, by parametric bootstrap (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993,
-// section 6.5): rates drawn around the fit with the spread of the residuals, a spread that is itself drawn from what so few
-// points leave open (sum of squares over chi-squared), and the contender's rate from its repetitions. An end of the interval
-// is empty where the law does not reach the rate in so many draws. The draws are the same in every call.
-// Preconditions: as fit_scaling; `contender_rates` are above 0, at least one.
+// section 6.5): rates are drawn around the fit with the spread of the residuals, which is itself drawn from what so few points
+// leave open (sum of squares over chi-squared), and the contender's rate from its repetitions. An end of the interval is empty
+// if the law fails to reach the rate in too many draws. The draws are the same in every call. Preconditions: as fit_scaling;
+// `contender_rates` are above 0, at least one.
 CoresNeeded cores_needed(std::span<const CoresRate> points, ScalingLaw law, const std::string& contender,
                          std::span<const double> contender_rates);
 
-// Of a curve over threads, one point a number of threads: the geometric mean of its repetitions. The devices to be equalled are
-// those of the GPU runs in `result` with the same fingerprint, mode, data set and seed, in every precision.
+// For a curve over threads, with one point per number of threads: the geometric mean of its repetitions. The devices to be
+// equalled are those of the GPU runs in `result` with the same fingerprint, mode, data set and seed, in every precision.
 ScalingAnswer scaling_of(const Curve& threads, const Result& result);
 
 }  // namespace epochbench
