@@ -10,7 +10,7 @@ function quoteBlock(quote) {
   return element("blockquote", {}, `“${quote.text}”`, quote.reads ? ` (which reads ${quote.reads})` : null);
 }
 
-// Only an address of the web becomes a link.
+// Only a web address becomes a link.
 function sourceItem({text, url}) {
   const isAddress = /^https:\/\/[^\s]+$/.test(url || "");
   return element("li", {}, isAddress ? element("a", {href: url, rel: "noreferrer"}, breakable(text)) : breakable(text));

@@ -23,11 +23,11 @@ function measuredText({measured, measured_ci95: ends, unit, evidence}) {
   return `${withUnit(significant(measured), unit)} (${range}${evidence === "published" ? "" : " at 95 %"})`;
 }
 
-// With its class of evidence, unless a run measured it.
+// Includes the class of evidence unless a run measured it.
 const verdictMark = ({verdict, evidence}) =>
   colored(verdict, VERDICTS[verdict] + (evidence && evidence !== "measured" ? ` (${evidence})` : ""));
 
-// The claimed range as a band, the measured value with its interval over it; null where one of them is missing.
+// The claimed range as a band, the measured value with its interval over it; null if one of them is missing.
 function rangeStrip(answer) {
   const {claimed, measured, measured_ci95: ends} = answer, width = 160;
   if (!isKnown(measured) || !claimed.some(isKnown) || (ends && !ends.every(isKnown))) return null;
@@ -44,7 +44,7 @@ function rangeStrip(answer) {
   return box;
 }
 
-// What an answer rests on; what makes it doubtful is a click away, as it is long.
+// What an answer is based on; its doubts are long, so they are a click away.
 function conditionsCell(answer) {
   const doubts = answer.warnings.map((warning) => element("li", {}, warning));
   const about = [answer.conditions, given(answer.reason)].filter(Boolean).join("; ");

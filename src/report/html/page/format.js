@@ -1,5 +1,5 @@
-// Numbers and nodes for people. Numbers as src/base/numbers.cpp writes them: three significant digits and a unit; what is not
-// a number is not known. Text enters the page through element() alone, as text and never as markup.
+// Numbers and nodes for people. Numbers as src/base/numbers.cpp writes them: three significant digits and a unit; anything that
+// is not a number is not known. Text enters the page only through element(), as text and never as markup.
 "use strict";
 
 const UNKNOWN = "not known";
@@ -17,7 +17,7 @@ function significant(value, digits = 3) {
   return nearest.toFixed(Math.max(0, digits - before));
 }
 
-// [factor, unit] by which a value of this size reads best on an axis.
+// The [factor, unit] with which a value of this size reads best on an axis.
 function secondsUnit(size) {
   if (size < 1e-3) return [1e6, "µs"];
   if (size < 1) return [1e3, "ms"];
@@ -58,14 +58,14 @@ const format = {
   cores: (value) => isKnown(value) ? `${significant(value, 2)} cores` : UNKNOWN,
   moment: (date) => date.replace("T", " ").replace("Z", " UTC"),
   day: (date) => date.slice(0, 10),
-  // "24.4 to 30.5 h": a unit that both ends have stands once.
+  // "24.4 to 30.5 h": a unit that both ends share is written once.
   interval(ends, one) {
     if (!ends) return "";
     const [low, high] = ends.map((end) => one(end)), [first, second] = [low, high].map((text) => text.split(" "));
     const shared = first.length === 2 && second.length === 2 && first[1] === second[1] && /\d/.test(first[0]);
     return `${shared ? first[0] : low} to ${high}`;
   },
-  // Of two to four repetitions the range.
+  // The range for two to four repetitions.
   spread: (ends, range, one) => ends ? format.interval(ends, one) : range ? `range ${format.interval(range, one)}` : "",
 };
 
@@ -98,7 +98,7 @@ function element(tag, attributes = {}, ...children) {
 const colored = (verdict, text) => element("span", {class: `verdict v-${verdict}`}, text);
 const folded = (summary, ...content) => element("details", {}, element("summary", {}, summary), ...content);
 
-// A run's name, which may be broken after each part.
+// A run's name, with a possible line break after each part.
 function breakable(name) {
   const parts = name.split("/");
   return element("span", {}, parts.map((part, at) => at + 1 < parts.length ? [part + "/", element("wbr")] : part).flat());

@@ -2,7 +2,7 @@
 "use strict";
 
 const perSample = (value) => `${format.rate(value)} samples/s`;
-const bare = (text) => (value, one) => text(value, one).replace(/ samples\/s$| points$|×$/, "");  // of an interval's ends
+const bare = (text) => (value, one) => text(value, one).replace(/ samples\/s$| points$|×$/, "");  // for an interval's ends
 const asMoney = (value, {currency}) => format.money(value, currency);
 const asChange = (ratio) => `${ratio >= 1 ? "+" : "−"}${significant(Math.abs(ratio - 1) * 100)} %`;
 const points = (value) => `${value < 0 ? "−" : "+"}${significant(Math.abs(value) * 100, 2)} points`;
@@ -24,7 +24,7 @@ const CARDS = {
   change: {title: "Largest change", text: asChange, note: () => "step time, new over baseline"},
 };
 
-// "95 % interval 11.7 to 14.6, n=5", "range of 3 processes: 6.2 to 7.9", "one run".
+// "95 % interval 11.7 to 14.6, n=5", "range of 3 runs: 6.2 to 7.9", "one run".
 function spreadText(one, text) {
   const ends = format.interval(one.ends, (value) => bare(text)(value, one));
   if (one.spread === "ci95" && ends) return `95 % interval ${ends}, n=${one.n}`;
@@ -39,7 +39,7 @@ function subjectOf(note, one) {
   return aside ? `${one.subject} (${aside})` : one.subject;
 }
 
-// A line for all, where they share their reasons; else one per model.
+// One line for all if they share their reasons, else one per model.
 function doubtLines(entries) {
   const texts = entries.map(({doubts}) => doubts.join("; "));
   if (new Set(texts).size === 1) return texts[0] ? [`† ${texts[0]}`] : [];
@@ -64,7 +64,7 @@ function answerCard({id, entries}) {
     first && kind.foot ? element("p", {class: "foot"}, kind.foot(first)) : null);
 }
 
-// "AMD EPYC, 2 cores", with its letter where there are several.
+// "AMD EPYC, 2 cores", with its letter if there are several.
 function machineLine(machine, index, data) {
   const cores = isKnown(machine.cpu.cores) ? `, ${plural(machine.cpu.cores, "core")}` : "";
   const name = [machine.host, machine.cpu.model + cores, ...machine.gpus.map((gpu) => gpu.name)].filter(Boolean).join(", ");

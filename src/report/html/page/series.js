@@ -1,7 +1,7 @@
-// The sections of what happened step by step: losses, step times, and where the time of one step goes.
+// The sections on single steps: losses, step times, and where the time of one step goes.
 "use strict";
 
-// What a caption says where series were downsampled (downsample() in src/base/statistics.h).
+// The text of a caption if series were downsampled (downsample() in src/base/statistics.h).
 function downsampledText(series) {
   const [low, high] = d3.extent(series.filter((one) => one.every > 1), (one) => one.every);
   if (low === undefined) return "";
@@ -34,7 +34,7 @@ function lossPanel(data, workload, all, overTime) {
                      lines.length ? shortLegend(lines) : element("p", {class: "muted"}, "Not known over time."));
 }
 
-// Of many lines the first: a longer legend says nothing more.
+// Only the first of many lines: a longer legend would not help.
 function shortLegend(lines) {
   const rest = lines.length > 8 ? [{label: `and ${lines.length - 8} more`, line: false}] : [];
   return legend([...lines.slice(0, 8).map((line) => ({...line, symbol: null})), ...rest]);

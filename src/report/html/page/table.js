@@ -1,9 +1,9 @@
 // Tables: one that sorts and filters, and the plain one under a chart that gives its numbers to readers who cannot see it.
 "use strict";
 
-const FIRST_ROWS = 200;  // of a long table; the others are a button away, and sorting and filtering see all of them
+const FIRST_ROWS = 200;  // of a long table; a button shows the others; sorting and filtering use all
 
-// Above a table whose rows may be marked; rows: with doubts or a load.
+// Shown above a table whose rows may be marked; rows: with doubts or a load.
 function loadBanner(rows) {
   const marked = rows.filter((row) => row.loaded || (row.doubts && row.doubts.length)).length;
   return marked ? element("p", {class: "banner"}, `† ${plural(marked, "row")} of ${format.count(rows.length)} in doubt: ` +
@@ -80,7 +80,7 @@ function cellText(column, row) {
 }
 
 // On a narrow screen a row is a card, in which each cell is labeled with its column's title and empty cells are left out. The
-// roles keep what such a table is for readers who do not see it.
+// roles keep it a table for screen readers.
 function tableCell(column, row) {
   const content = column.node ? column.node(row) : cellText(column, row), small = column.small && column.small(row);
   const below = isSomething(small) ? element("small", {}, small) : null;
@@ -93,7 +93,7 @@ function tableCell(column, row) {
 
 const tableRow = (columns, row) => element("tr", {role: "row"}, columns.map((column) => tableCell(column, row)));
 
-// What is wider than the page scrolls within itself; the keyboard reaches it too. head: texts or cells.
+// A table wider than the page scrolls on its own, also with the keyboard. head: texts or cells.
 function scrollableTable(caption, head, body) {
   const cells = head.map((title) => typeof title === "string"
     ? element("th", {scope: "col", role: "columnheader"}, title) : title);
