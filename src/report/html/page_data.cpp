@@ -164,19 +164,19 @@ Json articles_part(const std::vector<NamedResult>& results, const ClaimCatalog& 
   return part;
 }
 
-// Six significant digits, more than a chart can show; null if not a number.
-Json page_number(double value) {
+// Null if not a number.
+Json page_number(double value, int digits) {
   if (!std::isfinite(value)) return nullptr;
   if (value == std::floor(value) && std::fabs(value) < 1e6) return static_cast<std::int64_t>(value);  // shorter: 12, not 12.0
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", value);
+  std::snprintf(text.data(), text.size(), "%.*g", digits, value);
   return std::strtod(text.data(), nullptr);
 }
 
-void round_numbers(Json& data) {
-  if (data.is_number_float()) data = page_number(data.get<double>());
+void round_numbers(Json& data, int digits) {
+  if (data.is_number_float()) data = page_number(data.get<double>(), digits);
   if (data.is_structured())
-    for (Json& part : data) round_numbers(part);
+    for (Json& part : data) round_numbers(part, digits);
 }
 
 }  // namespace
@@ -207,7 +207,10 @@ Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedT
   data["claims"] = with_claims ? claims_part(results, catalog, options.facts) : Json(nullptr);
   data["articles"] = options.articles ? articles_part(results, catalog, options.facts) : Json(nullptr);
   add_head(data, all, speedup, turns, options.title);
-  round_numbers(data);
+  // The page rounds figures again, and must then agree with the commands; a step of a chart needs no more than a pixel shows.
+  constexpr int kFigureDigits = 12, kStepDigits = 6;
+  for (const auto& [name, part] : data.items())
+    round_numbers(part, name == "steps" || name == "losses" ? kStepDigits : kFigureDigits);
   return data;
 }
 
