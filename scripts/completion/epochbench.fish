@@ -83,7 +83,7 @@ complete -c epochbench -n '__fish_seen_subcommand_from run' -l quiet -s q -d 'pr
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l json -d 'print the result as JSON; without --out it is in no file'
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l feed -x -d 'samples per second of another device: say how many cores like these decode for it'
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l verbose -s v -d 'print each run besides its case'
-complete -c epochbench -n '__fish_seen_subcommand_from run' -l profile -d 'time a step node by node afterwards, in a separate pass'
+complete -c epochbench -n '__fish_seen_subcommand_from run' -l profile -d 'time a step node by node afterwards, in a separate pass; not of several ranks'
 complete -c epochbench -n '__fish_seen_subcommand_from sweep' -s h -d ''
 complete -c epochbench -n '__fish_seen_subcommand_from sweep' -l help -d 'all options and examples'
 complete -c epochbench -n '__fish_seen_subcommand_from sweep' -l over -x -a 'batch width samples threads ranks' -d 'size: batch, width, samples, threads or ranks'
