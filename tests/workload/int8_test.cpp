@@ -93,7 +93,7 @@ Accuracy accuracy_on_digits(const char* model, std::uint64_t seed, int epochs) {
   return {correct(*trained, training), correct(*executable, bytes)};
 }
 
-// Of ten seeds, the means differ by at most half a point; docs/validation.md has the figures of both models.
+// Of ten seeds, the means differ by at most half a point; docs/forward.md has the figures of both models.
 TEST(Int8Accuracy, DigitsLoseLessThanHalfAPoint) {
   if (make_cpu_backend(1)->device().int8_isa.empty()) GTEST_SKIP() << "this CPU has no int8 products";
   double fp32 = 0, int8 = 0;
