@@ -74,7 +74,7 @@ class FileTaken : public FileError {  // the file exists, or another process wri
 
 // A file that every reader sees with either the old text or the new one. While this object lives, no other process can write
 // the file through a ResultFile: a second writer fails. The lock is a file beside it, because a rename puts another file in its
-// place. There is no lock if the file system has none.
+// place. On a file system without locks nothing is locked.
 class ResultFile {
  public:
   // Checks, without changing the file at `path`, that it can be written, and removes temporary files that dead processes left

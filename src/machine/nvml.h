@@ -18,7 +18,7 @@ namespace epochbench {
 
 inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
 
-class MeterError : public std::runtime_error {  // why there is no such meter
+class MeterError : public std::runtime_error {  // the reason why a meter is unavailable
  public:
   using std::runtime_error::runtime_error;
 };

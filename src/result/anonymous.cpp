@@ -55,12 +55,9 @@ std::string without_paths(const std::string& text) {
     const std::size_t begin = i;
     while (i + 1 < text.size() && !ends(text[i + 1])) ++i;
     const std::string path = text.substr(begin, i + 1 - begin);
-    if (std::ranges::any_of(kOfTheKernel, [&](std::string_view folder) { return path.starts_with(folder); })) {
-      result += path;
-      continue;
-    }
+    const bool kept = std::ranges::any_of(kOfTheKernel, [&](std::string_view folder) { return path.starts_with(folder); });
     // A path may close a clause: "cannot read /data/x: no such file".
-    result += text[i] == ':' ? "<path>:" : "<path>";
+    result += kept ? path : text[i] == ':' ? "<path>:" : "<path>";
   }
   return result;
 }

@@ -14,7 +14,7 @@
 namespace epochbench {
 namespace {
 
-// Why there is no pair: the side that has no run, the GPU's before the CPU's, or that the two share no workload.
+// The reason for a missing pair: a side without a run (the GPU is named before the CPU), or sides without a common workload.
 std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
   const bool to_gpu = quantity.to->backends.front() == "cuda";
   for (const RunChoice& side : {to_gpu ? *quantity.to : quantity.of, to_gpu ? quantity.of : *quantity.to})

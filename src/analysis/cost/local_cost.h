@@ -77,7 +77,7 @@ struct RunCost {
   std::string epoch_kind;       // measured | projected
   LocalMachine local;
   CloudMachine cloud;
-  std::string power_source, idle_source;  // "given", "measured: rapl"; empty if there is no figure
+  std::string power_source, idle_source;  // "given", "measured: rapl"; empty if the figure is unknown
   std::string cloud_source;
   Figure local_usd_per_epoch, cloud_usd_per_epoch, break_even_hours_per_month;
   std::optional<QualityCost> quality;  // if the runs trained to one

@@ -165,7 +165,7 @@ void CudaExecutable::submit(InputSlot slot) {
 }
 
 void CudaExecutable::run(Entry which) {
-  entry_of(entries_, which);  // throws if there is no such entry
+  entry_of(entries_, which);  // throws if the program lacks the entry
   const auto slot = static_cast<std::size_t>(submitted_);
   if (launched_ - collected_ == kStepsUnderWay) await(kStepsUnderWay - 1);
   Step& step = ring(launched_);

@@ -152,7 +152,7 @@ std::vector<std::int64_t> run_starts(const Result& result) {
 
 void refuse_others_of_the_set(const std::string& root, const std::vector<ExportFile>& files,
                               bool (*of_the_set)(std::string_view file_name)) {
-  std::error_code none;  // then there is no folder
+  std::error_code none;  // on an error the file is not a folder
   for (const fs::directory_entry& entry : fs::directory_iterator(root, none)) {
     const std::string name = entry.path().filename().string();
     const auto is_it = [&](const ExportFile& file) { return file.path == name; };

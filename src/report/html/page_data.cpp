@@ -92,7 +92,7 @@ Json side_json(const SpeedupSide& side) {
           {"settings", settings_text(further_settings(side.settings))}};
 }
 
-// null if there is no pair.
+// null without a pair.
 Json speedup_part(Speedup speedup) {
   if (speedup.pairs.empty()) return nullptr;
   const std::size_t pairs = speedup.pairs.size();
