@@ -6,53 +6,27 @@
 // and the median over the pieces is printed. Bus bytes as in nccl-tests: 2 n (ranks - 1) / ranks for a sum of n bytes.
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "src/base/clock.h"
 #include "src/base/numbers.h"
-#include "src/base/statistics.h"
+#include "src/communication/bus_rate.h"
 #include "src/communication/mpi_communicator.h"
 
 namespace epochbench {
 namespace {
 
 constexpr double kPatienceSeconds = 60, kLeastSeconds = 0.5;
-constexpr std::size_t kFewestPieces = 9;
-
-double slowest(Communicator& ranks, double own) {
-  std::vector<double> all(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(std::as_writable_bytes(std::span(all)), std::as_bytes(std::span(&own, 1)));
-  return *std::ranges::max_element(all);
-}
-
-// Bytes per second on the bus.
-double bus_rate(Communicator& ranks, const std::function<void()>& exchange) {
-  exchange();  // memory, and connections
-  std::vector<double> rates;
-  double spent = 0;
-  while (spent < kLeastSeconds || rates.size() < kFewestPieces) {
-    ranks.barrier();
-    const double bytes = ranks.traffic().bus_bytes, begin = steady_seconds();
-    exchange();
-    const double sent = ranks.traffic().bus_bytes - bytes, seconds = slowest(ranks, steady_seconds() - begin);
-    rates.push_back(sent / seconds);
-    spent += seconds;  // the same on every rank
-  }
-  return median(rates);
-}
 
 void measure(Communicator& ranks, double mib) {
-  std::vector<float> values(std::max<std::size_t>(1, static_cast<std::size_t>(mib * (1 << 20) / sizeof(float))), 1.0F);
-  const std::vector<std::span<float>> pieces{values};
-  const double sums = bus_rate(ranks, [&] {
-    std::ranges::fill(values, 1.0F);  // so that sums stay small; in the caches, like gradients
-    ranks.all_reduce(values);
-  });
-  const double shares = bus_rate(ranks, [&] { ranks.reduce_scatter(pieces); });
-  const double gathered = bus_rate(ranks, [&] { ranks.all_gather(pieces); });
+  std::vector<float> zeros(std::max<std::size_t>(1, static_cast<std::size_t>(mib * (1 << 20) / sizeof(float))));
+  const std::vector<std::span<float>> pieces{zeros};
+  const double sums = all_reduce_rate(ranks, zeros.size(), kLeastSeconds);
+  const double shares = bus_rate(
+      ranks, [&] { ranks.reduce_scatter(pieces); }, kLeastSeconds);
+  const double gathered = bus_rate(
+      ranks, [&] { ranks.all_gather(pieces); }, kLeastSeconds);
   if (ranks.rank() == 0)
     std::printf("%10s  %10s  %14s  %10s\n", (short_number(mib) + " MiB").c_str(), format_si(sums, "B/s").c_str(),
                 format_si(shares, "B/s").c_str(), format_si(gathered, "B/s").c_str());

@@ -15,6 +15,7 @@
 
 #include "epochbench/gpu.h"
 #include "src/base/numbers.h"
+#include "src/communication/bus_rate.h"
 #include "src/communication/mpi_communicator.h"
 #include "src/machine/cgroup.h"
 #include "src/machine/topology.h"
@@ -26,6 +27,7 @@ namespace epochbench {
 namespace {
 
 constexpr const char* kPlaced = "EPOCHBENCH_RANK_PLACED";  // set once the environment is that of the rank
+constexpr double kSumRateSeconds = 0.1;                    // to time sums alone, after the steps
 
 struct RankCall {
   int ranks = 1, threads = 1;
@@ -75,10 +77,10 @@ int serve(const RankCall& call) {
     if (communicator.rank() > 0) spec.save.clear();  // all ranks have the same weights
     return prepare_case(spec, &communicator);
   };
-  const int code = serve_case(STDIN_FILENO, STDOUT_FILENO,
-                              {prepare, measure_gpu,
-                               ServedRanks{communicator, [&](const std::string& line) { communicator.send_line(line); },
-                                           [&] { return communicator.receive_line(); }}});
+  const ServedRanks ranks{communicator, [&](const std::string& line) { communicator.send_line(line); },
+                          [&] { return communicator.receive_line(); },
+                          [&](std::size_t elements) { return all_reduce_rate(communicator, elements, kSumRateSeconds); }};
+  const int code = serve_case(STDIN_FILENO, STDOUT_FILENO, {prepare, measure_gpu, ranks});
   if (code != 0) _exit(code);  // the parent is gone, and ranks may be as well
   return code;
 }

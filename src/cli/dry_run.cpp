@@ -13,7 +13,7 @@
 namespace epochbench {
 
 int dry_run(const MeasuringRequest& request) {
-  const Prices checked(request.prices);
+  checked_prices(request);
   const std::vector<PlannedCase> cases = resume(request.resume, request.cases, request.anonymous).remaining;
   const TimeLeft times = expected_times(cases, request.budget_seconds, nullptr);
   DatasetSizes sizes;

@@ -101,6 +101,8 @@ struct Ranks {  // for a run whose batches are shared by several processes
   std::vector<double> step_seconds, communication_seconds;
   // Per step of rank 0: rounds of messages between all ranks, and the bytes that it sends in them (Traffic in communicator.h).
   std::optional<double> rounds = {}, bus_bytes = {};
+  // Of sums as large as the step's are on average, with nothing else to do; empty on GPUs.
+  std::optional<double> bus_bytes_per_second_alone = {};
 };
 
 void fields(auto& visit, Is<Ranks> auto& ranks) {
@@ -108,6 +110,7 @@ void fields(auto& visit, Is<Ranks> auto& ranks) {
   VISIT(ranks, step_seconds, communication_seconds);
   visit("rounds", ranks.rounds, {.omitted_if_empty = true});
   visit("bus_bytes", ranks.bus_bytes, {.omitted_if_empty = true});
+  visit("bus_bytes_per_second_alone", ranks.bus_bytes_per_second_alone, {.omitted_if_empty = true});
 }
 
 struct Interference {

@@ -102,6 +102,7 @@ struct RankPoint {
   std::optional<double> step_seconds, exposed_seconds;  // exposed: part of a step in which its slowest rank does not compute
   std::optional<double> slowest_over_fastest;           // of the seconds that ranks compute
   std::optional<double> bus_bytes_per_second;           // during the exposed time; empty if ranks hide a part
+  std::optional<double> bus_bytes_per_second_alone;     // of such sums with nothing else to do
 };
 
 void fields(auto& visit, Is<RankPoint> auto& point) {
@@ -109,6 +110,7 @@ void fields(auto& visit, Is<RankPoint> auto& point) {
   visit("batch", point.batch, {.minimum = 1});
   VISIT(point, samples_per_second, efficiency, efficiency_ci95, step_seconds, exposed_seconds, slowest_over_fastest,
         bus_bytes_per_second);
+  visit("bus_bytes_per_second_alone", point.bus_bytes_per_second_alone, {.omitted_if_empty = true});
 }
 
 // The time that a rank needs to send to another: latency_seconds + bytes / bytes_per_second (Hockney 1994).

@@ -228,9 +228,17 @@ std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft&
   return counted(count_to_run(cases), "run", "runs") + ", expected to take about " + about_seconds(left.of_all());
 }
 
+Prices checked_prices(const MeasuringRequest& request) {
+  Prices prices(request.prices);
+  located("--price", [&] {
+    for (const PlannedCase& planned : request.cases) prices.hourly(planned.spec.device, planned.spec.ranks);
+  });
+  return prices;
+}
+
 Measurement measure(const MeasuringRequest& request) {
   const Budget budget(request.budget_seconds);
-  const Prices prices(request.prices);
+  const Prices prices = checked_prices(request);
   const AlsoFiles also(request.also, request.overwrite || !request.resume.empty() ? Existing::replaced : Existing::refused);
   ResultFile file = result_file(request);  // before a file is resumed, since another process may still be writing it
   Resumed resumed = resume(request.resume, request.cases, request.anonymous);

@@ -61,33 +61,39 @@ Prices::Prices(const PriceOptions& options, const PricedMachine& machine, Day to
       const DeviceId one = parse_device(device);
       if (device != name(DeviceKind::cuda)) device = to_string(one);
       const AskedPrice asked = parse_price(part.substr(equals + 1));
-      hourly(asked, gpus_of(one.kind));  // refused before anything is measured
+      // Refused before anything is measured. How many GPUs are used, each run says.
+      shared_by(asked, one.kind == DeviceKind::cuda && asked.row ? std::max(asked.row->gpu_count, 1) : 0);
       by_device_[device] = asked;
     });
   }
 }
 
-HourlyPrice Prices::hourly(const AskedPrice& asked, int gpus) const {
+HourlyPrice Prices::shared_by(const AskedPrice& asked, int gpus) const {
   if (!asked.row) return {asked.usd_per_hour, kOwnPrice};
   const PriceShare share = share_of(*asked.row, {machine_.vcpus, gpus}, scaling_);
   return shared(asked.usd_per_hour, *asked.row, share, asked.row == machine_.instance, today_);
 }
 
-std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing, int ranks) const {
+std::optional<HourlyPrice> Prices::hourly(DeviceId device, int ranks) const {
   // What the machine has beyond the instance is not paid for.
   const auto used_of = [&](const CatalogPrice* row) {
     return std::min(gpus_of(device.kind) * ranks, row ? std::max(row->gpu_count, 1) : ranks);
   };
   for (const std::string& key : {to_string(device), std::string(name(device.kind))})
     if (const auto found = by_device_.find(key); found != by_device_.end())
-      return cost_of(timing, hourly(found->second, used_of(found->second.row)));
+      return shared_by(found->second, used_of(found->second.row));
   if (!machine_.instance) return std::nullopt;
   // Nobody asked for this price, so an unused part of the machine is not an error; it is paid for.
   const CatalogPrice& row = *machine_.instance;
   const int gpus = std::min(used_of(&row), row.gpu_count);
   const bool meaningless = scaling_ == PriceScaling::per_gpu && gpus == 0;
   const PriceScaling scaling = meaningless ? PriceScaling::whole : scaling_.value_or(PriceScaling::whole);
-  return cost_of(timing, shared(row.usd_per_hour, row, share_of(row, {machine_.vcpus, gpus}, scaling), true, today_));
+  return shared(row.usd_per_hour, row, share_of(row, {machine_.vcpus, gpus}, scaling), true, today_);
+}
+
+std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing, int ranks) const {
+  const auto price = hourly(device, ranks);
+  return price ? std::optional(cost_of(timing, *price)) : std::nullopt;
 }
 
 namespace {

@@ -39,14 +39,16 @@ PricedMachine this_machine();
 class Prices {
  public:
   // Without an option, a machine that its firmware names has its catalog price, in full if no scaling is given. `today` decides
-  // how old a price is. Errors: CallError, also for an instance of another size.
+  // how old a price is. Errors: CallError, also for an instance with other CPUs, or without a GPU where one is priced.
   explicit Prices(const PriceOptions& options, const PricedMachine& machine = this_machine(), Day today = epochbench::today());
 
-  // The cost of a run on the device, with `ranks` on one GPU each; empty if no price is known.
+  // For a run on the device, with `ranks` on one GPU each; empty if no price is known. Errors: CallError if the instance has
+  // more GPUs than the run uses, and no scaling says what counts.
+  std::optional<HourlyPrice> hourly(DeviceId device, int ranks = 1) const;
   std::optional<Cost> cost(DeviceId device, const Timing& timing, int ranks = 1) const;
 
  private:
-  HourlyPrice hourly(const AskedPrice& asked, int gpus) const;
+  HourlyPrice shared_by(const AskedPrice& asked, int gpus) const;
 
   PricedMachine machine_;
   std::optional<PriceScaling> scaling_;

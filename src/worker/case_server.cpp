@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstring>
@@ -14,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
 #include <unistd.h>
@@ -22,54 +20,12 @@
 #include "src/machine/environment.h"
 #include "src/machine/peaks.h"
 #include "src/machine/topology.h"
+#include "src/worker/channel.h"
 #include "src/worker/protocol.h"
 #include "src/worker/runner.h"
 
 namespace epochbench {
 namespace {
-
-// The two ends of the conversation. Standard input and output are moved out of the way, so that neither a library's print
-// nor a stray read can break it.
-class Channel {
- public:
-  Channel(int in_fd, int out_fd) : in_(moved(in_fd, STDIN_FILENO)), out_(moved(out_fd, STDOUT_FILENO)) {
-    if (in_fd == STDIN_FILENO) redirect("/dev/null", O_RDONLY, STDIN_FILENO);
-    if (out_fd == STDOUT_FILENO) dup2(STDERR_FILENO, STDOUT_FILENO);
-  }
-
-  // The next command; nothing when the parent is gone.
-  std::optional<std::string> receive() {
-    while (true) {
-      if (auto line = lines_.pop()) return line;
-      char bytes[4096];
-      const ssize_t size = read(in_, bytes, sizeof bytes);
-      if (size > 0)
-        lines_.append(bytes, static_cast<std::size_t>(size));
-      else if (size == 0 || errno != EINTR)
-        return std::nullopt;
-    }
-  }
-
-  bool send(std::string_view line) const {  // with its newline; false when the parent is gone
-    while (!line.empty()) {
-      const ssize_t size = write(out_, line.data(), line.size());
-      if (size < 0 && errno != EINTR) return false;
-      if (size > 0) line.remove_prefix(static_cast<std::size_t>(size));
-    }
-    return true;
-  }
-
- private:
-  static int moved(int fd, int standard) { return fd == standard ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : fd; }
-  static void redirect(const char* path, int flags, int fd) {
-    const int opened = open(path, flags | O_CLOEXEC);
-    if (opened < 0) return;
-    dup2(opened, fd);
-    close(opened);
-  }
-  int in_, out_;
-  LineBuffer lines_;
-};
 
 // OpenMP binds this thread to the first core before main, and every thread inherits that. While a case is prepared the
 // thread may run wherever the parent may, so that the loader's threads do not share the core of the first worker.
@@ -177,10 +133,17 @@ class Server {
             "the ranks are of different builds, or read different data; install one build on all machines");
   }
 
+  // Of sums of the mean size in a step. GPUs exchange by other means than the communicator's.
+  std::optional<double> rate_alone() const {
+    if (traffic_.rounds <= 0 || case_.executable->asynchronous()) return std::nullopt;
+    const double size = communicator()->size(), sent = traffic_.bus_bytes / traffic_.rounds;  // bytes n (size - 1) / size
+    return services_.ranks->sum_rate(static_cast<std::size_t>(sent * size / (size - 1) / sizeof(float)));
+  }
+
   Ranks ranks() const {
     const auto steps = static_cast<double>(std::max<std::int64_t>(timed_steps_, 1));
-    return {communicator()->size(), gathered(step_seconds_ / steps), gathered(traffic_.seconds / steps),
-            traffic_.rounds / steps, traffic_.bus_bytes / steps};
+    return {communicator()->size(),  gathered(step_seconds_ / steps), gathered(traffic_.seconds / steps),
+            traffic_.rounds / steps, traffic_.bus_bytes / steps,      rate_alone()};
   }
 
   static std::int64_t steps(const Json& message) { return from_message<std::int64_t>(message, "steps"); }

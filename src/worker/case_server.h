@@ -1,6 +1,7 @@
 // The child's side of a case (hidden subcommand `case`): does what the parent asks over src/worker/protocol.h.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,6 +18,8 @@ struct ServedRanks {
   Communicator& communicator;
   std::function<void(const std::string& line)> send;  // on rank 0, to all others; an empty line: the parent is gone
   std::function<std::string()> receive;               // on the others; waits as long as it takes
+  // A call of all ranks: the bytes per second that each sends for a sum of so many floats, with nothing else to do.
+  std::function<double(std::size_t elements)> sum_rate;
 };
 
 struct CaseServices {

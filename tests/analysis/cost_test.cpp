@@ -130,6 +130,15 @@ TEST(Prices, OfAnInstanceAreThoseOfItsSize) {
   EXPECT_THAT(*cost.price_source, HasSubstr("price for 8 vCPUs, 2 used"));
 }
 
+TEST(Prices, OfEightGpusAreThoseOfEightRanks) {
+  const Prices prices({"cuda=p5.48xlarge", {}}, {192});
+  EXPECT_DOUBLE_EQ(prices.hourly(cuda_device(0), 8)->usd_per_hour, 55.04);
+  EXPECT_THROW(prices.hourly(cuda_device(0), 1), CallError);
+  EXPECT_DOUBLE_EQ(Prices({"cuda=p5.48xlarge", PriceScaling::per_gpu}, {192}).hourly(cuda_device(0), 2)->usd_per_hour, 13.76);
+  EXPECT_THROW(Prices({"cuda=p5.48xlarge", {}}, {191}), CallError);
+  EXPECT_THROW(Prices({"cuda=c7i.2xlarge", {}}, {8}), CallError) << "it has no GPU";
+}
+
 // A machine that its firmware names is paid for as a whole, however much of it this program may use.
 TEST(Prices, OfTheMachineItselfNeedNoScaling) {
   const Prices prices({"", {}}, {2, find_price(embedded_prices().prices, "p5.48xlarge")});

@@ -132,6 +132,15 @@ TEST(RankScaling, SaysWhyNothingIsPredicted) {
   EXPECT_THAT(scaled(measured({}, {2}, Axis::ranks), Axis::ranks).reason, Optional(HasSubstr("only one number of ranks")));
 }
 
+TEST(RankScaling, ShowsTheMeanRateOfSumsAlone) {
+  Result result = measured({}, {1, 2}, Axis::ranks);
+  EXPECT_EQ(scaled(result, Axis::ranks).points.at(1).bus_bytes_per_second_alone, std::nullopt);
+  double rate = 1e9;
+  for (epochbench::Run& run : result.runs)
+    if (run.ranks) run.ranks->bus_bytes_per_second_alone = rate += 1e9;  // 2 to 6
+  EXPECT_EQ(scaled(result, Axis::ranks).points.at(1).bus_bytes_per_second_alone, 4e9);
+}
+
 TEST(RankScaling, WithoutARankAloneComparesWithTheFewest) {
   const RankScaling scaling = scaled(measured({}, {2, 4}, Axis::ranks_weak), Axis::ranks_weak);
   EXPECT_EQ(scaling.points.at(0).efficiency, 1);

@@ -116,7 +116,9 @@ class Ranks(RanksTest):
             gradients = 4 * run["workload"]["parameters"]
             self.assertAlmostEqual(run["ranks"]["bus_bytes"] / gradients, 1, delta=0.01)
             self.assertEqual(run["ranks"]["rounds"], 2)
-            self.assertRegex(done.stdout, r"ranks +cpu/fp32.*: 2 ranks .* samples/s, efficiency .* %; exposed .* of a step, bus ")
+            self.assertGreater(run["ranks"]["bus_bytes_per_second_alone"], 0)
+            self.assertRegex(done.stdout, r"ranks +cpu/fp32.*: 2 ranks .* samples/s, efficiency .* %; exposed .* of a step, "
+                                          r"bus .*B/s \(sums alone .*B/s\)")
             self.assertIn("predicted, not measured, ", done.stdout)
             page = self.call("answers", self.out).stdout
             self.assertIn("What does it cost that several processes share a batch?", page)

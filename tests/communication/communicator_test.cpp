@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "src/base/clock.h"
+#include "src/communication/bus_rate.h"
 #include "src/communication/ordered_sum.h"
 #include "src/communication/thread_ranks.h"
 
@@ -66,6 +68,20 @@ TEST(Communicator, ScattersSumsAndGathersThemAgain) {
       const double bytes = 4 * (1 + 37 + 1000 + 16 + 5000);
       EXPECT_NEAR(communicator.traffic().bus_bytes, 4 * bytes * (ranks - 1) / ranks, 1e-6);
     });
+}
+
+TEST(Communicator, TimesSumsWithNothingElseToDo) {
+  std::vector<double> rates(3);
+  on_all_ranks(3, [&](Communicator& communicator) {
+    const double begin = steady_seconds(), before = communicator.traffic().bus_bytes;
+    const double rate = all_reduce_rate(communicator, 1000, 0.02);
+    const double spent = steady_seconds() - begin, sent = communicator.traffic().bus_bytes - before;
+    EXPECT_GE(spent, 0.02);
+    EXPECT_GT(rate, 0.1 * sent / spent);
+    rates[static_cast<std::size_t>(communicator.rank())] = rate;
+  });
+  EXPECT_EQ(rates[0], rates[1]) << "the slowest rank decides";
+  EXPECT_EQ(rates[0], rates[2]);
 }
 
 TEST(Communicator, GathersBytesOfAll) {

@@ -48,10 +48,11 @@ std::optional<RankMeasurement> measurement_of(const CurvePoint& point) {
     sum->step_seconds += one->step_seconds;
     sum->rounds += one->rounds;
     sum->bus_bytes += one->bus_bytes;
+    sum->rate_alone += one->rate_alone;
     for (std::size_t i = 0; i < one->compute_seconds.size(); ++i) sum->compute_seconds[i] += one->compute_seconds[i];
   }
   if (!sum) return sum;
-  for (double* value : {&sum->step_seconds, &sum->rounds, &sum->bus_bytes}) *value /= count;
+  for (double* value : {&sum->step_seconds, &sum->rounds, &sum->bus_bytes, &sum->rate_alone}) *value /= count;
   for (double& value : sum->compute_seconds) value /= count;
   return sum;
 }
@@ -72,6 +73,7 @@ RankPoint rank_point(const CurvePoint& point, const CurvePoint& base) {
   if (measured->fastest() > 0) shown.slowest_over_fastest = measured->slowest() / measured->fastest();
   if (measured->exposed() > 0 && measured->bus_bytes > 0 && !measured->hides)
     shown.bus_bytes_per_second = measured->bus_bytes / measured->exposed();
+  if (measured->rate_alone > 0) shown.bus_bytes_per_second_alone = measured->rate_alone;
   return shown;
 }
 
@@ -127,6 +129,7 @@ std::optional<RankMeasurement> measurement_of(const Run& run) {
       measured.compute_seconds.push_back(ranks.step_seconds[i] - ranks.communication_seconds[i]);
     measured.rounds = ranks.rounds.value_or(0);
     measured.bus_bytes = ranks.bus_bytes.value_or(0);
+    measured.rate_alone = ranks.bus_bytes_per_second_alone.value_or(0);
     measured.hides = run.device.backend == "cuda" || run.settings.contains("communication_threads");
   }
   const auto positive = [](double value) { return std::isfinite(value) && value > 0; };

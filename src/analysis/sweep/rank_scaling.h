@@ -32,6 +32,7 @@ struct RankMeasurement {
   double step_seconds = 0;
   std::vector<double> compute_seconds;  // by rank: of a step, without exchange and waiting
   double rounds = 0, bus_bytes = 0;     // of a step; 0: not known, or one rank
+  double rate_alone = 0;                // bytes per second of sums with nothing else to do; 0: not known
   bool hides = false;                   // a part of the exchange, behind computation
 
   double slowest() const;

@@ -24,7 +24,10 @@ std::string sentence(const RankPoint& point) {
   }
   if (point.ranks == 1 || !point.step_seconds || !point.exposed_seconds) return text;
   text += "; " + exposed_text(*point.exposed_seconds, *point.step_seconds);
-  if (point.bus_bytes_per_second) text += ", bus " + format_si(*point.bus_bytes_per_second, "B/s");
+  if (point.bus_bytes_per_second) {
+    text += ", bus " + format_si(*point.bus_bytes_per_second, "B/s");
+    if (point.bus_bytes_per_second_alone) text += " (sums alone " + format_si(*point.bus_bytes_per_second_alone, "B/s") + ")";
+  }
   return point.slowest_over_fastest ? text + "; " + slowest_text(*point.slowest_over_fastest) : text;
 }
 
