@@ -27,7 +27,8 @@ struct MaskingKey {
 
 // Chooses positions.size() distinct positions of ids[1] to ids[size - 2], in ascending order, and stores the ids at these
 // positions as labels. Of the chosen ids 80 % become mask_id, 10 % one of 0 to random_ids - 1, and 10 % stay (Devlin et al.
-// 2018). `labels` may be empty if they are not needed. Errors: std::invalid_argument for more positions than there are.
+// 2018). `labels` may be empty if they are not needed. Errors: std::invalid_argument for more positions than there are, and
+// for fewer than 3 or more than 512 ids.
 void mask(std::span<std::int32_t> ids, std::span<std::int32_t> positions, std::span<std::int32_t> labels, std::int32_t mask_id,
           std::int32_t random_ids, const MaskingKey& key);
 

@@ -135,6 +135,19 @@ TEST(Augmentation, DependsOnSeedEpochAndSampleAlone) {
   EXPECT_NEAR(flipped, 500, 5 * std::sqrt(250.0));
 }
 
+TEST(Augmentation, WideVectorsChangeColorsToTheSameBytes) {
+  for (std::int64_t pixels = 1; pixels < 110; ++pixels)
+    for (const ColorChange& by :
+         {ColorChange{1.4f, 0.6f, 1.4f}, ColorChange{0.6f, 1.4f, 0.7f}, ColorChange{1.3f, 1.2f, 1.1f}}) {
+      const std::vector<std::uint8_t> before = Source(1, pixels + 1).bytes;  // the last pixel is not to be changed
+      std::vector<std::uint8_t> wide = before, narrow = before;
+      change_color(wide.data(), pixels, by, has_wide_vectors());
+      change_color(narrow.data(), pixels, by, false);
+      ASSERT_EQ(wide, narrow) << pixels << " pixels";
+      ASSERT_TRUE(std::equal(before.end() - 3, before.end(), wide.end() - 3)) << pixels << " pixels";
+    }
+}
+
 TEST(Augmentation, ColorsFollowTheirDefinition) {
   Source source(9, 11);
   const std::vector<std::uint8_t> before = source.bytes;
