@@ -10,7 +10,7 @@ _epochbench() {
   fi
   case "$command $prev" in
     'run --suite') choices="claims gate hour input-pipeline learn modern quality quick standard" ;;
-    'run --recipe') choices="lenet5-fashion-mnist" ;;
+    'run --recipe') choices="lenet5-fashion-mnist resnet20-fashion-mnist" ;;
     'run --model') choices="mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2" ;;
     'run --device') choices="cpu cuda:0 reference" ;;
     'run --precision') choices="fp32 tf32 bf16 fp16 int8" ;;

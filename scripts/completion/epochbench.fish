@@ -19,7 +19,7 @@ complete -c epochbench -n __fish_use_subcommand -a import -d 'read results that 
 complete -c epochbench -n '__fish_seen_subcommand_from run' -s h -d ''
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l help -d 'all options and examples'
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l suite -r -a 'claims gate hour input-pipeline learn modern quality quick standard' -d 'name of a suite, or a suite file (default quick, without --model)'
-complete -c epochbench -n '__fish_seen_subcommand_from run' -l recipe -r -a 'lenet5-fashion-mnist' -d 'how to train, by a name of `list recipes` or as a file (default: none)'
+complete -c epochbench -n '__fish_seen_subcommand_from run' -l recipe -r -a 'lenet5-fashion-mnist resnet20-fashion-mnist' -d 'how to train, by a name of `list recipes` or as a file (default: none)'
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l model -x -a 'mlp lenet5 resnet20 resnet18 resnet34 resnet50 resnet101 resnet152 bert-tiny bert-base bert-large gpt2 gpt2-medium gpt2-large gpt2-xl llama-15m llama-110m llama-7b vit-b-16 vit-s-16 efficientnet-b0 efficientnet-b2 nasnet-mobile nasnet-large lstm lstm-lm mobilenet-v2' -d 'a model, with options as in mlp:width=4096,depth=3; `list models` has them'
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l device -x -a 'cpu cuda:0 reference' -d 'cpu, cuda:0, or reference: naive loops that sum in double, to compare with (default cpu)'
 complete -c epochbench -n '__fish_seen_subcommand_from run' -l precision -x -a 'fp32 tf32 bf16 fp16 int8' -d 'fp32, tf32, bf16, fp16, int8 (default fp32)'

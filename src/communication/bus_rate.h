@@ -7,8 +7,8 @@
 
 namespace epochbench {
 
-// Bytes per second that a rank sends, as Traffic counts them: the median over pieces that begin together, each of which takes
-// as long as its slowest rank. The pieces last at least `least_seconds` together, after a first that does not count. Every rank
+// Bytes per second that a rank sends, as Traffic counts them: the median over pieces that begin together; a piece takes as
+// long as its slowest rank. The pieces last at least `least_seconds` together, after a first that does not count. Every rank
 // makes this call, and `exchange` makes one or more of the communicator's reductions or gathers.
 double bus_rate(Communicator& ranks, const std::function<void()>& exchange, double least_seconds);
 

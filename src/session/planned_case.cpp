@@ -118,8 +118,16 @@ std::string cause_of(const std::string& reason) {
   return at == std::string::npos ? reason : reason.substr(at);
 }
 
-// What is allowed but rarely intended; empty: nothing.
-std::string note_of(const CaseSpec& spec) {
+// Notes on what is allowed but rarely intended; empty: nothing is noted.
+std::string note_on_threads(const CaseSpec& spec) {
+  const int cpus = logical_cpus_allowed(), threads = spec.threads.value_or(1);
+  if (spec.device.kind != DeviceKind::cpu || spec.ranks > 1 || threads <= cpus) return "";
+  return "note: --threads " + std::to_string(threads) + ": this machine has " +
+         counted(static_cast<std::size_t>(cpus), "logical CPU", "logical CPUs") +
+         ", so threads take turns, and steps are slower than with fewer";
+}
+
+std::string note_on_vocabulary(const CaseSpec& spec) {
   const WorkloadSpec workload = workload_spec(spec);
   const Model& model = workload.model;
   for (const ModelOption& option : model.family->options) {
@@ -286,7 +294,8 @@ int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call
 void print_obstacles(const std::vector<PlannedCase>& cases) {
   std::set<std::string> printed;
   for (const PlannedCase& planned : cases)
-    if (const std::string note = note_of(planned.spec); !note.empty() && printed.insert(note).second) print_error(note);
+    for (const std::string& note : {note_on_threads(planned.spec), note_on_vocabulary(planned.spec)})
+      if (!note.empty() && printed.insert(note).second) print_error(note);
   for (const PlannedCase& planned : cases)
     if (planned.obstacle && printed.insert(cause_of(planned.obstacle->reason)).second)
       print_error("skipped: " + planned.obstacle->reason);

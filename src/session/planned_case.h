@@ -50,8 +50,8 @@ std::optional<std::string> shard_obstacle(const CaseSpec& spec);
 // Errors: CallError if options are about several ranks and no case has them.
 void check_rank_options(const std::vector<CaseSpec>& cases);
 
-// Prints one line on stderr per cause of skipped cases, however many cases and devices it stops, and per model whose vocabulary
-// is larger than that of its text.
+// Prints one line on stderr per cause of skipped cases, however many cases and devices it stops, per model whose vocabulary is
+// larger than that of its text, and per number of threads that this machine has no CPUs for.
 void print_obstacles(const std::vector<PlannedCase>& cases);
 
 }  // namespace epochbench

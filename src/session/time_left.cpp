@@ -14,6 +14,7 @@ constexpr double kUsualPeakShare = 0.6;        // that a step reaches
 constexpr double kStepOverheadSeconds = 1e-4;  // of the smallest models
 constexpr double kSetUpSeconds = 1;            // of a process: start, compile
 constexpr double kUsualShare = 0.25;           // of the most that a stopping rule allows
+constexpr double kUsualShareOfFalling = 0.9;   // likewise, for a target under a learning rate that falls
 constexpr double kFlopsPerCore = 1.2e11, kFlopsOfGpu = 3e13, kFlopsOfReference = 5e8;  // per second, of usual devices
 
 double usual_peak(const CaseSpec& spec, int machine_threads) {
@@ -29,7 +30,7 @@ double usual_peak(const CaseSpec& spec, int machine_threads) {
 }
 
 // What decides how much earlier than its limit a rule stops.
-std::string rule_of(const StopSpec& stop) { return stop.until ? "until" : "noise"; }
+std::string rule_of(const ExpectedCase& one) { return !one.stop.until ? "noise" : one.falls ? "falling until" : "until"; }
 
 bool may_stop_early(const StopSpec& stop) { return stop.until || (!stop.steps && !stop.epochs && !stop.min_time_seconds); }
 
@@ -67,6 +68,7 @@ ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> pea
   one.steps_per_epoch = planned.workload.samples_per_epoch / std::max<std::int64_t>(1, one.batch);
   one.warmup = spec.warmup ? spec.warmup : usual_warm_up_steps(spec);
   one.stop = spec.stop;
+  one.falls = spec.lr_schedule != Schedule::constant;
   one.queues = spec.device.kind == DeviceKind::cuda;
   one.latencies = spec.mode == Mode::forward;
   one.skipped = planned.obstacle.has_value();
@@ -111,7 +113,7 @@ void TimeLeft::end(bool ok) {
   const double step = step_seconds(one);
   const double timed = static_cast<double>(progress_.steps) * step;
   set_up_.add(one.name, std::max(0.0, whole - timed - warm_up_seconds(one, step) - tail_seconds(one, step)));
-  if (may_stop_early(one.stop)) share_.add(rule_of(one.stop), std::min(1.0, timed / most_seconds(one, step)));
+  if (may_stop_early(one.stop)) share_.add(rule_of(one), std::min(1.0, timed / most_seconds(one, step)));
 }
 
 double TimeLeft::step_seconds(const ExpectedCase& one) const {
@@ -136,7 +138,8 @@ double TimeLeft::most_seconds(const ExpectedCase& one, double step_seconds) cons
 double TimeLeft::timed_seconds(const ExpectedCase& one, double step_seconds) const {
   if (may_stop_early(one.stop)) {
     const StoppingLimits limits;
-    const double most = most_seconds(one, step_seconds), share = share_.own(rule_of(one.stop)).value_or(kUsualShare);
+    const double usual = one.stop.until && one.falls ? kUsualShareOfFalling : kUsualShare;
+    const double most = most_seconds(one, step_seconds), share = share_.own(rule_of(one)).value_or(usual);
     if (one.stop.until) return share * most;
     const double least_seconds = one.queues ? limits.queue.least_seconds : limits.least_seconds;
     const double least = std::max(least_seconds, static_cast<double>(limits.least_steps) * step_seconds);
@@ -175,8 +178,10 @@ double TimeLeft::of_case() const {
   if (!timing_began_ || (may_stop_early(one.stop) && whole_.own(one.name))) return std::max(0.0, duration(index_) - elapsed);
   const double step = step_seconds(one);
   if (tail_began_) return std::max(0.0, tail_seconds(one, step) - (clock_() - *tail_began_));
-  const double taken = static_cast<double>(progress_.steps) * step;
-  return std::max(0.0, timed_seconds(one, step) - taken) + tail_seconds(one, step);
+  const double taken = static_cast<double>(progress_.steps) * step, timed = timed_seconds(one, step);
+  // A target that is not reached when it usually is may take until the last epoch.
+  if (one.stop.until && taken > timed) return std::max(0.0, most_seconds(one, step) - taken) / 2 + tail_seconds(one, step);
+  return std::max(0.0, timed - taken) + tail_seconds(one, step);
 }
 
 double TimeLeft::of_all() const {

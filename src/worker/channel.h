@@ -13,8 +13,7 @@
 
 namespace epochbench {
 
-// Standard input and output are moved out of the way, so that neither a library's print
-// nor a stray read can break it.
+// Standard input and output are moved out of the way, so that neither a library's print nor a stray read can break it.
 class Channel {
  public:
   Channel(int in_fd, int out_fd) : in_(moved(in_fd, STDIN_FILENO)), out_(moved(out_fd, STDOUT_FILENO)) {

@@ -108,6 +108,12 @@ class BadInput(CliTest):
             with self.subTest(arguments=arguments):
                 self.refused(*arguments, parts=parts)
 
+    def test_more_threads_than_cpus_are_noted(self):
+        done = self.call("run", *QUICK, "--threads", "999", "--dry-run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"note: --threads 999: this machine has \d+ logical CPUs?, so threads take turns")
+        self.assertNotIn("note", self.call("run", *QUICK, "--threads", "1", "--dry-run").stderr)
+
     def test_batches(self):
         for batch in ["0", "-4", "1e20", str(10**20), "3.5", "x", "", "5000"]:
             with self.subTest(batch=batch):

@@ -161,6 +161,29 @@ TEST(TimeLeft, OfAMinimumTimeAndOfEpochsIsTheirs) {
   EXPECT_LE(suite.worst_of_left_from(60, 10), 0.3);
 }
 
+TEST(TimeLeft, OfATargetIsAQuarterOfItsEpochsOrNearlyAllWhereTheRateFalls) {
+  ExpectedCase one = expected({.model = "a", .step_seconds = 1, .expected_seconds = 1, .stop = {}});
+  one.stop.epochs = 6;
+  one.stop.until = Until{"accuracy", 0.9};
+  double now = 0;
+  const auto left = [&](std::int64_t steps) {
+    TimeLeft all({one}, {}, [&] { return now; });
+    if (steps == 0) return all.of_all();
+    all.begin(0);
+    Progress progress;
+    progress.steps = steps;
+    progress.samples_per_second = 8;
+    all.update(progress);
+    return all.of_all();
+  };
+  EXPECT_NEAR(left(0), 0.25 * 600, 5);
+  EXPECT_NEAR(left(100), 50, 1);
+  EXPECT_NEAR(left(300), 150, 1) << "half of what its epochs still allow";
+  one.falls = true;
+  EXPECT_NEAR(left(0), 0.9 * 600, 5);
+  EXPECT_NEAR(left(300), 240, 1);
+}
+
 TEST(TimeLeft, AGpuWarmsUpByTimeAndIsTimedForThreeSeconds) {
   const ExpectedCase cpu = expected({"a", 0.001, 0.001, at_least(1)});  // 3 steps, then 1 s
   ExpectedCase gpu = cpu;
