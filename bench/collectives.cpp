@@ -2,8 +2,8 @@
 //
 //   mpirun --bind-to none -n 2 build/bench/epochbench_collectives [MIB...]
 //
-// Each size is exchanged for at least half a second, in pieces that begin together; a piece takes as long as its slowest rank,
-// and the median over the pieces is printed. Bus bytes as in nccl-tests: 2 n (ranks - 1) / ranks for a sum of n bytes.
+// Each size is exchanged for at least half a second, as src/communication/bus_rate.h says. Bus bytes as in nccl-tests: 2 n
+// (ranks - 1) / ranks for a sum of n bytes.
 #include <algorithm>
 #include <cstdio>
 #include <span>

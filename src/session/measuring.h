@@ -86,7 +86,7 @@ void add_rates(Run& run, const PlannedCase& planned, std::optional<double> peak)
 TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<double> budget_seconds, const Context* context);
 std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft& left);  // "9 runs, expected to take about ..."
 
-// The prices of all its cases are known to be meaningful. Errors: CallError.
+// The prices of a request, checked for each of its cases before anything is measured. Errors: CallError.
 Prices checked_prices(const MeasuringRequest& request);
 
 // Measures what is not done yet. An interrupt ends the running case and leaves out the rest; so does the end of the budget, but

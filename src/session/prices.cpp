@@ -61,7 +61,7 @@ Prices::Prices(const PriceOptions& options, const PricedMachine& machine, Day to
       const DeviceId one = parse_device(device);
       if (device != name(DeviceKind::cuda)) device = to_string(one);
       const AskedPrice asked = parse_price(part.substr(equals + 1));
-      // Refused before anything is measured. How many GPUs are used, each run says.
+      // Refused before anything is measured. Each run says how many GPUs it uses.
       shared_by(asked, one.kind == DeviceKind::cuda && asked.row ? std::max(asked.row->gpu_count, 1) : 0);
       by_device_[device] = asked;
     });

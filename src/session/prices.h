@@ -43,7 +43,7 @@ class Prices {
   explicit Prices(const PriceOptions& options, const PricedMachine& machine = this_machine(), Day today = epochbench::today());
 
   // For a run on the device, with `ranks` on one GPU each; empty if no price is known. Errors: CallError if the instance has
-  // more GPUs than the run uses, and no scaling says what counts.
+  // other CPUs or more GPUs than the run uses, and no scaling says what counts.
   std::optional<HourlyPrice> hourly(DeviceId device, int ranks = 1) const;
   std::optional<Cost> cost(DeviceId device, const Timing& timing, int ranks = 1) const;
 

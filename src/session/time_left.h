@@ -39,7 +39,7 @@ struct ExpectedCase {
   std::int64_t batch = 1, steps_per_epoch = 0;
   std::optional<int> warmup;  // steps; empty: by time
   StopSpec stop;
-  bool falls = false;      // the learning rate does, so a target is usually reached near the end
+  bool falls = false;      // the learning rate falls, so a target is usually reached near the end
   bool queues = false;     // the device queues steps
   bool latencies = false;  // are measured after the timed steps
   bool skipped = false;    // takes no time
