@@ -46,7 +46,7 @@ function(epochbench_library name)
 endfunction()
 
 # epochbench_test(FOLDER/NAME LABEL unit|parity|gpu|slow LIBRARIES ...): the program NAME of tests/FOLDER/NAME.cpp, one ctest per
-# TEST().
+# TEST(). ALONE names those, by a pattern, beside which no other test may run.
 function(epochbench_test path)
   get_filename_component(name ${path} NAME)
   epochbench_tests(${name} TESTS ${path} ${ARGN})
@@ -54,7 +54,7 @@ endfunction()
 
 # epochbench_tests(NAME LABEL ... LIBRARIES ... TESTS FOLDER/NAME ...): the program NAME of several such files, compiled TOGETHER.
 function(epochbench_tests name)
-  cmake_parse_arguments(ARG "" "LABEL" "LIBRARIES;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;ALONE" "LIBRARIES;TESTS" ${ARGN})
   list(LENGTH ARG_TESTS count)
   list(TRANSFORM ARG_TESTS PREPEND ${PROJECT_SOURCE_DIR}/tests/)
   list(TRANSFORM ARG_TESTS APPEND .cpp)
@@ -68,7 +68,13 @@ function(epochbench_tests name)
     target_precompile_headers(${name} REUSE_FROM epochbench_test_headers)
   endif()
   # Teams exceed the number of cores, and several tests run at once: spinning threads would occupy the others' cores.
-  gtest_discover_tests(${name} PROPERTIES LABELS ${ARG_LABEL} ENVIRONMENT OMP_WAIT_POLICY=passive DISCOVERY_TIMEOUT 60)
+  set(properties LABELS ${ARG_LABEL} ENVIRONMENT OMP_WAIT_POLICY=passive)
+  if(ARG_ALONE)
+    gtest_discover_tests(${name} TEST_FILTER ${ARG_ALONE} TEST_LIST ${name}_alone PROPERTIES ${properties} RUN_SERIAL TRUE
+                         DISCOVERY_TIMEOUT 60)
+    set(others TEST_FILTER -${ARG_ALONE})
+  endif()
+  gtest_discover_tests(${name} ${others} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
 endfunction()
 
 # epochbench_embed(TARGET NAMESPACE FILES ...): embeds files in the binary, which finds them by name.

@@ -256,7 +256,9 @@ def price_options(root, gpu_name, given):
     if " MIG " in gpu_name:
         return []
     prices = json.loads((root / "bench/prices.json").read_text())["prices"]
-    fitting = [price for price in prices if price["gpus"] and gpu_name.startswith(price["gpus"]["model"])]
+    models = [(price["gpus"]["model"], price) for price in prices if price["gpus"]]
+    # nvidia-smi states the memory of some cards: "NVIDIA H200", but "NVIDIA H100 80GB HBM3".
+    fitting = [price for model, price in models if gpu_name.startswith(model) or re.fullmatch(re.escape(gpu_name) + r" \d+GB", model)]
     return ["--price", f"cuda={fitting[0]['instance']}", "--price-scaling", "per-gpu"] if fitting else []
 
 

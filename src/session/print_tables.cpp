@@ -43,14 +43,15 @@ void print_interference(const Result& result, std::FILE* out) {
 // The clock that times a GPU's steps against the host's.
 void print_clocks(const Result& result, std::FILE* out) {
   constexpr double kNoticeable = 0.01;
+  constexpr double kLaunchAndWait = 1e-3;  // seconds at most: they are within the host's window only
   for (const Run& run : result.runs)
-    if (run.timing && run.timing->clock_disagreement.value_or(0) > kNoticeable)
-      std::fputs(
-          wrapped("", "  ",
-                  "clocks: the steps of " + run.name + " by the device's clock and the same window by the host's differ by " +
-                      format_percent(*run.timing->clock_disagreement))
-              .c_str(),
-          out);
+    if (const double apart = run.timing ? run.timing->clock_disagreement.value_or(0) : 0;
+        apart > kNoticeable && apart * run.timing->steps_total_seconds > kLaunchAndWait)
+      std::fputs(wrapped("", "  ",
+                         "clocks: the steps of " + run.name +
+                             " by the device's clock and the same window by the host's differ by " + format_percent(apart))
+                     .c_str(),
+                 out);
 }
 
 template <typename DeviceDescription>

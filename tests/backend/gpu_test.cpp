@@ -271,7 +271,8 @@ TEST_F(Gpu, TooLittleMemoryIsReportedAndTheNextProgramRuns) {
   EXPECT_EQ(Trainer({"lenet5", 8, "digits"}, gpu()).losses(2).size(), 2u);
 }
 
-// A second program of a kind finds the libraries' code loaded, which the driver counts as well.
+// A second program of a kind finds the libraries' code loaded, which the driver counts as well, as it does the memory of other
+// processes: run it alone.
 TEST_F(Gpu, TakesTheMemoryThatIsPlanned) {
   for (const auto& [model, batch] : {std::pair{"resnet50", 64}, std::pair{"bert-base", 16}})
     for (const Precision precision : {Precision::fp32, Precision::bf16}) {

@@ -48,7 +48,7 @@ constexpr std::size_t attention_workspace_bytes(const AttentionShape& s, bool gr
 
 enum class Math : std::uint8_t { exact, tf32 };  // of float operands; exact: strict fp32. Ignored for 16-bit operands
 
-struct ProductSpec {  // c = alpha a b [+ c] [+ bias] [relu], float accumulation, rounded once
+struct ProductSpec {  // c = alpha a b [+ c] [+ bias] [relu], float accumulation, rounded once, or also before c is added
   GemmShape shape;
   Element element = Element::f32;  // of a and b
   Element out = Element::f32;      // of c and bias
