@@ -30,7 +30,7 @@ class CublasChoice : public ::testing::Test {
     fake_cublas() = {};
     products_ = std::make_unique<cuda::CublasProducts>();
     choices_ = std::make_unique<Choices>(device_, cuda::LibraryVersions{}, ChoiceOptions{.seconds_per_program = 1e3});
-    choices_->begin_program({{"layer", 1}});
+    choices_->begin_program({{"layer", {1, 1}}});
   }
   ~CublasChoice() override {
     products_.reset();
@@ -103,7 +103,7 @@ TEST_F(CublasChoice, RoundsTo16BitOnceHoweverTheProductIsSplit) {
   for (const bool heeds_masks : {true, false}) {
     fake_cublas().heeds_masks = heeds_masks;
     choices_ = std::make_unique<Choices>(device_, cuda::LibraryVersions{}, ChoiceOptions{.seconds_per_program = 1e3});
-    choices_->begin_program({{"layer", 1}});
+    choices_->begin_program({{"layer", {1, 1}}});
     for (const Element element : {Element::bf16, Element::f16}) {
       EXPECT_THAT(chosen(spec(element)), HasSubstr("algorithm 13"));
       EXPECT_EQ(fake_cublas().reduction_schemes_allowed, kInFloat.reduction_scheme);

@@ -4,11 +4,14 @@
 #include <limits>
 
 #include "src/backend/cuda/cuda_usability.h"
+#include "src/base/statistics.h"
 
 namespace epochbench {
 namespace {
 
-constexpr int kMostTimed = 16;  // of a problem; heuristics list the best ones first
+constexpr int kMostTimed = 16;        // of a problem; heuristics list the best ones first
+constexpr double kFarTooSlow = 10;    // times the median of other layers for the same cost, which is a rough bound
+constexpr int kMostBeyondTheEnd = 4;  // ways timed of a problem without time whose first is far too slow
 
 // Sets a variable for the lifetime of this object.
 template <typename T>
@@ -35,6 +38,24 @@ Choices::Choices(std::shared_ptr<cuda::Device> device, const cuda::LibraryVersio
     : device_(std::move(device)),
       options_(std::move(options)),
       store_(options_.file, place_of(device_->properties(), versions, options_.program)) {}
+
+void Choices::begin_program(const std::map<std::string, Cost>& costs) {
+  std::map<std::string, double> all;
+  costs_.clear();
+  rates_.clear();
+  for (const auto& [layer, cost] : costs) {
+    all[layer] = cost.all;
+    costs_[layer] = cost.one;
+  }
+  time_ = {options_.seconds_per_program, std::move(all)};
+}
+
+// How long a layer lasts at least if it is far too slow; infinity if nothing is known to compare it with.
+double Choices::far_too_slow(const std::string& layer) const {
+  const auto cost = costs_.find(layer);
+  if (cost == costs_.end() || cost->second <= 0 || rates_.empty()) return std::numeric_limits<double>::infinity();
+  return kFarTooSlow * median(rates_) * cost->second;
+}
 
 void Choices::store() {
   if (options_.seconds_per_program > 0) store_.save();
@@ -66,18 +87,25 @@ Choices::Decision Choices::decide(const std::string& layer, const Ways& ways) {
   const double begin = options_.clock();
   StoredChoice choice;
   choice.problem = ways.problem;
-  std::shared_ptr<void> plan = fastest(choice, ways, outermost ? begin + time_.share(layer) : *end_);
-  if (outermost) time_.decided(layer, options_.clock() - begin);
+  double seconds = 0;
+  std::shared_ptr<void> plan = fastest(choice, layer, ways, outermost ? begin + time_.share(layer) : *end_, seconds);
+  if (outermost) {
+    time_.decided(layer, options_.clock() - begin);
+    if (const auto cost = costs_.find(layer); plan && cost != costs_.end() && cost->second > 0)
+      rates_.push_back(seconds / cost->second);
+  }
   if (!plan) throw cuda::Error(choice.refused.empty() ? ways.problem + ": no way is listed" : choice.refused);
   ++counts_.decided;
   store_.keep(choice);
   return {std::move(plan), how_chosen(*store_.find(choice.problem)), choice.refused};
 }
 
-// Fills in the choice. Null if no way works: `refused` is then the error of the first.
-std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const Ways& ways, double end) {
+// Fills in the choice, and how long it lasts. Null if no way works: `refused` is then the error of the first.
+std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& layer, const Ways& ways, double end,
+                                       double& best_seconds) {
   std::shared_ptr<void> best;
-  double best_seconds = std::numeric_limits<double>::infinity();
+  best_seconds = std::numeric_limits<double>::infinity();
+  const double far_too_slow = this->far_too_slow(layer);
   int filled_at = -1;
   std::vector<cuda::Offer> offers;
   try {
@@ -89,7 +117,8 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const Ways& ways, d
   choice.offered = static_cast<std::int64_t>(offers.size());
   for (const cuda::Offer& offer : offers) {
     const double now = options_.clock();
-    if (best && (offer.last_resort || now >= end || choice.timed == kMostTimed)) continue;
+    const bool goes_on = now < end || (best_seconds >= far_too_slow && choice.timed < kMostBeyondTheEnd);
+    if (best && (offer.last_resort || !goes_on || choice.timed == kMostTimed)) continue;
     try {
       std::shared_ptr<void> plan;
       {
@@ -99,10 +128,10 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const Ways& ways, d
         plan = ways.build(offer.tag);
       }
       if (!best && (regular < 2 || options_.clock() >= end)) {  // nothing to compare it with, or no time
-        ways.enqueue(plan.get());
-        device_->synchronize(ways.stream);
+        best_seconds = Stopwatch(*device_, ways.stream).glance([&] { ways.enqueue(plan.get()); });
         best = std::move(plan);
         choice.chosen = offer.tag;
+        if (regular > 1 && best_seconds >= far_too_slow) ++choice.timed;  // the others are compared with it
         continue;
       }
       const double seconds = this->seconds(ways, plan.get(), best_seconds, filled_at);

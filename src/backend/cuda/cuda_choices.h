@@ -3,8 +3,9 @@
 // while a program is compiled; a step never chooses.
 //
 // The ways of a problem are timed on the device in listed order until the layer's share of the program's time is used up
-// (tuning_time.h); equal problems are decided once. Without time, the first way that works is taken. A choice is stored
-// (choice_store.h), so that another process times nothing; a stored choice that does not work is made again.
+// (tuning_time.h); equal problems are decided once. Without time, the first way that works is taken, unless it is far slower
+// than other layers of the program for what it costs: then others are timed all the same. A choice is stored (choice_store.h),
+// so that another process times nothing; a stored choice that does not work is made again.
 //
 // Building a way may itself choose, as the product within im2col does. Each way may then take half of the time that is left,
 // and the last one before last resorts all of it, so the most promising one gets the most.
@@ -94,8 +95,11 @@ class Choices {
  public:
   Choices(std::shared_ptr<cuda::Device> device, const cuda::LibraryVersions& versions, ChoiceOptions options);
 
-  // costs: of the program's layers (cuda_layer()).
-  void begin_program(std::map<std::string, double> costs) { time_ = {options_.seconds_per_program, std::move(costs)}; }
+  // costs: of the program's layers (cuda_layer()), in one unit. all: of the layers of a kind together; one: of one of them.
+  struct Cost {
+    double all = 0, one = 0;
+  };
+  void begin_program(const std::map<std::string, Cost>& costs);
   void store();
 
   // Errors: cuda::Error with the reason of the first way if none works.
@@ -130,14 +134,17 @@ class Choices {
   };
   Decision decide(const std::string& layer, const Ways& ways);
   std::shared_ptr<void> restore(const StoredChoice& choice, const Ways& ways);
-  std::shared_ptr<void> fastest(StoredChoice& choice, const Ways& ways, double end);
+  std::shared_ptr<void> fastest(StoredChoice& choice, const std::string& layer, const Ways& ways, double end, double& seconds);
+  double far_too_slow(const std::string& layer) const;
   double seconds(const Ways& ways, void* plan, double to_beat, int& filled_at);
 
   std::shared_ptr<cuda::Device> device_;
   ChoiceOptions options_;
   ChoiceStore store_;
   TuningTime time_;
-  std::optional<double> end_;  // of the way that is being built; empty outside
+  std::map<std::string, double> costs_;  // of one layer of each kind
+  std::vector<double> rates_;            // seconds per cost of the layers that were decided
+  std::optional<double> end_;            // of the way that is being built; empty outside
   Counts counts_;
 };
 

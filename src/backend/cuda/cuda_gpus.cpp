@@ -70,7 +70,7 @@ class Ceilings {
       choices_.emplace(device_, libraries_->versions(), stored_choices());
     }
     const auto algorithms = libraries_->product(spec, {c.data(), a.data(), b.data(), nullptr});
-    choices_->begin_program({{"peak", 1}});
+    choices_->begin_program({{"peak", {1, 1}}});
     const auto run = [&](cuda::Product& product, cuda::Stream stream) {
       product.run(c.data(), a.data(), b.data(), nullptr, workspace.data(), stream);
     };

@@ -160,16 +160,23 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
   }
 }
 
-// The layers of a program that have several ways, with the cost of all layers of a kind: a lower bound of their time, in bytes.
-std::map<std::string, double> layer_costs(const Program& program, bool winograd) {
-  // What an H200 computes while it moves a byte: 14 FLOPs in fp32, 200 in bf16. Only the ratios of layers matter.
-  constexpr double kFlopsPerByte = 100;
-  std::map<std::string, double> costs;
+// What an H200 computes while it moves a byte.
+double flops_per_byte(const Graph& graph, const Node& node) {
+  if (graph.desc(node.inputs[0]).dtype != DType::f32) return 180;
+  return is_tf32(node.attributes) ? 90 : 12;
+}
+
+// The layers of a program that have several ways, with their cost: a lower bound of their time, in bytes. Only ratios matter.
+std::map<std::string, Choices::Cost> layer_costs(const Program& program, bool winograd) {
+  std::map<std::string, Choices::Cost> costs;
   for (const auto& entry : program.entries)
     if (entry)
       for (const Node& node : entry->graph.nodes)
-        if (const std::string layer = cuda_layer(entry->graph, node, winograd); !layer.empty())
-          costs[layer] += std::max(flops(entry->graph, node) / kFlopsPerByte, bytes(entry->graph, node));
+        if (const std::string layer = cuda_layer(entry->graph, node, winograd); !layer.empty()) {
+          Choices::Cost& cost = costs[layer];
+          cost.one = std::max(flops(entry->graph, node) / flops_per_byte(entry->graph, node), bytes(entry->graph, node));
+          cost.all += cost.one;
+        }
   return costs;
 }
 
