@@ -11,8 +11,8 @@ from gpu_plan import RECORD, why_left_out
 QUESTIONS = (("Does it work?", ("configure", "build", "info", "smoke-")),
              ("Is it correct?", ("smoke-", "tests", "parity-", "sanitizer-")),
              ("How fast is it beside PyTorch and the CPU?", ("record-", "eager-", "compiled-", "cpu-")),
-             ("Where does the time go, and what do the suites answer?", ("profile-", "hour", "claims")))
-PUBLISHED = ("record", "peers", "profile", "hour", "claims")
+             ("What do the suites answer?", ("hour", "claims")))
+PUBLISHED = ("record", "peers", "hour", "claims")
 
 
 def page(folder, facts, commands, left_out):

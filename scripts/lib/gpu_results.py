@@ -141,7 +141,7 @@ def table(folder, models):
             same = good(peers, model=model, batch=batch, precision=precision, backend="pytorch")
             compiled = best_rate(peer for peer in same if "/compile=" in peer["name"])
             eager = best_rate(peer for peer in same if "/compile=" not in peer["name"])
-            cpu = best_rate(good(ours, model=model, batch=batch, backend="cpu"))
+            cpu = best_rate(good(ours, model=model, batch=batch, backend="cpu", precision="fp32"))
             better = best_rate(same)
             rows.append({"model": model, "precision": precision, "batch": batch, "samples/s": rate(run),
                          "of peak": run["efficiency"]["peak_fraction"], "eager": eager, "compiled": compiled,
