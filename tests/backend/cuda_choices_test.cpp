@@ -311,9 +311,9 @@ TEST_F(CudaWays, AnotherCompilationRunsEachNodeOnlyOnTrial) {
     return fakes.device->counts().work;
   };
   const std::int64_t untimed = compile({}), timed = compile({.file = file_, .seconds_per_program = kEnough});
-  EXPECT_GT(timed, 3 * untimed);
+  EXPECT_GT(timed, 2 * untimed);  // without time each way that is taken runs twice
   // Each node is tried once, and once more where equal problems are not.
-  EXPECT_LE(compile({.file = file_, .seconds_per_program = kEnough}), 2 * untimed);
+  EXPECT_LE(compile({.file = file_, .seconds_per_program = kEnough}), untimed);
 }
 
 TEST_F(CudaWays, AStepAllocatesNothingAndChoosesNothing) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMostTimed = 16;        // of a problem; heuristics list the best ones first
 constexpr double kFarTooSlow = 10;    // times the median of other layers for the same cost, which is a rough bound
+constexpr double kSlow = 2e-4;        // seconds; where nodes are shorter, launches count, and their cost says little
 constexpr int kMostBeyondTheEnd = 4;  // ways timed of a problem without time whose first is far too slow
 
 // Sets a variable for the lifetime of this object.
@@ -54,7 +55,7 @@ void Choices::begin_program(const std::map<std::string, Cost>& costs) {
 double Choices::far_too_slow(const std::string& layer) const {
   const auto cost = costs_.find(layer);
   if (cost == costs_.end() || cost->second <= 0 || rates_.empty()) return std::numeric_limits<double>::infinity();
-  return kFarTooSlow * median(rates_) * cost->second;
+  return std::max(kSlow, kFarTooSlow * median(rates_) * cost->second);
 }
 
 void Choices::store() {
