@@ -159,6 +159,13 @@ TEST(InputText, SaysWhatTheRuleSaysAndWhereDecodingTakesCores) {
   EXPECT_THAT(text, HasSubstr("less than 70 % of the time needs a faster input first; above 90 %"));
 }
 
+TEST(InputText, NamesWhatCameFromTheDisk) {
+  Result result = four_runs();
+  EXPECT_THAT(input_text(result), Not(HasSubstr("cold")));
+  result.runs[2].settings = Settings{{"cold", true}};
+  EXPECT_THAT(input_text(result), HasSubstr("  2  yes       none, cold "));
+}
+
 TEST(InputText, IsEmptyWhereNothingIsCompared) {
   EXPECT_EQ(input_text(Result{}), "");
   Result one = four_runs();

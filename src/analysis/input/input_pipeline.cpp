@@ -43,8 +43,15 @@ std::optional<double> utilization(const Run* run) {
   return waits ? std::optional(1 - *waits) : std::nullopt;
 }
 
+bool is_cold(const Run& run) {
+  const Settings settings = case_settings(run);
+  const auto cold = settings.find("cold");
+  return cold != settings.end() && cold->second == SettingValue(true);
+}
+
 InputRow row_of(const std::vector<const Run*>& repetitions) {
-  InputRow row{name_of(repetitions), *repetitions.front()->input, {}, {}, {}, {}, {}, {}, any_loaded(repetitions)};
+  InputRow row{name_of(repetitions),    *repetitions.front()->input,  {}, {}, {}, {}, {}, {},
+               any_loaded(repetitions), is_cold(*repetitions.front())};
   for (const Run* run : repetitions) row.samples_per_second.push_back(run->throughput->samples_per_second);
   const auto waits = known_values(repetitions, [](const Run* run) { return run->efficiency->data_wait_fraction; });
   if (waits.size() == repetitions.size()) row.data_wait_fraction = mean(waits);

@@ -30,6 +30,7 @@ struct InputRow {  // the ok repetitions of one run
   Estimate of_decoded;                       // samples/s over those of the group's row whose data are decoded in memory
   std::vector<double> utilizations;          // one per repetition; empty if one does not know it
   bool loaded = false;                       // any repetition, by other processes (src/result/load.h)
+  bool cold = false;                         // read from the disk (--cold on)
 };
 
 struct InputGroup {            // one device, workload and decode cost; settings differ only in input and measurement
