@@ -181,7 +181,7 @@ class CheckGpu(unittest.TestCase):
 
     def test_a_call_that_is_killed_is_gone_on_with_elsewhere_and_its_command_comes_last(self):
         state, first, second = self.folder / "state", self.bare(), self.bare()
-        names = "info,smoke,record-resnet50"
+        names = "info,smoke-lenet5,record-resnet50"
         done = first.call("--state", state, "--only", names, FAULT="kills@--precision bf16")
         self.assertEqual(done.returncode, -signal.SIGKILL)
         self.assert_ends(second.call("--state", state, "--only", names), 0)
@@ -210,7 +210,7 @@ class CheckGpu(unittest.TestCase):
         done = machine.call("--budget", 3, FAULT="hangs@info --json")
         self.assertLess(time.monotonic() - begin, 20)
         self.assert_ends(done, 4, "info: stopped", "left for another call: info, smoke-lenet5",
-                         "- stopped: info: had ", "- not run: smoke-lenet5, smoke-bert-tiny: no time was left")
+                         "- stopped: info: had ", "- not run: smoke-lenet5, smoke-bert-tiny, smoke-dropout: no time was left")
 
     def test_failures_are_stamped_and_tried_again_once_per_call(self):
         for fault, name, text in (("skips@ctest", "tests", "Gpu.Parity: skipped"),
@@ -249,7 +249,7 @@ class CheckGpu(unittest.TestCase):
     def test_a_failed_build_leaves_everything_for_later(self):
         machine = self.bare()
         done = machine.call(FAULT="fails@--target epochbench")
-        self.assert_ends(done, 4, "not run: info, smoke-lenet5, smoke-bert-tiny: needs build, which did not pass")
+        self.assert_ends(done, 4, "not run: info, smoke-lenet5, smoke-bert-tiny, smoke-dropout: needs build, which did not pass")
         self.assertEqual(machine.calls("epochbench run"), [])
 
     def test_without_pytorch_its_side_is_left_out_and_the_rest_goes_on(self):
