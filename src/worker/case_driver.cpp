@@ -51,6 +51,17 @@ class Driver {
   }
 
   void drive() {
+    try {
+      take_course();
+    } catch (CaseEnded& ended) {
+      if (ended.status == RunStatus::interrupted)
+        ended.message += " after " + format_seconds(steady_seconds() - began_) + ", in the phase \"" + progress_.phase + '"';
+      throw;
+    }
+  }
+
+ private:
+  void take_course() {
     prepare();
     prepared_ = steady_seconds();
     if (!rule_.whole_epochs() || spec_.warmup != 0) begin_epoch(0);
@@ -78,7 +89,6 @@ class Driver {
     shorten_series(run_);
   }
 
- private:
   void prepare() {
     progress_.phase = "compile";
     show();

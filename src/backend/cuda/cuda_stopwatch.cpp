@@ -65,7 +65,8 @@ double Stopwatch::average(const std::function<void()>& enqueue, int calls) {
 }
 
 double Stopwatch::glance(const std::function<void()>& enqueue) {
-  average(enqueue, 1);  // loads the kernel
+  enqueue();  // loads the kernel; if it throws, nothing is on the stream
+  device_.synchronize(stream_);
   return average(enqueue, 1);
 }
 
