@@ -55,7 +55,7 @@ class Driver {
       take_course();
     } catch (CaseEnded& ended) {
       if (ended.status == RunStatus::interrupted)
-        ended.message += " after " + format_seconds(steady_seconds() - began_) + ", in the phase \"" + progress_.phase + '"';
+        ended.message = "after " + format_seconds(steady_seconds() - began_) + ", in the phase \"" + progress_.phase + '"';
       throw;
     }
   }
