@@ -255,10 +255,10 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(len(self.judge([2.0] * 9)), 1)
 
     def test_sixteen_bits_may_differ_by_their_roundoff(self):
-        self.assertEqual(self.judge([2.0 * (1 + 0.9 / 256)] + [2.0 * (1 + 0.9 / 16)] * 9, "bf16"), [])
+        self.assertEqual(self.judge([2.0] + [2.0 * (1 + 3.9 / 256)] * 9, "bf16"), [])
         self.assertEqual(len(self.judge([2.0 * (1 + 1.1 / 256)] + [2.0] * 9, "bf16")), 1)
-        self.assertEqual(len(self.judge([2.0] + [2.0 * (1 + 1.1 / 16)] * 9, "bf16")), 1)
-        self.assertEqual(len(self.judge([2.0] + [2.0 * (1 + 0.9 / 16)] * 9, "fp16")), 1)
+        self.assertEqual(len(self.judge([2.0] + [2.0 * (1 + 4.1 / 256)] * 9, "bf16")), 1)
+        self.assertEqual(len(self.judge([2.0] + [2.0 * (1 + 3.9 / 256)] * 9, "fp16")), 1)
 
     def test_skipped_steps_excuse_later_losses_alone(self):
         later = [2.0] + [2.5] * 9
