@@ -254,12 +254,11 @@ def price_options(root, gpu_name, given):
     """`given`, or the list price of an instance with this card; nothing where none is known, as for a part of a card (MIG)."""
     if given:
         return ["--price", given]
-    if " MIG " in gpu_name:
-        return []
+    cards = json.loads((root / "bench/devices.json").read_text())["gpus"]
+    known = [{card["name"], *card["also"]} for card in cards]
+    names = set().union(*(each for each in known if gpu_name in each))
     prices = json.loads((root / "bench/prices.json").read_text())["prices"]
-    models = [(price["gpus"]["model"], price) for price in prices if price["gpus"]]
-    # nvidia-smi states the memory of some cards: "NVIDIA H200", but "NVIDIA H100 80GB HBM3".
-    fitting = [price for model, price in models if gpu_name.startswith(model) or re.fullmatch(re.escape(gpu_name) + r" \d+GB", model)]
+    fitting = [price for price in prices if price["gpus"] and price["gpus"]["model"] in names]
     return ["--price", f"cuda={fitting[0]['instance']}", "--price-scaling", "per-gpu"] if fitting else []
 
 

@@ -115,6 +115,8 @@ TEST(DeviceCatalog, FindsNamesInAnyForm) {
   EXPECT_EQ(found("RTX 3060"), "NVIDIA GeForce RTX 3060 12GB");
   EXPECT_EQ(found("GeForce RTX 4060 Ti 16 GB"), "NVIDIA GeForce RTX 4060 Ti 16GB");
   EXPECT_EQ(found("4090"), "NVIDIA GeForce RTX 4090 24GB");
+  EXPECT_EQ(found("NVIDIA A100-SXM4-80GB"), "NVIDIA A100 SXM 80GB");
+  EXPECT_EQ(found("NVIDIA H100 80GB HBM3"), "NVIDIA H100 SXM 80GB");
   EXPECT_EQ(found("c7i.24xlarge"), "c7i.24xlarge");
   EXPECT_EQ(found("aws/g5.xlarge"), "g5.xlarge");
 }

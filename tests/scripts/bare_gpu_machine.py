@@ -105,7 +105,8 @@ class Bare:
         self.bin.mkdir(parents=True)
         for part in ("scripts", "bench/suites"):
             shutil.copytree(REPOSITORY / part, self.root / part, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy2(REPOSITORY / "bench/prices.json", self.root / "bench")
+        for list_of in ("devices", "prices"):
+            shutil.copy2(REPOSITORY / "bench" / f"{list_of}.json", self.root / "bench")
         (self.root / "tests").mkdir()
         (self.root / "tests" / "one.cmake").write_text("epochbench_cuda_kernel_test(cuda_attention_test)\n")
         (self.root / "src").mkdir()

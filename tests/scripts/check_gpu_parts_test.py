@@ -240,6 +240,15 @@ class Models(unittest.TestCase):
         self.assertEqual(compared & set(gpu_plan.NO_PARITY), set())
 
 
+class Prices(unittest.TestCase):
+    def test_a_card_is_priced_by_the_name_that_nvidia_smi_has_for_it(self):
+        for name, instance in (("NVIDIA H200", "p5en.48xlarge"), ("NVIDIA A100-SXM4-80GB", "p4de.24xlarge"),
+                               ("NVIDIA A100-SXM4-40GB", "p4d.24xlarge"), ("Tesla T4", "g4dn.xlarge"), ("NVIDIA L4", "g6.xlarge"),
+                               ("NVIDIA H100 NVL", "Standard_NC40ads_H100_v5"), ("NVIDIA A100-PCIE-40GB", None)):
+            expected = ["--price", f"cuda={instance}", "--price-scaling", "per-gpu"] if instance else []
+            self.assertEqual(gpu_plan.price_options(REPOSITORY, name, None), expected)
+
+
 class Verdicts(unittest.TestCase):
     def judge(self, ours, precision="fp32", skipped=0):
         run = {"name": "run", "precision": precision, "quality": {"loss": ours}, "gpu": {"skipped_steps": skipped}}

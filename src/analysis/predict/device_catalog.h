@@ -30,7 +30,7 @@ struct CatalogDevice {
   bool is_gpu = true;             // otherwise a CPU, whose peaks are per core and whose bandwidth and cache are per socket
   bool is_arm = false;            // of a CPU
   int year = 0;                   // in which it was released
-  std::vector<std::string> also;  // other names, in bench/prices.json among others
+  std::vector<std::string> also;  // other names: those of bench/prices.json and of nvidia-smi
   std::map<std::string, CatalogFact> facts;
   std::string instances_source;
   std::vector<CpuInstance> instances;  // of a CPU
