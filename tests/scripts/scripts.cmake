@@ -28,6 +28,7 @@ add_test(NAME Scripts.TrainRecipe COMMAND Python3::Interpreter ${CMAKE_CURRENT_S
 add_test(NAME Scripts.UpdatePrices COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/update_prices_test.py)
 add_test(NAME Scripts.Packages COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/packages_test.py)
 add_test(NAME Scripts.FmaThroughput COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/fma_throughput_test.py)
+add_test(NAME Scripts.BisectTrials COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/bisect_trials_test.py)
 add_test(NAME Scripts.GateTrials COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/gate_trials_test.py)
 # Needs the articles, which are not part of this repository: EPOCHBENCH_ARTICLES names their folder.
 add_test(NAME Claims.QuotesStandInTheArticles COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/claim_quotes_test.py)
@@ -52,7 +53,7 @@ set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKe
   Language.KeepsToTheWordList Language.SelfTest Scripts.SetUp
   Scripts.CheckGpu Scripts.CheckGpuParts Scripts.CheckGpuState Scripts.CheckCpu Scripts.Commands Scripts.BareImage
   Scripts.CountPytorch Scripts.CompareQuality Scripts.UpdatePrices Scripts.FmaThroughput Scripts.GateTrials
-  Scripts.MutateResults Scripts.Packages Scripts.RecordHistory
+  Scripts.BisectTrials Scripts.MutateResults Scripts.Packages Scripts.RecordHistory
   PROPERTIES LABELS "unit;scripts")
 
 # The continuous-integration gates of docs/ci.md: action.yml, .ci/gitlab.yml and the page's script. Yaml is skipped without PyYAML.
