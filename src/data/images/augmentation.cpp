@@ -4,11 +4,8 @@
 #include <array>
 #include <cmath>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "epochbench/philox.h"
+#include "src/data/images/wide.h"
 
 namespace epochbench {
 namespace {
@@ -98,10 +95,6 @@ void change(std::uint8_t* rgb, std::int64_t pixels, const LinearChange& by) {
 }
 
 #if defined(__x86_64__)
-#define EPOCHBENCH_WIDE __attribute__((target("avx2")))  // without FMA, which would round differently
-
-EPOCHBENCH_WIDE __m256i load(const std::uint8_t* bytes) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes)); }
-
 // Of 32 pixels at a time, in three vectors; each channel has its own bytes in each of them. Returns the pixels done.
 EPOCHBENCH_WIDE std::int64_t add_sums_wide(Sums& sums, const std::uint8_t* rgb, std::int64_t pixels) {
   constexpr std::int64_t kPixels = 32, kVector = 32;
@@ -109,11 +102,11 @@ EPOCHBENCH_WIDE std::int64_t add_sums_wide(Sums& sums, const std::uint8_t* rgb, 
   for (std::size_t i = 0; i < every_third.size(); i += 3) every_third[i] = 0xff;
   __m256i totals[3]{}, masks[3][3];  // [channel], [channel][vector]
   for (std::int64_t c = 0; c < 3; ++c)
-    for (std::int64_t v = 0; v < 3; ++v) masks[c][v] = load(every_third.data() + (kVector * v + 3 - c) % 3);
+    for (std::int64_t v = 0; v < 3; ++v) masks[c][v] = load_wide(every_third.data() + (kVector * v + 3 - c) % 3);
   std::int64_t done = 0;
   for (; done + kPixels <= pixels; done += kPixels)
     for (std::int64_t v = 0; v < 3; ++v) {
-      const __m256i values = load(rgb + 3 * done + v * kVector);
+      const __m256i values = load_wide(rgb + 3 * done + v * kVector);
       for (int c = 0; c < 3; ++c)
         totals[c] = _mm256_add_epi64(totals[c], _mm256_sad_epu8(_mm256_and_si256(values, masks[c][v]), _mm256_setzero_si256()));
     }

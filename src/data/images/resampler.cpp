@@ -5,11 +5,7 @@
 #include <cstring>
 #include <tuple>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-#define EPOCHBENCH_WIDE __attribute__((target("avx2")))
-#endif
+#include "src/data/images/wide.h"
 
 namespace epochbench {
 namespace {
@@ -41,8 +37,6 @@ std::int32_t two_weights(const std::int16_t* weights) {
   return both;
 }
 
-EPOCHBENCH_WIDE __m256i load(const std::uint8_t* bytes) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes)); }
-
 // Two rows at a time with interleaved bytes, as one instruction multiplies both and adds.
 EPOCHBENCH_WIDE void blend_rows_wide(std::uint8_t* row, const RowBlend& blend, std::int64_t first_byte,
                                      std::int64_t last_byte) {
@@ -54,7 +48,7 @@ EPOCHBENCH_WIDE void blend_rows_wide(std::uint8_t* row, const RowBlend& blend, s
       // Rows below the picture have a weight of 0.
       const std::int64_t upper = std::min(2 * pair, blend.count - 1), lower = std::min(upper + 1, blend.count - 1);
       const __m256i weight = _mm256_set1_epi32(two_weights(blend.weights + 2 * pair));
-      const __m256i a = load(blend.rows + upper * blend.pitch + at), b = load(blend.rows + lower * blend.pitch + at);
+      const __m256i a = load_wide(blend.rows + upper * blend.pitch + at), b = load_wide(blend.rows + lower * blend.pitch + at);
       const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
       sum0 = _mm256_add_epi32(sum0, _mm256_madd_epi16(_mm256_unpacklo_epi8(low, zero), weight));
       sum1 = _mm256_add_epi32(sum1, _mm256_madd_epi16(_mm256_unpackhi_epi8(low, zero), weight));
