@@ -92,7 +92,8 @@ make_debian() {
     $1 ~ "^" release "-" && $2 == "main" { print "deb", $3, $1, $2 }' >"$fresh/etc/apt/sources.list"
   apt-config dump | grep -E '^Acquire::https?::Proxy' >"$fresh/etc/apt/apt.conf.d/90proxy" || true
   mount -t proc proc "$fresh/proc"
-  mounts="$fresh/proc $mounts"
+  mount -t devpts -o ptmxmode=666 devpts "$fresh/dev/pts"  # of its own, for tests of the terminal
+  mounts="$fresh/dev/pts $fresh/proc $mounts"
   [ -z "$(ls -A "$fresh/sys")" ] || die "$fresh/sys is mounted, but the check requires a machine without it"
 }
 

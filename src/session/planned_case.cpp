@@ -178,11 +178,13 @@ void check_one_writer(const std::vector<PlannedCase>& cases) {
         throw CallError("--save, --trace: several runs would write " + path + "; ask for one run, once");
 }
 
-// If data that may be missing are missing, the size is one batch per split.
+// Checked. If data that may be missing are missing, the size is one batch per split.
 DatasetSize size_of_data(PlannedCase& planned, DatasetSizes& sizes) {
   const CaseSpec& spec = planned.spec;
   try {
-    return dataset_size(spec, sizes);
+    DatasetSize size = dataset_size(spec, sizes);
+    check_data(spec, size);
+    return size;
   } catch (const DataError& error) {
     if (!spec.needs_data) throw;
     if (!planned.obstacle) planned.obstacle = Obstacle{std::string("--only-with data: ") + error.what(), kExitDeviceMissing};
@@ -203,7 +205,6 @@ PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
   planned.obstacle = obstacle_of(spec, planned.settings);
   check_pin(spec);
   const DatasetSize size = size_of_data(planned, sizes);
-  check_data(spec, size);
   check_files(spec);
   planned.workload = describe_workload(spec, size);
   planned.flops_per_sample =

@@ -310,7 +310,12 @@ TEST(PlanCases, RefusesDataThatCannotServe) {
   EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"tokenizer", "gpt2:/nowhere"}})));
   EXPECT_ANY_THROW(plan(block_of({{"model", "lenet5"}, {"data", "mnist"}})));
   try {
-    plan(block_of({{"model", "lenet5"}, {"data", "idx:/nowhere"}, {"only_with", "data"}}));
+    plan(block_of({{"model", "lenet5"},
+                   {"data", "idx:/nowhere"},
+                   {"only_with", "data"},
+                   {"lr_schedule", "cosine"},
+                   {"lr_warmup", "200"},
+                   {"epochs", "6"}}));
     ADD_FAILURE() << "nothing can run";
   } catch (const CallError& error) {
     EXPECT_THAT(error.what(), HasSubstr("--only-with data: "));

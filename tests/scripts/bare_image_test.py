@@ -33,7 +33,8 @@ LAYOUTS = {"12": {"cublas": ("cublasLt.h", "libcublasLt.so.12"), "cuda_nvrtc": (
            "13": {"cu13": ("cublasLt.h", "libcublasLt.so.13", "nvrtc.h", "libnvrtc.so.13")}}
 BOTH = {"cudnn": ("cudnn.h", "cudnn_version.h", "libcudnn.so.9"), "nccl": ("nccl.h", "libnccl.so.2")}
 # CMake finds programs as it finds headers, so these are named.
-PROGRAMS = {"CMAKE_C_COMPILER": "gcc", "CMAKE_CXX_COMPILER": "g++", "CMAKE_MAKE_PROGRAM": "ninja"}
+PROGRAMS = {"CMAKE_C_COMPILER": os.environ.get("CC", "gcc"), "CMAKE_CXX_COMPILER": os.environ.get("CXX", "g++"),
+            "CMAKE_MAKE_PROGRAM": "ninja"}
 WITHOUT_NETWORK = ["unshare", "--net", "--"]
 
 

@@ -35,7 +35,7 @@ class Wheel(unittest.TestCase):
 
     def compiled(self, *libraries):
         program = self.folder / "program"
-        subprocess.run(["cc", "-x", "c", "-", "-o", program, "-Wl,--no-as-needed", *libraries], check=True, text=True,
+        subprocess.run([os.environ.get("CC", "cc"), "-x", "c", "-", "-o", program, "-Wl,--no-as-needed", *libraries], check=True, text=True,
                        input="#include <stdio.h>\nint main(void) { return puts(\"hello\") < 0; }\n")
         return program
 
