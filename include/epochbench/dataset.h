@@ -41,6 +41,8 @@ class Dataset {
                           std::span<const std::span<std::byte>> /*inputs*/) const {
     throw std::logic_error("data " + name() + " do not give images as bytes");
   }
+  // How many classes the files have that it was opened with; empty if they do not say.
+  virtual std::optional<std::int64_t> classes() const { return std::nullopt; }
   // How many samples could not be read so far and were replaced by others; empty if that cannot happen.
   virtual std::optional<std::int64_t> left_out() const { return std::nullopt; }
 };

@@ -102,7 +102,7 @@ class Table {
   void add(std::vector<std::string> cells);  // as many as there are columns
   // Columns without any text are left out. UTF-8: a code point counts as one column. If the table is too wide, a text that all
   // rows share is first moved below it, except from the first column; then columns that may be left out are, and are named
-  // below; then text cells are wrapped. Ends with a line break.
+  // below, or in a table of one row moved there; then text cells are wrapped. Ends with a line break.
   std::string to_string(std::size_t columns = output_columns()) const;
 
  private:
@@ -111,7 +111,7 @@ class Table {
     bool right = false;
     std::size_t spare = 0;  // marks '-'
     std::size_t width = 0;
-    bool below = false;  // shared by all rows
+    bool below = false;  // shared by all rows, or of the only row
   };
   bool is_constant(std::size_t column) const;
   std::vector<std::size_t> shown_within(std::vector<Column>& columns, std::size_t limit) const;

@@ -196,8 +196,10 @@ std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::
     shown.push_back(i);
     total += columns[i].width + (shown.size() > 1 ? kGap : 0);
   }
+  const bool single = rows_.size() == 1;  // has room below the table for what does not fit
   const auto leave_out = [&](std::vector<std::size_t>::iterator place) {
     total -= columns[*place].width + kGap;
+    if (single) columns[*place].below = true;
     shown.erase(place);
   };
   const auto most_spare = [&](const auto& of_these) {
@@ -265,8 +267,9 @@ std::string Table::to_string(std::size_t limit) const {
     else if (columns[i].width > 0 && !columns[i].title.empty() && std::ranges::find(shown, i) == shown.end())
       hidden.push_back(columns[i].title);
   }
-  if (!constant.empty()) text += wrapped("", "  ", "in all rows: " + joined(constant), limit);
-  if (!hidden.empty()) text += wrapped("", "  ", "hidden, too narrow: " + joined(hidden), limit);
+  if (!constant.empty()) text += wrapped("", "  ", (rows_.size() == 1 ? "also: " : "in all rows: ") + joined(constant), limit);
+  if (!hidden.empty())
+    text += wrapped("", "  ", "hidden, too narrow: " + joined(hidden) + " (all are shown in a file: | cat)", limit);
   return text;
 }
 

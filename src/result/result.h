@@ -65,6 +65,14 @@ void fields(auto& visit, Is<Device> auto& device) {
   visit("versions", device.versions, {.omitted_if_empty = true});
 }
 
+// What --data images:PATH found, and the size to which it decodes.
+struct ImageFiles {
+  std::int64_t classes = 0, training = 0, validation = 0;
+  std::int64_t height = 0, width = 0;
+};
+
+void fields(auto& visit, Is<ImageFiles> auto& files) { VISIT(files, classes, training, validation, height, width); }
+
 // How samples reach the steps, if they are read and decoded while steps run.
 struct Input {
   int loader_threads = 1;                            // 0: the thread that runs the steps decodes, and waits meanwhile
@@ -75,12 +83,14 @@ struct Input {
   std::optional<std::int64_t> left_out_images = {};  // that could not be decoded (--on-bad-image skip); null: none can be
   // CPU time and wall time in a thread to read, decode and change one training sample; null if negligible.
   std::optional<double> decode_cpu_seconds = {}, decode_wall_seconds = {};
+  std::optional<ImageFiles> files = {};
 };
 
 void fields(auto& visit, Is<Input> auto& input) {
   VISIT(input, loader_threads, prefetch, decode_cost_seconds, cache, images, left_out_images);
   visit("decode_cpu_seconds", input.decode_cpu_seconds, {.omitted_if_empty = true});
   visit("decode_wall_seconds", input.decode_wall_seconds, {.omitted_if_empty = true});
+  visit("files", input.files, {.omitted_if_empty = true});
 }
 
 // For a run whose process took turns with others (scripts/peers/take_turns). Turn i of every run of a repetition belongs to

@@ -292,6 +292,11 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   prepared.labels_per_sample = sample.labels();
   prepared.fingerprint = count(workload).fingerprint;
 
+  std::optional<ImageFiles> files;
+  if (const auto classes = prepared.dataset->classes())
+    files = {*classes, prepared.dataset->samples(Split::train), prepared.dataset->samples(Split::test), sample.height,
+             sample.width};
+
   const double begin = steady_seconds();
   Program program = program_of(spec, workload, *backend, prepared.dataset->pixel_values());
   program.seed = spec.seed;
@@ -336,6 +341,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   if (!prepared.dataset->synthetic()) {
     prepared.input = Input{spec.loader_threads, loader->prefetches(), spec.decode_cost_seconds, name(spec.cache)};
     if (images) prepared.input->images = name(*images);
+    prepared.input->files = files;
   }
   if (spec.precision == Precision::int8) {
     const double calibration_begin = steady_seconds();

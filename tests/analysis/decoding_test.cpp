@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
 #include "support/made_results.h"
@@ -57,6 +58,7 @@ Result result_of(int threads, const Simulated& simulated) {
   run.workload.dataset = "images:pictures";
   run.efficiency->data_wait_fraction = simulated.wait_fraction;
   run.input = Input{threads};
+  run.input->files = ImageFiles{10, 300, 40, 224, 224};
   run.input->decode_cpu_seconds = run.input->decode_wall_seconds = simulated.decode_seconds;
   return {{}, {run}};
 }
@@ -90,10 +92,25 @@ TEST(Decoding, SaysWhatADeviceElsewhereNeeds) {
   const Result result = result_of(4, {500, 0, 0.005});
   std::string text = decoding_text(result, 2900);
   replace_all(text, "\n ", "");
-  EXPECT_THAT(text, HasSubstr("200 samples/s per thread, 5.00 ms of a core each"));
+  EXPECT_THAT(text, HasSubstr("200 samples/s per thread of 224x224 pixels, 5.00 ms of a core each"));
   EXPECT_THAT(text, HasSubstr("this device at 500 samples/s needs 2.50 cores"));
   EXPECT_THAT(text, HasSubstr("one at 2,900 samples/s needs 14.5 cores"));
   EXPECT_EQ(decoding_text({{}, {made_run({}, 0)}}), "") << "synthetic data are not decoded";
+}
+
+TEST(Decoding, SaysWhatIsNeededByTheMostCostlyThatIsNotMadeUp) {
+  Result result = result_of(4, {500, 0, 0.005});
+  for (const double seconds : {0.007, 0.009, 0.02}) {
+    result.runs.push_back(result_of(4, {500, 0, seconds}).runs[0]);
+    result.runs.back().name += format_seconds(seconds);
+    result.runs.back().settings.emplace("decode_cost", seconds);
+  }
+  result.runs[2].input->cache = "decoded";
+  result.runs[3].input->files.reset();
+  const std::string text = decoding_text(result, 1000);
+  EXPECT_EQ(text.find("needs"), text.find("needs 3.50 cores")) << text;
+  EXPECT_THAT(text, HasSubstr("one at\n  1,000 samples/s needs 7.00 cores\n"));
+  EXPECT_EQ(text.rfind("cores: "), text.find("cores: ")) << text;
 }
 
 }  // namespace

@@ -93,10 +93,23 @@ TEST(Text, LongLinesGoOnBelow) {
 TEST(Text, TablesFitTheirColumns) {
   Table table({"run", ">rate", "-note", "--->more"});
   table.add({"mlp/cpu/fp32", "12", "slow", "7"});
-  EXPECT_EQ(table.to_string(kUnlimitedColumns), "run           rate  note  more\nmlp/cpu/fp32    12  slow     7\n");
-  EXPECT_EQ(table.to_string(24), "run           rate  note\nmlp/cpu/fp32    12  slow\nhidden, too narrow: more\n");
-  EXPECT_EQ(table.to_string(18), "run           rate\nmlp/cpu/fp32    12\nhidden, too\n  narrow: note,\n  more\n");
-  EXPECT_EQ(table.to_string(14), "run       rate\nmlp/cpu/    12\nfp32\nhidden, too\n  narrow:\n  note, more\n");
+  table.add({"mlp/cpu/bf16", "13", "fast", "8"});
+  EXPECT_EQ(table.to_string(kUnlimitedColumns),
+            "run           rate  note  more\nmlp/cpu/fp32    12  slow     7\nmlp/cpu/bf16    13  fast     8\n");
+  const std::string note = "hidden, too narrow: more\n  (all are shown in a\n  file: | cat)\n";
+  EXPECT_EQ(table.to_string(24), "run           rate  note\nmlp/cpu/fp32    12  slow\nmlp/cpu/bf16    13  fast\n" + note);
+  EXPECT_THAT(table.to_string(18),
+              testing::StartsWith("run           rate\nmlp/cpu/fp32    12\nmlp/cpu/bf16    13\nhidden, too\n"
+                                  "  narrow: note,\n  more "));
+  EXPECT_THAT(table.to_string(14),
+              testing::StartsWith("run       rate\nmlp/cpu/    12\nfp32\nmlp/cpu/    13\nbf16\nhidden, too\n"));
+}
+
+TEST(Text, ATableOfOneRowHidesNothing) {
+  Table table({"run", ">rate", "-note", "--->more"});
+  table.add({"mlp/cpu/fp32", "12", "slow", "7"});
+  EXPECT_EQ(table.to_string(24), "run           rate  note\nmlp/cpu/fp32    12  slow\nalso: more 7\n");
+  EXPECT_EQ(table.to_string(18), "run           rate\nmlp/cpu/fp32    12\nalso: note slow,\n  more 7\n");
 }
 
 TEST(Text, SplitsCommandsAsAShellDoes) {
@@ -121,7 +134,7 @@ TEST(Text, TablesSayBelowWhatAllRowsShare) {
             "in all rows: evidence predicted\n");
   EXPECT_EQ(table.to_string(26),
             "instance   device  hours\ng6.xlarge  l4        0.9\ng5.xlarge  a10g      0.6\n"
-            "in all rows: evidence\n  predicted\nhidden, too narrow: more\n");
+            "in all rows: evidence\n  predicted\nhidden, too narrow: more\n  (all are shown in a\n  file: | cat)\n");
   Table one({"instance", "evidence"});
   one.add({"g6.xlarge", "predicted"});
   EXPECT_EQ(one.to_string(20), "instance   evidence\ng6.xlarge  predicted\n");

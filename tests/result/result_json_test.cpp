@@ -46,6 +46,7 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_EQ(run.input->cache, "decoded");
   EXPECT_EQ(run.input->images, "u8");
   EXPECT_EQ(run.input->left_out_images, 2);
+  EXPECT_EQ(run.input->files->validation, 40);
   EXPECT_EQ(run.profile->classes[1].limit_fraction, 0.5);
   EXPECT_EQ(run.profile->classes[1].limit_seconds, 0.125);
   EXPECT_FALSE(run.profile->nodes[0].limit);

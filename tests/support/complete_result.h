@@ -86,6 +86,7 @@ inline Run complete_run() {
   ok.precision = "fp32";
   ok.settings = {{"model", "mlp"}, {"model_options", std::map<std::string, std::int64_t>{{"depth", 3}}}};
   ok.input = Input{3, false, 0.002, "decoded", "u8", 2};
+  ok.input->files = ImageFiles{10, 300, 40, 224, 224};
   ok.timing = Timing{
       3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003, 7, true};
   ok.throughput = Throughput{640, std::nullopt};

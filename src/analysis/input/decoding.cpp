@@ -41,12 +41,29 @@ std::vector<Decoding> decoding_of(const Result& result) {
   std::vector<Decoding> list;
   for (const RunGroup& group : runs_by_case(result.runs, decodes)) {
     const Run& first = *group.runs.front();
-    list.push_back({group.name, first.workload.dataset, *first.input,
+    list.push_back({group.name, first.workload.dataset, first.workload.model, first.device.backend, *first.input,
                     *mean_of(group.runs, [](const Run& run) { return run.input->decode_cpu_seconds; }),
                     *mean_of(group.runs, [](const Run& run) { return run.input->decode_wall_seconds; }),
                     mean_of(group.runs, hidden), mean_of(group.runs, device_rate)});
   }
   return list;
+}
+
+std::vector<const Decoding*> most_costly(const std::vector<Decoding>& decodings) {
+  const auto from_files = [](const Decoding& decoding) { return decoding.input.files.has_value(); };
+  const bool any_files = std::ranges::any_of(decodings, from_files);
+  std::vector<const Decoding*> most;
+  for (const Decoding& decoding : decodings) {
+    if (decoding.input.cache == "decoded" || (any_files && !(from_files(decoding) && decoding.input.decode_cost_seconds == 0)))
+      continue;
+    const auto same = std::ranges::find_if(
+        most, [&](const Decoding* each) { return each->model == decoding.model && each->device == decoding.device; });
+    if (same == most.end())
+      most.push_back(&decoding);
+    else if (decoding.cpu_seconds > (*same)->cpu_seconds)
+      *same = &decoding;
+  }
+  return most;
 }
 
 double cores_needed(const Decoding& decoding, double samples_per_second) { return samples_per_second * decoding.cpu_seconds; }

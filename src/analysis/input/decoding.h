@@ -11,6 +11,7 @@ namespace epochbench {
 
 struct Decoding {  // of a case: means over its repetitions
   std::string name, dataset;
+  std::string model, device;  // "resnet20", "cpu"
   Input input;
   double cpu_seconds = 0;   // of one core, per training sample
   double wall_seconds = 0;  // elapsed time in a thread: above the CPU time by waits for the disk or for a core
@@ -21,6 +22,10 @@ struct Decoding {  // of a case: means over its repetitions
 
 // One per case that decodes, in the order of their first runs.
 std::vector<Decoding> decoding_of(const Result& result);
+
+// Those that say how many cores a device needs: of each model on a device the one that costs most of a core, among those that
+// decode while steps run. A cost that was added (--decode-cost) counts only where no model reads image files.
+std::vector<const Decoding*> most_costly(const std::vector<Decoding>& decodings);
 
 // Cores that decode as fast as a device takes samples.
 double cores_needed(const Decoding& decoding, double samples_per_second);

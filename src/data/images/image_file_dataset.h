@@ -32,6 +32,7 @@ class ImageFileDataset final : public Dataset {
   std::vector<float> pixel_values() const override { return values_; }
   void fill_bytes(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
                   std::span<const std::span<std::byte>> inputs) const override;
+  std::optional<std::int64_t> classes() const override { return files_->classes(); }
   std::optional<std::int64_t> left_out() const override;
 
  private:

@@ -81,40 +81,55 @@ std::string outcome(const InputGroup& group) {
 // "14.2 cores", and below one "0.31 of a core".
 std::string cores_text(double cores) { return three_digits(cores) + (cores < 1 ? " of a core" : " cores"); }
 
+// " of 224x224 pixels"; "" where no image files are decoded.
+std::string size_text(const Decoding& decoding) {
+  const std::optional<ImageFiles>& files = decoding.input.files;
+  return files ? " of " + std::to_string(files->height) + "x" + std::to_string(files->width) + " pixels" : "";
+}
+
 std::string whole_percent(double fraction) { return std::to_string(std::lround(fraction * 100)) + " %"; }
 
 }  // namespace
 
 std::string input_text(const Result& result) {
   std::string text;
-  bool on_cpu = false, on_gpu = false;
+  bool on_cpu = false, on_gpu = false, compares = false;
   for (const InputGroup& group : input_groups(result)) {
     text += head(group) + table_of(group) + outcome(group) + "\n";
     (group.on_gpu ? on_gpu : on_cpu) = true;
+    compares = compares || group.decoded;
   }
   if (text.empty()) return text;
   text += "The articles' rule: a device that is used less than " + whole_percent(kStarvedBelow) +
           " of the time needs a faster input first; above " + whole_percent(kWellFedAbove) + " it is well supplied.\n";
   if (on_cpu)
     text +=
-        "utilization: on a CPU the time in which steps do not wait for data. Loader threads that share cores with the steps\n"
-        "slow these down without a wait; as threads of the same process they are not foreign load either. 'of decoded' shows "
-        "it.\n";
+        "utilization: on a CPU the time in which steps do not wait for data. Loader threads that share cores with the steps "
+        "slow these down without a wait; as threads of the same process they are not foreign load either." +
+        std::string(compares ? " 'of decoded' shows it.\n" : "\n");
   if (on_gpu) text += "GPU busy: the part of the time in which a step ran, by the device's own events.\n";
   return text;
 }
 
 std::string decoding_text(const Result& result, std::optional<double> feed) {
   std::string text;
-  for (const Decoding& decoding : decoding_of(result)) {
-    std::string line = "decoding: " + decoding.name + ": " + format_rate(1 / decoding.wall_seconds) +
-                       " samples/s per thread, " + format_seconds(decoding.cpu_seconds) + " of a core each";
+  const std::vector<Decoding> decodings = decoding_of(result);
+  for (const Decoding& decoding : decodings) {
+    std::string line = "decoding: " + decoding.name + ": " + format_rate(1 / decoding.wall_seconds) + " samples/s per thread" +
+                       size_text(decoding) + ", " + format_seconds(decoding.cpu_seconds) + " of a core each";
     if (decoding.hidden) line += ", " + format_percent(*decoding.hidden) + " of it hidden behind the steps";
-    if (decoding.device_rate)
-      line += "; this device at " + format_rate(*decoding.device_rate) + " samples/s needs " +
-              cores_text(cores_needed(decoding, *decoding.device_rate));
-    if (feed) line += "; one at " + format_rate(*feed) + " samples/s needs " + cores_text(cores_needed(decoding, *feed));
     text += wrapped("", "  ", line);
+  }
+  for (const Decoding* decoding : most_costly(decodings)) {
+    std::string needs;
+    const auto add = [&](const std::string& device, double rate) {
+      append(needs, device + " at " + format_rate(rate) + " samples/s needs " + cores_text(cores_needed(*decoding, rate)),
+             "; ");
+    };
+    if (decoding->device_rate) add("this device", *decoding->device_rate);
+    if (feed) add("one", *feed);
+    if (!needs.empty())
+      text += wrapped("", "  ", "cores: " + decoding->model + "'s input" + size_text(*decoding) + ": " + needs);
   }
   return text;
 }

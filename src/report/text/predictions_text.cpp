@@ -250,7 +250,7 @@ std::string rental_question(const Rentals& rentals) {
 }
 
 std::string rentals_table(const Rentals& rentals) {
-  Table table({"instance", "device", "--GPUs", "-precision", ">hours", "-hours, 80 %", ">cost", "cost, 80 %", "->error",
+  Table table({"instance", "-device", "--GPUs", "precision", ">hours", "-hours, 80 %", ">cost", "cost, 80 %", "->error",
                "evidence", "->per hour", "-bound by", "--price"});
   for (const Prediction& each : rentals.predictions) {
     const PredictedCost& cost = *each.cost;

@@ -79,6 +79,31 @@ std::string memory_remark(const Result& result) {
          (run->device.backend == "cuda" ? "; the driver counts libraries' code and other processes too\n" : "\n");
 }
 
+// What image files were found, and which of them a run leaves out: once per set and what is said of it.
+std::string data_remarks(const Result& result) {
+  std::vector<std::string> lines;
+  for (const Run& run : result.runs) {
+    if (run.status != RunStatus::ok || !run.input || !run.input->files) continue;
+    const ImageFiles& files = *run.input->files;
+    const Workload& work = run.workload;
+    std::string line = "data: " + work.dataset + ": " + counted(static_cast<std::size_t>(files.classes), "class", "classes") +
+                       ", " + format_count(files.training) + " images to train on, " + format_count(files.validation) +
+                       " to validate";
+    if (const auto classes = work.options.find("classes"); classes != work.options.end() && classes->second > files.classes)
+      line += "; " + work.model + " has " + format_count(classes->second) + " classes: " + work.model +
+              ":classes=" + std::to_string(files.classes) + " has as many as the data";
+    if (const std::int64_t rest = files.training % work.batch; rest > 0 && work.samples_per_epoch == files.training - rest)
+      line += "; an epoch leaves out " + format_count(rest) + ", less than a batch of " + format_count(work.batch);
+    if (const std::int64_t bad = run.input->left_out_images.value_or(0); bad > 0)
+      line += "; " + counted(static_cast<std::size_t>(bad), "image", "images") +
+              " could not be decoded, and others took their place";
+    if (!contains(lines, line)) lines.push_back(std::move(line));
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
 // " (11.8 s to 13.0 s)"; an end is open if it falls among repetitions that missed the target.
 std::string bounds_text(const CensoredMedian& median) {
   if (!median.low) return "";
@@ -126,6 +151,7 @@ std::string remarks(const Result& result) {
   for (std::size_t i = 0; i < std::min(ranks.size(), kMostLines); ++i) text += ranks[i];
   if (ranks.size() > kMostLines)
     text += "ranks: " + std::to_string(ranks.size() - kMostLines) + " more such lines in the result\n";
+  text += data_remarks(result);
   for (const TimeToQuality& time : times_to_quality(result.runs)) text += "to quality: " + time_to_quality(time) + "\n";
   return text + energy_remarks(result) + memory_remark(result);
 }

@@ -34,8 +34,9 @@ std::string energy_remarks(const Result& result);
 // One table per group of runs that differ only in their input, the outcome, and the articles' rule; empty without such groups.
 std::string input_text(const Result& result);
 
-// Per case that decodes image files or uses --decode-cost: its rate per thread, the part hidden by the steps, and the cores
-// needed by this device and by one that takes `feed` samples per second; empty without such cases.
+// Per case that decodes image files or uses --decode-cost: its rate per thread and the part hidden by the steps. Then, by the
+// most costly of a model's, the cores needed by this device and by one that takes `feed` samples per second. Empty without such
+// cases.
 std::string decoding_text(const Result& result, std::optional<double> feed = {});
 
 // Op classes and the total, then the ten nodes with most to gain, each with its limit and ordered by the time beyond it, or by

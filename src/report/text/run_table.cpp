@@ -79,7 +79,7 @@ std::string table_of(const Summaries& rows) {
   SpreadColumn spread;
   for (const CaseSummary& row : rows) spread.add(row.samples_per_second);
   Table table({repeat ? "case" : "run", ">n", repeat ? "--->step" : ">step", ">samples/s", ">" + spread.title(), "->epoch",
-               "--", "-->cost/epoch", "--->energy/epoch", sought ? "result" : "---result", "---->of peak"});
+               "--", "->cost/epoch", "--->energy/epoch", sought ? "result" : "---result", "---->of peak"});
   for (const CaseSummary& row : rows) {
     const bool loaded = any_loaded(row.runs);
     table.add({row.name + load_mark(loaded), repeat ? std::to_string(row.runs.size()) : "", step_cell(row),
