@@ -45,35 +45,6 @@ CensoredMedian median_of(const std::vector<const Run*>& reached, std::size_t mis
   return censored_median(values, misses);
 }
 
-TimeToQuality time_of(const std::string& name, const std::vector<const Run*>& runs) {
-  TimeToQuality time;
-  time.name = name;
-  time.target = target_of(*runs.front());
-  time.metric = time.target.substr(0, time.target.find('='));
-  std::vector<const Run*> reached;
-  std::vector<double> qualities, evaluation;
-  for (const Run* run : runs) {
-    if (!reached_target(*run)) continue;
-    reached.push_back(run);
-    if (run->quality->eval_metric) time.metric = *run->quality->eval_metric;
-    qualities.push_back(*run->quality->eval_value);
-    if (const auto seconds = member_of(run->timing, &Timing::evaluation_seconds)) evaluation.push_back(*seconds);
-  }
-  time.repetitions = reached.size();
-  time.not_reached = runs.size() - reached.size();
-  if (!qualities.empty()) time.reached = mean(qualities);
-  time.wall_time = std::ranges::any_of(reached, [](const Run* run) { return !training_seconds(*run); });
-  const QuantityOf seconds = time.wall_time ? wall_seconds : training_seconds;
-  time.seconds = median_of(reached, time.not_reached, seconds);
-  time.joules = median_of(reached, time.not_reached, joules_to_quality);
-  time.usd = median_of(reached, time.not_reached, usd_to_quality);
-  std::vector<double> times;
-  for (const Run* run : reached) times.push_back(seconds(*run).value_or(kInfinity));
-  time.mean_seconds = olympic_mean(times, time.not_reached);
-  if (!time.wall_time && evaluation.size() == reached.size()) time.evaluation_seconds = median_if_any(evaluation);
-  return time;
-}
-
 // By seed, and by position among those with the same seed.
 std::map<std::pair<std::uint64_t, std::size_t>, const Run*> by_seed(const Trainings& trainings) {
   std::map<std::pair<std::uint64_t, std::size_t>, const Run*> places;
@@ -146,9 +117,39 @@ std::string median_reason(const TimeToQuality& time) {
          " repetitions reached the target, so the median lies among those that did not";
 }
 
+TimeToQuality time_to_quality_of(const RunGroup& trainings) {
+  const std::vector<const Run*>& runs = trainings.runs;
+  TimeToQuality time;
+  time.name = trainings.name;
+  time.target = target_of(*runs.front());
+  time.metric = time.target.substr(0, time.target.find('='));
+  std::vector<const Run*> reached;
+  std::vector<double> qualities, evaluation;
+  for (const Run* run : runs) {
+    if (!reached_target(*run)) continue;
+    reached.push_back(run);
+    if (run->quality->eval_metric) time.metric = *run->quality->eval_metric;
+    qualities.push_back(*run->quality->eval_value);
+    if (const auto seconds = member_of(run->timing, &Timing::evaluation_seconds)) evaluation.push_back(*seconds);
+  }
+  time.repetitions = reached.size();
+  time.not_reached = runs.size() - reached.size();
+  if (!qualities.empty()) time.reached = mean(qualities);
+  time.wall_time = std::ranges::any_of(reached, [](const Run* run) { return !training_seconds(*run); });
+  const QuantityOf seconds = time.wall_time ? wall_seconds : training_seconds;
+  time.seconds = median_of(reached, time.not_reached, seconds);
+  time.joules = median_of(reached, time.not_reached, joules_to_quality);
+  time.usd = median_of(reached, time.not_reached, usd_to_quality);
+  std::vector<double> times;
+  for (const Run* run : reached) times.push_back(seconds(*run).value_or(kInfinity));
+  time.mean_seconds = olympic_mean(times, time.not_reached);
+  if (!time.wall_time && evaluation.size() == reached.size()) time.evaluation_seconds = median_if_any(evaluation);
+  return time;
+}
+
 std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs) {
   std::vector<TimeToQuality> times;
-  for (const RunGroup& group : runs_by_case(runs, trained_to_target)) times.push_back(time_of(group.name, group.runs));
+  for (const RunGroup& group : runs_by_case(runs, trained_to_target)) times.push_back(time_to_quality_of(group));
   return times;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/analysis/estimate.h"
+#include "src/analysis/series.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -55,6 +56,7 @@ struct TimeToQuality {
 };
 // Why the median of its times is unknown; "" if it is known.
 std::string median_reason(const TimeToQuality& time);
+TimeToQuality time_to_quality_of(const RunGroup& trainings);  // all with one target
 // One per case, in the order of their first runs.
 std::vector<TimeToQuality> times_to_quality(std::span<const Run> runs);
 

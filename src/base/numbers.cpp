@@ -137,8 +137,9 @@ std::string format_percent(double fraction) {
 }
 
 std::string format_usd(double usd) {
-  constexpr double kLeast = 0.01;
-  if (usd > 0 && usd < kLeast) return "< $0.01";
+  constexpr double kCent = 0.01, kLeast = 1e-6;
+  if (usd > 0 && usd < kLeast) return "< $0.000001";
+  if (usd > 0 && usd < kCent) return "$" + fixed(usd, 1 - static_cast<int>(std::floor(std::log10(usd))));
   return "$" + (std::fabs(usd) >= 1 ? fixed(usd, 2) : rounded(usd, 3));
 }
 

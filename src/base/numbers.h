@@ -44,7 +44,7 @@ std::string format_seconds(double seconds);             // "1.23 µs", "4.56 s",
 std::string format_si(double value, const char* unit);  // "1.23 GFLOP/s"
 std::string format_bytes(double bytes);                 // "1.2 GiB"
 std::string format_percent(double fraction);            // "97.2 %"
-std::string format_usd(double usd);                     // "< $0.01", "$0.357", "$12.30"
+std::string format_usd(double usd);                     // "$0.000036", "$0.357", "$12.30"
 std::string format_count(std::int64_t count);           // "1,281,167"
 std::string counted(std::size_t count, const char* one, const char* several);  // "1 run", "2,000 runs"
 std::string format_whole(double value);                                        // "1,281,167", "1.00e+15"

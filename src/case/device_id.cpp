@@ -35,7 +35,7 @@ DeviceId parse_device(const std::string& text) {
   const std::size_t colon = text.find(':');
   const auto kind = from_name<DeviceKind>(text.substr(0, colon));
   if (!kind || (colon != std::string::npos && kind != DeviceKind::cuda))
-    throw CallError("'" + text + "' is unknown; choose from cpu, cuda:0, cuda:1, ..., reference" + device_hint(text));
+    throw CallError("'" + text + "' is unknown; choose from cpu, cuda, cuda:0, cuda:1, ..., reference" + device_hint(text));
   if (colon == std::string::npos) return {*kind};
   return cuda_device(static_cast<int>(parse_integer(text.substr(colon + 1), 0, kMaxIndex)));
 }

@@ -22,6 +22,15 @@
 #include "src/workload/workload.h"
 
 namespace epochbench {
+
+bool takes_largest_batch(CaseBlock& cases) {
+  const auto batch = cases.find("batch");
+  if (batch == cases.end() || !contains(batch->second.values, "max")) return false;
+  if (batch->second.values.size() > 1) throw CallError("--batch: max stands alone; leave out the other batches");
+  cases.erase(batch);
+  return true;
+}
+
 namespace {
 
 constexpr const char* kPlanExamples = R"(Examples:
@@ -160,15 +169,6 @@ Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optiona
   largest.limit_bytes = limit;
   largest.fits = fitting > 0;
   return largest;
-}
-
-// Whether --batch is max, which is removed from the cases. Errors: CallError if it is not the only value.
-bool takes_largest_batch(CaseBlock& cases) {
-  const auto batch = cases.find("batch");
-  if (batch == cases.end() || !contains(batch->second.values, "max")) return false;
-  if (batch->second.values.size() > 1) throw CallError("--batch: max stands alone; leave out the other batches");
-  cases.erase(batch);
-  return true;
 }
 
 std::vector<Plan> plans_of(const PlanOptions& options) {

@@ -33,6 +33,9 @@ struct Plan {
   std::optional<std::int64_t> whole_optimizer_bytes = {};   // with --shard: what its state would be without
 };
 
+// Whether --batch is max, which is removed from the cases. Errors: CallError if it is not the only value.
+bool takes_largest_batch(CaseBlock& cases);
+
 std::string plan_text(const Plan& plan);
 // One row per plan, with what is free on each device.
 std::string plans_text(const std::vector<Plan>& plans);

@@ -3,6 +3,7 @@
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
+#include "src/cli/plan.h"
 #include "src/report/text/answer_text.h"
 #include "src/session/predicting.h"
 
@@ -38,8 +39,9 @@ RentalQuestion question_of(const RentOptions& options) {
   CaseBlock cases = options.cases;
   if (!cases.contains("precision")) cases["precision"] = {{"bf16", "fp16", "tf32", "fp32"}, "rent"};
   if (options.samples) cases["epoch_samples"] = {{std::to_string(*options.samples)}, "--samples"};
+  const bool largest = takes_largest_batch(cases);
   RentalQuestion question;
-  question.request = {options.on, expand(cases), false, options.epochs, options.tokens};
+  question.request = {options.on, expand(cases), largest, options.epochs, options.tokens};
   question.max_usd = options.max_usd;
   return question;
 }
@@ -59,6 +61,7 @@ void add_rent(Commands& commands) {
   auto [command, options] =
       commands.add("rent", "say which instance trains a model for how much, predicted; runs nothing", kRentExamples, rent);
   commands.add_case_options(command, options.cases, OfferedTo::calls, {"model", "batch", "precision"});
+  command.get_option("--batch")->description("samples per update, or max: what the memory takes (default: the model's)");
   command.get_option("--precision")->description("fp32, tf32, fp16 or bf16 (default: the cheapest that an instance has)");
   commands.add_model_argument(command, options.cases);
   add_parsed(command, "--epochs", options.epochs, whole(1, kMostEpochs), "epochs to train for")->type_name("N");

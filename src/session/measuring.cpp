@@ -233,6 +233,10 @@ Prices checked_prices(const MeasuringRequest& request) {
   located("--price", [&] {
     for (const PlannedCase& planned : request.cases) prices.hourly(planned.spec.device, planned.spec.ranks);
   });
+  std::vector<DeviceId> devices;
+  for (const PlannedCase& planned : request.cases) devices.push_back(planned.spec.device);
+  for (const std::string& device : prices.without_case(devices))
+    print_error("note: --price: no case of this call runs on " + device + ", so its price counts for nothing");
   return prices;
 }
 

@@ -211,7 +211,10 @@ Rentals rentals_of(const RentalQuestion& question) {
     if (!each.cost || !each.cost->usd || !seen.insert(instance).second) continue;
     const PredictedAmount& usd = *each.cost->usd;
     const double cost = usd.expected.value_or(usd.at_least);
-    (question.max_usd && cost > *question.max_usd ? rentals.too_expensive : rentals.predictions).push_back(std::move(each));
+    std::vector<Prediction>& list = question.max_usd && cost > *question.max_usd ? rentals.too_expensive
+                                    : usd.expected                               ? rentals.predictions
+                                                                                 : rentals.bounded;
+    list.push_back(std::move(each));
   }
   std::erase_if(rentals.unfit, [&](const std::string& instance) { return seen.contains(instance); });
   return rentals;

@@ -96,6 +96,14 @@ std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing, int rank
   return price ? std::optional(cost_of(timing, *price)) : std::nullopt;
 }
 
+std::vector<std::string> Prices::without_case(std::span<const DeviceId> devices) const {
+  std::vector<std::string> unused;
+  for (const auto& [key, asked] : by_device_)
+    if (std::ranges::none_of(devices, [&](DeviceId device) { return key == to_string(device) || key == name(device.kind); }))
+      unused.push_back(key);
+  return unused;
+}
+
 namespace {
 
 DeviceKind kind_of(const Run& run) { return run.device.backend == name(DeviceKind::cuda) ? DeviceKind::cuda : DeviceKind::cpu; }

@@ -6,7 +6,9 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/cost/price_share.h"
@@ -46,6 +48,8 @@ class Prices {
   // other CPUs or more GPUs than the run uses, and no scaling says what counts.
   std::optional<HourlyPrice> hourly(DeviceId device, int ranks = 1) const;
   std::optional<Cost> cost(DeviceId device, const Timing& timing, int ranks = 1) const;
+  // The devices of --price that none of these is: "cuda".
+  std::vector<std::string> without_case(std::span<const DeviceId> devices) const;
 
  private:
   HourlyPrice shared_by(const AskedPrice& asked, int gpus) const;

@@ -120,6 +120,12 @@ TEST(PriceShare, IsRefusedWithoutAWord) {
   EXPECT_THAT(failure(kEightCpus, {8, 1}, PriceScaling::whole), HasSubstr("has no GPU"));
 }
 
+TEST(Prices, WithoutACaseAreNamed) {
+  const Prices prices({"cpu=0.34,cuda=0.5,cuda:1=0.7", {}});
+  EXPECT_EQ(prices.without_case(std::vector{parse_device("cuda:0")}), (std::vector<std::string>{"cpu", "cuda:1"}));
+  EXPECT_EQ(prices.without_case(std::vector{parse_device("cpu")}), (std::vector<std::string>{"cuda", "cuda:1"}));
+}
+
 TEST(Prices, OfAnInstanceAreThoseOfItsSize) {
   EXPECT_THROW(Prices({"cpu=c7i.2xlarge", {}}, {2}), CallError);
   EXPECT_NO_THROW(Prices({"cpu=c7i.2xlarge", {}}, {8}));

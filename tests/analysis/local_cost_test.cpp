@@ -138,7 +138,7 @@ TEST(RentOrBuy, OfFiveRepetitionsTheCostOfAnEpochHasAnInterval) {
   RentOrBuyAnswer answer;
   answer.question = question;
   answer.runs = {cost};
-  EXPECT_THAT(rent_or_buy_text(answer), HasSubstr("$0.0625 (0.0616 to 0.0634)"));
+  EXPECT_THAT(rent_or_buy_text(answer), HasSubstr("$0.0625 ($0.0616 to $0.0634)"));
   EXPECT_EQ(rent_or_buy_json(answer)["runs"][0]["cloud_usd_per_epoch_ci95"].size(), 2u);
 
   runs.pop_back();

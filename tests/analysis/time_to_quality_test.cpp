@@ -175,12 +175,13 @@ TEST(TimesToQuality, AreMediansOverSeedsWithTheShareThatReachedIt) {
   EXPECT_THAT(times[0].usd.value, Optional(testing::DoubleNear(24.5 / 3600, 1e-12)));
   EXPECT_THAT(
       time_to_quality(times[0]),
-      HasSubstr("reached accuracy 91.0 % in 24.5 s, the median of 10 (21.0 s to 28.0 s), 500 ms of it evaluation, 24.5 s on "
-                "average without the fastest and the slowest"));
+      HasSubstr(
+          "(91.0 %) in 10 of 10 repetitions, after 24.5 s, the median (21.0 s to 28.0 s), 500 ms of it evaluation, 24.5 s on "
+          "average without the fastest and the slowest"));
   EXPECT_EQ(times[1].not_reached, 2u) << "a missed target and a training that diverged";
   EXPECT_THAT(times[1].seconds.value, Optional(DoubleEq(26.5)));
   EXPECT_FALSE(times[1].mean_seconds);
-  EXPECT_THAT(time_to_quality(times[1]), HasSubstr("in 8 of 10 repetitions in 26.5 s, the median of 10 (at least 23.0 s)"));
+  EXPECT_THAT(time_to_quality(times[1]), HasSubstr("in 8 of 10 repetitions, after 26.5 s, the median (at least 23.0 s)"));
 }
 
 TEST(TimesToQuality, OfAnOldFileAreWallTime) {

@@ -154,7 +154,7 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   EXPECT_THAT(with("batch", "0"), HasSubstr("--batch: '0' must be a whole number from 1"));
   EXPECT_THAT(with("batch", "100000000000000000000"), HasSubstr("--batch"));
   EXPECT_THAT(with("threads", "0"), HasSubstr("--threads"));
-  EXPECT_THAT(with("device", "tpu"), HasSubstr("--device: 'tpu' is unknown; choose from cpu, cuda:0"));
+  EXPECT_THAT(with("device", "tpu"), HasSubstr("--device: 'tpu' is unknown; choose from cpu, cuda, cuda:0"));
   EXPECT_THAT(with("device", "cuda:x"), HasSubstr("--device"));
   EXPECT_THAT(with("precision", "fp8"), HasSubstr("choose from fp32, tf32, bf16, fp16, int8"));
   EXPECT_THAT(with("until", "f1=0.5"), HasSubstr("choose from accuracy, loss"));

@@ -208,7 +208,7 @@ TEST(AnswerSections, OfTrainingsToATargetSayHowSoonTheyReachIt) {
   EXPECT_THAT(sections[kUtilization].answers, Contains(HasSubstr("80.0 % of the measured peak")));
   EXPECT_THAT(sections[kPrecision].answers,
               Contains(AllOf(HasSubstr("cpu bf16 over fp32: 2.00x (2.00 to 2.00)"), HasSubstr(" as soon at accuracy=0.97"))));
-  EXPECT_THAT(sections[kCost].answers, Contains(HasSubstr("reached accuracy 97.2 % in 22.5 s, the median of 6")));
+  EXPECT_THAT(sections[kCost].answers, Contains(HasSubstr("(97.2 %) in 6 of 6 repetitions, after 22.5 s, the median")));
 }
 
 TEST(AnswerSections, SayTheCostOrThatNoPriceIsKnown) {
@@ -221,7 +221,7 @@ TEST(AnswerSections, SayTheCostOrThatNoPriceIsKnown) {
   runs[0].quality->eval_value = 0.97;
   const AnswerSection unpriced = answer_sections(named_result(runs))[kCost];
   EXPECT_THAT(unpriced.answers, Contains(HasSubstr("no price is known")));
-  EXPECT_THAT(unpriced.answers, Contains(HasSubstr("reached accuracy 97.0 % in 20.0 s")));
+  EXPECT_THAT(unpriced.answers, Contains(HasSubstr("(97.0 %) after 20.0 s")));
 }
 
 TEST(AnswerSections, SayFromWhichBatchTheCurveIsFlat) {

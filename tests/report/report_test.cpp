@@ -167,10 +167,12 @@ TEST(Units, ThreeDigitsAndAUnit) {
   EXPECT_EQ(significant(0, 3), "0");
   EXPECT_EQ(format_percent(1e308), "-");
   EXPECT_EQ(significant(std::nan(""), 3), "-");
-  EXPECT_EQ(format_usd(0.0099), "< $0.01");
+  EXPECT_EQ(format_usd(0.0099), "$0.0099");
+  EXPECT_EQ(format_usd(3.64e-5), "$0.000036");
+  EXPECT_EQ(format_usd(1e-6), "$0.0000010");
   EXPECT_EQ(format_usd(0.357), "$0.357");
   EXPECT_EQ(format_usd(12.3), "$12.30");
-  EXPECT_EQ(format_usd(5e-324), "< $0.01");  // a result file may say so
+  EXPECT_EQ(format_usd(5e-324), "< $0.000001");  // a result file may say so
   EXPECT_EQ(format_count(1281167), "1,281,167");
   EXPECT_EQ(format_count(-1281167), "-1,281,167");
   EXPECT_EQ(format_count(128), "128");

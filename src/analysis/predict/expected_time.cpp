@@ -105,8 +105,8 @@ Expectation expected_time(const TimeModel& model, std::span<const NodeDemand> no
     return {{}, "no expected time: no measurement of recurrent layers is among those that the model was fitted on"};
   if (has_tiles(*target.device, precision))
     return {{},
-            "no expected time: no training in bf16 with AMX is among the steps that the model was fitted on; --precision "
-            "fp32 has one"};
+            "no expected time: no training in bf16 with AMX is among the steps that the model was fitted on; fp32 has "
+            "one, where it fits"};
   const RatedLimits limits = limits_of(target, precision);
   if (!limits.flops_per_second) return {{}, limits.reason};
   const TimeFactors& kind = model.of(*target.device);

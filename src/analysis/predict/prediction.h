@@ -82,6 +82,7 @@ struct Rentals {
   EpochsAsked asked;
   std::optional<double> max_usd;
   std::vector<Prediction> too_expensive;  // beyond max_usd, likewise
+  std::vector<Prediction> bounded;        // with a lower bound of the cost alone, within max_usd, likewise
   std::vector<std::string> unfit;         // instances that the model does not fit into at its batch
   std::vector<std::string> unpriced;      // why instances have no cost, one reason each
 };

@@ -10,6 +10,7 @@
 #include "src/analysis/compare/decision.h"
 #include "src/base/text.h"
 #include "src/report/export/export_formats.h"
+#include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
 
 namespace epochbench {
@@ -111,6 +112,13 @@ std::string table(const std::vector<RunGroup>& groups) {
   return (text.find(kLoadMark) == std::string::npos ? "" : load_note() + "\n\n") + text + "\n";
 }
 
+// One line per training to a target.
+std::string to_quality(const Result& result) {
+  std::string text;
+  for (const TimeToQuality& time : times_to_quality(result.runs)) text += "- to quality: " + code(time_to_quality(time)) + "\n";
+  return text.empty() ? "" : text + "\n";
+}
+
 // One line per status and message, with the runs that ended so.
 std::string not_ok(const Result& result) {
   constexpr std::size_t kMostNames = 8;  // a suite may skip hundreds for one reason
@@ -141,7 +149,7 @@ std::string markdown_text(const Result& result) {
   Result ok = result;
   std::erase_if(ok.runs, [](const Run& run) { return run.status != RunStatus::ok; });
   std::string text = ok.runs.empty() ? "" : table(runs_by_case(ok.runs));
-  text += not_ok(result) + machine(result.context);
+  text += to_quality(ok) + not_ok(result) + machine(result.context);
   if (!ok.runs.empty())
     text +=
         "\nGeometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five, two to "

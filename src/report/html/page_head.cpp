@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/fairness.h"
 #include "src/analysis/precision_quality.h"
+#include "src/analysis/time_to_quality.h"
 #include "src/base/json_fields.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
@@ -144,17 +147,45 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
   if (!entries.empty()) cards.push_back(card("speedup", entries));
 }
 
+// How long trainings to a target took, those of the largest model first.
+void add_targets(Json& cards, const AllSeries& all) {
+  std::vector<std::pair<double, Json>> weighted;
+  std::set<const NamedResult*> files;
+  for (const Series& series : all.series) {
+    if (!files.insert(series.source).second) continue;
+    for (const RunGroup& group : runs_by_case(series.source->result.runs, trained_to_target)) {
+      const TimeToQuality time = time_to_quality_of(group);
+      const CensoredMedian& median = time.seconds;
+      const bool bounded = median.low && median.high;
+      Json one = entry(time.name, median.value.value_or(std::nan("")), bounded ? Spread::ci95 : Spread::none,
+                       {median.low.value_or(0), median.high.value_or(0)}, group.runs.size(),
+                       group.runs.size() == 1 ? "seed" : "seeds");
+      one["target"] = time.target;
+      one["reached"] = time.repetitions;
+      one["usd"] = json_of(time.usd.value);
+      weighted.emplace_back(weight_of(group.runs.front()->workload), std::move(one));
+    }
+  }
+  std::ranges::stable_sort(weighted, std::greater(), [](const auto& each) { return each.first; });
+  if (weighted.size() > kMostSubjects) weighted.resize(kMostSubjects);
+  Json entries = Json::array();
+  for (auto& [weight, one] : weighted) entries.push_back(std::move(one));
+  if (!entries.empty()) cards.push_back(card("target", entries));
+}
+
 struct Trained {  // with the same settings, over several seeds
   const Run* first;
   std::map<std::uint64_t, std::vector<double>> values;  // by seed
 };
 
-// The mean over seeds of the training with most seeds; then how other precisions differ from fp32.
+// The mean over seeds of the training with most seeds; then how other precisions differ from fp32. A training to a target ends
+// where it reaches it, which says nothing of its quality.
 void add_quality(Json& cards, const AllSeries& all) {
   std::map<std::string, Trained> trained;
   std::vector<const Run*> runs;
   for (const Series& series : all.series)
     for (const Run* run : series.runs) {
+      if (!target_of(*run).empty()) continue;
       runs.push_back(run);
       if (!run->quality || !run->quality->eval_value || !run->quality->eval_metric) continue;
       Settings settings = series.settings;
@@ -231,6 +262,7 @@ void add_head(Json& data, const AllSeries& all, const Speedup& speedup, const st
   Json cards = Json::array();
   add_speed(cards, headlines);
   add_speedup(cards, headlines, speedup);
+  add_targets(cards, all);
   add_quality(cards, all);
   add_turns(cards, turns);
   std::vector<std::string> families;

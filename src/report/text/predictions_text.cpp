@@ -240,25 +240,32 @@ Json predictions_json(const std::vector<Prediction>& predictions) {
 
 namespace {
 
+bool same_batch(const std::vector<Prediction>& predictions) {
+  return std::ranges::all_of(predictions,
+                             [&](const Prediction& each) { return each.work.batch == predictions.front().work.batch; });
+}
+
 std::string rental_question(const Rentals& rentals) {
   if (rentals.predictions.empty()) return "";
   const PlannedWork& work = rentals.predictions.front().work;
-  std::string text = work.model + ", batch " + format_count(work.batch);
+  std::string text = work.model + ", batch " +
+                     (same_batch(rentals.predictions) ? format_count(work.batch) : "as the instance's memory allows");
   if (work.tokens_per_sample) text += ", " + format_count(*work.tokens_per_sample) + " tokens per sample";
   return text + ", " + counted(static_cast<std::size_t>(rentals.asked.epochs), "epoch", "epochs") + " of " +
          format_count(rentals.asked.samples) + " samples; one GPU of an instance is used, and all of it is paid for";
 }
 
 std::string rentals_table(const Rentals& rentals) {
-  Table table({"instance", "-device", "--GPUs", "precision", ">hours", "-hours, 80 %", ">cost", "cost, 80 %", "->error",
-               "evidence", "->per hour", "-bound by", "--price"});
+  const bool of_instances = !same_batch(rentals.predictions);
+  Table table({"instance", "-device", "--GPUs", "precision", ">batch", ">hours", "-hours, 80 %", ">cost", "cost, 80 %",
+               "->error", "evidence", "->per hour", "-bound by", "--price"});
   for (const Prediction& each : rentals.predictions) {
     const PredictedCost& cost = *each.cost;
     const std::string gpus = cost.gpus > 1 ? "1 of " + std::to_string(cost.gpus) : "";
-    table.add({cost.instance, each.device, gpus, name(each.work.precision), expected_text(each.hours, three_digits),
-               interval_text(each.hours, three_digits), expected_text(cost.usd, format_usd), usd_interval_text(cost.usd),
-               error_text(each), name(EvidenceClass::predicted), usd_per_hour_text(cost.usd_per_hour), bound_text(each),
-               cost.price});
+    table.add({cost.instance, each.device, gpus, name(each.work.precision), of_instances ? batch_text(each.work) : "",
+               expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
+               expected_text(cost.usd, format_usd), usd_interval_text(cost.usd), error_text(each),
+               name(EvidenceClass::predicted), usd_per_hour_text(cost.usd_per_hour), bound_text(each), cost.price});
   }
   return table.to_string();
 }
@@ -275,6 +282,10 @@ std::string left_out_text(const Rentals& rentals) {
             format_usd(*rentals.max_usd) + "; the cheapest: " + least.instance + ", " + expected_or_least_text(*least.usd) +
             "\n";
   }
+  Reasons bounded;
+  for (const Prediction& each : rentals.bounded)
+    add_reason(bounded, each.expected_reason, each.cost->instance + " (" + expected_or_least_text(*each.cost->usd) + ")");
+  for (const auto& [reason, instances] : bounded) text += wrapped("", "", joined(instances) + ": " + reason);
   for (const std::string& reason : rentals.unpriced) text += wrapped("", "", reason);
   if (!rentals.unfit.empty()) text += wrapped("", "", "at this batch the model does not fit into " + joined(rentals.unfit));
   return text;
@@ -289,7 +300,6 @@ std::string rentals_text(const Rentals& rentals) {
   std::vector<std::string> lines = old_prices_lines(rentals.predictions);
   for (std::string& line : launches_lines(rentals.predictions)) lines.push_back(std::move(line));
   for (const Prediction& each : rentals.predictions) {
-    if (!each.expected_reason.empty()) lines.push_back(each.expected_reason);
     if (each.expected) lines.push_back(fit_text(*each.expected));
     lines.insert(lines.end(), each.notes.begin(), each.notes.end());
   }
@@ -305,6 +315,7 @@ Json rentals_json(const Rentals& rentals) {
           {"too_expensive", rentals.too_expensive.size()},
           {"cheapest_too_expensive",
            rentals.too_expensive.empty() ? Json(nullptr) : prediction_json(rentals.too_expensive.front())},
+          {"bounded", json_list(rentals.bounded, prediction_json)},
           {"unfit", rentals.unfit},
           {"unpriced", rentals.unpriced},
           {"predictions", json_list(rentals.predictions, prediction_json)}};

@@ -158,15 +158,14 @@ std::string remarks(const Result& result) {
 
 std::string time_to_quality(const TimeToQuality& time) {
   const std::size_t all = time.repetitions + time.not_reached;
-  const std::string target = measure_title(time.metric) + (time.reached ? measure_text(time.metric, *time.reached) : "");
   std::string text = time.name;
   if (time.repetitions == 0)
     return text + " did not reach " + time.target + (all > 1 ? " in any of " + std::to_string(all) : "");
-  text += " reached " + target;
-  if (time.not_reached > 0) text += " in " + std::to_string(time.repetitions) + " of " + std::to_string(all) + " repetitions";
+  text += " reached " + time.target + (time.reached ? " (" + measure_text(time.metric, *time.reached) + ")" : "");
+  if (all > 1) text += " in " + std::to_string(time.repetitions) + " of " + std::to_string(all) + " repetitions";
   if (!time.seconds.value) return text + ": the median lies among those that did not";
-  text += " in " + format_seconds(*time.seconds.value);
-  if (all > 1) text += ", the median of " + std::to_string(all) + bounds_text(time.seconds);
+  text += (all > 1 ? ", after " : " after ") + format_seconds(*time.seconds.value);
+  if (all > 1) text += ", the median" + bounds_text(time.seconds);
   text += time.wall_time            ? ", set-up and evaluation included"
           : time.evaluation_seconds ? ", " + format_seconds(*time.evaluation_seconds) + " of it evaluation"
                                     : "";

@@ -14,15 +14,13 @@ namespace {
 // Familiar hours of work per month: an hour per day, a working week, half of all hours, all of them.
 constexpr std::array kHours{30.0, 80.0, 160.0, 365.0, kHoursAMonth};
 
-// "$0.357 (0.350 to 0.364)", "$0.357 (range 0.33 to 0.37)"; "-" if not known.
+// "$0.357 ($0.350 to $0.364)", "$0.357 (range $0.33 to $0.37)"; "-" if not known.
 std::string usd(const Figure& figure) {
   if (!figure.value) return "-";
-  return format_usd(*figure.value) + (figure.ci95    ? " (" + range_text(*figure.ci95) + ")"
-                                      : figure.range ? " (range " + range_text(*figure.range) + ")"
+  return format_usd(*figure.value) + (figure.ci95    ? " (" + range_text(*figure.ci95, format_usd) + ")"
+                                      : figure.range ? " (range " + range_text(*figure.range, format_usd) + ")"
                                                      : "");
 }
-// A price, which may be small and is as given on the command line.
-std::string price(double usd) { return usd < 0.01 ? "$" + three_digits(usd) : format_usd(usd); }
 std::string hours(double value) { return three_digits(value) + " h"; }
 std::string watts(double value) { return three_digits(value) + " W"; }
 
@@ -92,13 +90,13 @@ std::string local_text(const LocalMachine& local, const std::string& power_sourc
   if (local.power_watts) append(text, sourced(watts(*local.power_watts) + " at work", power_source));
   append(text, local.idle_watts ? sourced(watts(*local.idle_watts) + " idle", idle_source)
                                 : "idle hours without electricity (--idle; not known, so local costs at least that)");
-  if (local.usd_per_kwh) append(text, price(*local.usd_per_kwh) + " per kWh");
+  if (local.usd_per_kwh) append(text, format_usd(*local.usd_per_kwh) + " per kWh");
   return "local: " + text + "\n";
 }
 
 std::string cloud_text(const CloudMachine& cloud, const std::string& source) {
   if (!cloud.usd_per_hour) return "";
-  return "cloud: " + sourced(price(*cloud.usd_per_hour) + " per hour", source) + ", " +
+  return "cloud: " + sourced(format_usd(*cloud.usd_per_hour) + " per hour", source) + ", " +
          (cloud.speed == 1 ? std::string("taken to be as fast as the local machine (--cloud-speed)")
                            : significant(cloud.speed, 3) + " times as fast as the local machine") +
          ", paid for while it works\n";

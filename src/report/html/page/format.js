@@ -52,7 +52,8 @@ const format = {
   money(amount, currency) {
     if (!isKnown(amount)) return UNKNOWN;
     if (currency) return `${significant(amount)} ${currency}`;
-    if (amount > 0 && amount < 0.01) return "< $0.01";
+    if (amount > 0 && amount < 1e-6) return "< $0.000001";
+    if (amount > 0 && amount < 0.01) return "$" + amount.toFixed(1 - Math.floor(Math.log10(amount)));
     return "$" + (Math.abs(amount) >= 1 ? amount.toFixed(2) : significant(amount));
   },
   cores: (value) => isKnown(value) ? `${significant(value, 2)} cores` : UNKNOWN,

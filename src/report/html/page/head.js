@@ -12,6 +12,11 @@ function qualityValue(value, {metric, difference}) {
   return difference ? points(value) : format.percent(value);
 }
 
+function targetNote({target, reached, n, usd}) {
+  const count = n > 1 ? `, reached by ${reached} of ${n}` : reached ? "" : ", not reached";
+  return target + count + (isKnown(usd) ? `, ${format.money(usd)}` : "");
+}
+
 // What a card is called, its value as text, what the value is of, and what it follows from.
 const CARDS = {
   speed: {title: "Speed", text: perSample},
@@ -19,6 +24,7 @@ const CARDS = {
   cost: {title: "Cost of an epoch", text: asMoney, foot: ({source}) => source && `price: ${source === "user" ? "as given" : source}`,
          none: ["not known", "No price was given: ", element("code", {}, "--price cpu=USD_PER_HOUR")]},
   speedup: {title: "Speedup", text: format.times},
+  target: {title: "Time to the target", text: format.seconds, note: targetNote},
   quality: {title: "Quality", text: qualityValue, note: ({metric, difference}) => difference ? null : `test ${metric}`},
   regression: {title: "Verdict", text: (_, {verdict}) => FINDINGS[verdict], alone: true},
   change: {title: "Largest change", text: asChange, note: () => "step time, new over baseline"},
