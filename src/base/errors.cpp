@@ -58,7 +58,8 @@ void print_error(const std::string& message) {
     line = line.substr(0, head) + " ... " + line.substr(tail);
   }
   std::replace(line.begin(), line.end(), '\n', ' ');
-  std::fprintf(stderr, "%s\n", visible(line).c_str());
+  const char* over_progress = obeys_controls(Stream::error) ? "\r\033[K" : "";  // which may be drawn there, by another process
+  std::fprintf(stderr, "%s%s\n", over_progress, visible(line).c_str());
 }
 
 }  // namespace epochbench

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "src/result/result.h"
 
@@ -11,6 +12,13 @@ namespace epochbench {
 inline constexpr double kQuietForeignCores = 0.15;  // below: no more than an idle machine's services
 
 inline bool is_loaded(const std::optional<double>& foreign_cores) { return foreign_cores.value_or(0) >= kQuietForeignCores; }
+// Of repetitions; 0 where it is not known.
+inline double most_foreign_cores(const std::vector<const Run*>& runs) {
+  double most = 0;
+  for (const Run* run : runs)
+    if (run->interference) most = std::max(most, run->interference->foreign_cpu_cores.value_or(0));
+  return most;
+}
 inline bool is_loaded(const Run& run) { return run.interference && is_loaded(run.interference->foreign_cpu_cores); }
 template <class Runs>
 bool any_loaded(const Runs& runs) {  // pointers to runs

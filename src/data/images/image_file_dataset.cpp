@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "src/base/errors.h"
 #include "src/data/byte_source.h"
 
 namespace epochbench {
@@ -133,8 +133,7 @@ void ImageFileDataset::leave_out(Split split, std::int64_t index, const BadImage
   const std::lock_guard lock(mutex_);
   any_bad_ = true;
   if (!bad_.insert({split, index}).second || bad_.size() > kMostNamed) return;
-  std::fprintf(stderr, "epochbench: left out: %s%s\n", what.c_str(),
-               bad_.size() == kMostNamed ? "; further ones are counted, and not named" : "");
+  print_error("left out: " + what + (bad_.size() == kMostNamed ? "; further ones are counted, and not named" : ""));
 }
 
 std::optional<std::int64_t> ImageFileDataset::left_out() const {

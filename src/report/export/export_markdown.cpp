@@ -70,9 +70,7 @@ std::string epoch(const RunGroup& group) {
 
 // The largest load during any repetition; empty if quiet, so that the column appears only if it matters.
 std::string most_foreign_load(const RunGroup& group) {
-  double most = 0;
-  for (const Run* run : group.runs)
-    if (run->interference) most = std::max(most, run->interference->foreign_cpu_cores.value_or(0));
+  const double most = most_foreign_cores(group.runs);
   return most < kQuietForeignCores ? "" : significant(most, 2) + " cores";
 }
 

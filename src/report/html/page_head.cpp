@@ -147,6 +147,8 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
   if (!entries.empty()) cards.push_back(card("speedup", entries));
 }
 
+std::string training_of(const Workload& work) { return model_title(work.model) + " on " + work.dataset; }
+
 // How long trainings to a target took, those of the largest model first.
 void add_targets(Json& cards, const AllSeries& all) {
   std::vector<std::pair<double, Json>> weighted;
@@ -156,14 +158,18 @@ void add_targets(Json& cards, const AllSeries& all) {
     for (const RunGroup& group : runs_by_case(series.source->result.runs, trained_to_target)) {
       const TimeToQuality time = time_to_quality_of(group);
       const CensoredMedian& median = time.seconds;
+      const Run& run = *group.runs.front();
       const bool bounded = median.low && median.high;
-      Json one = entry(time.name, median.value.value_or(std::nan("")), bounded ? Spread::ci95 : Spread::none,
+      Json one = entry(training_of(run.workload) + ", " + device_word(run.device.backend == "cuda", run.device.backend) + " " +
+                           run.precision + ", batch " + std::to_string(run.workload.batch),
+                       median.value.value_or(std::nan("")), bounded ? Spread::ci95 : Spread::none,
                        {median.low.value_or(0), median.high.value_or(0)}, group.runs.size(),
                        group.runs.size() == 1 ? "seed" : "seeds");
       one["target"] = time.target;
       one["reached"] = time.repetitions;
       one["usd"] = json_of(time.usd.value);
-      weighted.emplace_back(weight_of(group.runs.front()->workload), std::move(one));
+      if (const double cores = most_foreign_cores(group.runs); is_loaded(cores)) one["doubts"] = {load_doubt(cores)};
+      weighted.emplace_back(weight_of(run.workload), std::move(one));
     }
   }
   std::ranges::stable_sort(weighted, std::greater(), [](const auto& each) { return each.first; });
@@ -202,7 +208,6 @@ void add_quality(Json& cards, const AllSeries& all) {
   std::vector<double> means;
   for (const auto& [seed, values] : best->second.values) means.push_back(mean(values));
   Estimate estimate = arithmetic_mean_estimate(means, kFewestRepetitions, "seeds");
-  const auto training_of = [](const Workload& work) { return model_title(work.model) + " on " + work.dataset; };
   Json one = entry(training_of(run.workload) + ", " + run.precision + ", batch " + std::to_string(run.workload.batch), estimate,
                    means.size(), means.size() == 1 ? "seed" : "seeds");
   one["metric"] = *run.quality->eval_metric;
