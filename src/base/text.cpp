@@ -175,7 +175,7 @@ std::vector<std::string> nearest(std::string_view given, const std::vector<std::
   const std::string wanted = plain(given);
   if (wanted.empty() || wanted.size() > kLongest) return {};
   std::vector<std::pair<std::size_t, std::string>> near;
-  std::size_t least = 1 + wanted.size() / 4;  // typing errors in a name that is still near
+  std::size_t least = 1 + wanted.size() / 8;  // typing errors in a name that is still near: budget is not bucket
   for (const std::string& name : names) {
     const std::string other = plain(name);
     const bool begins =

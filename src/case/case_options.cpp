@@ -28,11 +28,13 @@ std::string data_sources() { return joined(kDataSources, &DataSource::spec); }
 std::string parse_model(const std::string& text) {
   try {
     return find_model(text).name;
-  } catch (const std::invalid_argument& error) {
+  } catch (const std::invalid_argument&) {
     if (find_family(text)) throw;
     std::vector<std::string> families;
     for (const ModelFamily& family : model_registry()) families.push_back(family.name);
-    throw std::invalid_argument(error.what() + did_you_mean(text.substr(0, text.find(':')), families));
+    const std::string name = text.substr(0, text.find(':')), guess = did_you_mean(name, families);
+    if (guess.empty()) throw;
+    throw std::invalid_argument("unknown model '" + name + "'" + guess + " (known: " + joined(families) + ")");
   }
 }
 

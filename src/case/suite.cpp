@@ -49,6 +49,8 @@ Suite parse_suite(std::string_view text, const std::string& name) {
   const std::string where = "suite " + name;
   const Json document = parse_json(text, where);
   if (!document.is_object()) throw CallError(where + ": must be an object with a list \"cases\"");
+  if (document.contains("schema_version"))
+    throw CallError(where + ": a result, not a suite; name a suite, or continue this result with --resume in place of --suite");
   Suite suite;
   suite.name = name;
   CaseBlock defaults;

@@ -18,6 +18,7 @@
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/cli/help.h"
+#include "src/cli/parse_message.h"
 #include "src/machine/environment.h"
 
 namespace epochbench {
@@ -33,12 +34,6 @@ std::string version_text() {  // "epochbench 0.1.0 (1a2b3c4, Release, GNU 12.2.0
   std::string text = "epochbench " + context.version + " (";
   if (context.git_sha) text += context.git_sha->substr(0, 12) + (context.git_dirty.value_or(false) ? "-dirty, " : ", ");
   return text + context.build_type + ", " + context.compiler + ")";
-}
-
-std::string unknown_command(const CLI::App& app, const std::string& name) {
-  const std::vector<std::string> commands = shown_commands(app);
-  return "unknown command '" + name + "'; choose from " + joined(commands) + did_you_mean(name, commands) +
-         " (see epochbench --help)";
 }
 
 // "help run" as "run --help". Errors: CallError.
@@ -67,46 +62,6 @@ std::vector<std::string> renamed(std::vector<std::string> arguments) {
   }
   std::ranges::reverse(arguments);
   return arguments;
-}
-
-std::string see_help(const std::string& command) { return " (see epochbench " + command + "--help)"; }
-
-// The options in a command's help that `given` may mean.
-std::string option_hint(const CLI::App& command, const std::string& given) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options())
-    if (!option->get_group().empty())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  return did_you_mean(given.substr(0, given.find('=')), names);
-}
-
-// CLI11's message as one line, with a hint. If several arguments are wrong, about the first.
-std::string parse_message(const CLI::App& app, const std::vector<std::string>& arguments, const CLI::ParseError& error) {
-  const auto chosen = app.get_subcommands();
-  const auto wrong = app.remaining(true);
-  const auto first =
-      std::find_if(arguments.rbegin(), arguments.rend(), [&](const std::string& each) { return contains(wrong, each); });
-  if (!chosen.empty()) {
-    const std::string name = chosen.front()->get_name();
-    if (dynamic_cast<const CLI::RequiredError*>(&error))
-      for (const CLI::Option* option : chosen.front()->get_options())
-        if (option->get_required() && option->count() == 0)
-          return name + ": " + (option->get_positional() ? option->get_type_name() : option->get_name()) + " is missing, " +
-                 option->get_description() + see_help(name + " ");
-    if (!dynamic_cast<const CLI::ExtrasError*>(&error) || first == arguments.rend())
-      return std::string(error.what()) + see_help(name + " ");
-    if (contains(app.remaining(false), *first))
-      return "'" + *first + "' stands before the command; options of " + name + " follow it" + see_help(name + " ");
-    if (first->starts_with("-"))
-      return name + ": unknown option '" + *first + "'" + option_hint(*chosen.front(), *first) + see_help(name + " ");
-    return name + ": unexpected argument '" + *first + "'; leave it out" + see_help(name + " ");
-  }
-  if (!dynamic_cast<const CLI::RequiredError*>(&error)) return std::string(error.what()) + see_help("");
-  if (wrong.empty() || first == arguments.rend())
-    return "no command; choose from " + joined(shown_commands(app)) + see_help("");
-  if (first->starts_with("-"))
-    return "unknown option '" + *first + "' before the command" + option_hint(app, *first) + see_help("");
-  return unknown_command(app, *first);
 }
 
 void refuse_empty_values(const CLI::App& command) {

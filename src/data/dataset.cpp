@@ -82,6 +82,22 @@ struct FolderFormat {
 };
 constexpr std::array kFolderFormats{FolderFormat{"idx:", read_idx_split}, FolderFormat{"cifar10:", read_cifar10_split}};
 
+// The SPEC that the path of a folder or file without its kind is likely to mean; empty if nothing is there.
+std::string likely_spec(std::string_view path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto has = [&](const char* name) { return fs::exists(fs::path(path) / name, error); };
+  if (path.find('\0') != std::string_view::npos || !fs::exists(path, error)) return "";
+  std::string_view kind = kImageFiles;
+  if (fs::is_directory(path, error)) {
+    if (has("train-images-idx3-ubyte") || has("train-images-idx3-ubyte.gz")) kind = "idx:";
+    if (has("data_batch_1.bin")) kind = "cifar10:";
+  } else if (fs::path(path).extension() != ".tar") {
+    kind = kTextPrefix;
+  }
+  return std::string(kind) + std::string(path);
+}
+
 }  // namespace
 
 std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& sample, std::int64_t nominal_samples,
@@ -120,6 +136,10 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
     ImageSet train = read(folder, Split::train);
     return std::make_unique<ImageDataset>(name, sample, std::move(train), read(folder, Split::test));
   }
+  if (const std::string likely = likely_spec(spec); !likely.empty())
+    throw DataError("unknown data " + in_quotes(spec) + ": it is a " +
+                    (std::filesystem::is_directory(spec) ? "folder" : "file") +
+                    ", whose kind stands before its path: did you mean --data " + shell_word(likely) + "?");
   std::vector<std::string> known;
   for (const DataSource& source : kDataSources) known.emplace_back(source.spec);
   throw DataError("unknown data " + in_quotes(spec) + ": use one of " + joined(known) + " (--data)" +

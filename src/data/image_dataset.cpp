@@ -16,7 +16,8 @@ void check(const ImageSet& set, const SampleSpec& sample) {
   if (set.samples() == 0) throw DataError("data in " + set.source + " have no samples: use a set with at least one");
   if (set.channels != 1 && set.channels != sample.channels) {
     throw DataError("data in " + set.source + " are images of " + std::to_string(set.channels) + " channels, the model takes " +
-                    std::to_string(sample.channels) + ": use another model, or gray images, which are repeated");
+                    std::to_string(sample.channels) + ": use a model that takes as many, such as " +
+                    (set.channels == 3 ? "resnet20" : "lenet5") + " (--model), or gray images, which are repeated");
   }
   const auto wrong = std::find_if(set.labels.begin(), set.labels.end(), [&](int label) { return label >= sample.classes; });
   if (wrong != set.labels.end()) {

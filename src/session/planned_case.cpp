@@ -22,19 +22,27 @@ namespace {
 
 constexpr std::int64_t kMaxRuns = 100'000;  // more than anyone waits for, and their list fits into memory
 
+// "--augment, --cold": the flags of these options.
+std::string flags_of(const std::vector<std::string>& keys) {
+  return joined(keys, [](const std::string& key) { return flag(*find_case_option(key)); });
+}
+
 // Why these data cannot be read or kept as asked.
 std::optional<Obstacle> input_obstacle(const CaseSpec& spec, const Settings& settings) {
   const bool image_files = spec.data->starts_with(kImageFiles);
-  if (!image_files && spec.images != ImageOptions{})
-    return Obstacle{
-        "--augment, --normalize, --on-bad-image, --cold: " + *spec.data + " is not made of image files; use --data images:PATH",
-        kExitCallIsWrong};
-  const bool asked = !of_classes(settings, {SettingClass::input}).empty();
-  if (asked && *spec.data == "synthetic")
-    return Obstacle{
-        "--loader-threads, --decode-cost, --cache: synthetic data are prepared before the steps, so nothing is read "
-        "or decoded; choose other --data, such as digits",
-        kExitCallIsWrong};
+  if (!image_files && spec.images != ImageOptions{}) {
+    std::vector<std::string> given{"augment", "normalize", "on_bad_image", "cold"};
+    std::erase_if(given, [&](const std::string& key) { return !settings.contains(key); });
+    return Obstacle{flags_of(given) + ": " + *spec.data + " is not made of image files; use --data images:PATH",
+                    kExitCallIsWrong};
+  }
+  std::vector<std::string> asked;
+  for (const auto& [key, value] : of_classes(settings, {SettingClass::input})) asked.push_back(key);
+  if (!asked.empty() && *spec.data == "synthetic")
+    return Obstacle{flags_of(asked) +
+                        ": synthetic data are prepared before the steps, so nothing is read or decoded; choose other --data, "
+                        "such as digits",
+                    kExitCallIsWrong};
   if (spec.cache != Cache::none && spec.images.augmentation != Augmentation{})
     return Obstacle{
         "--cache decoded: --augment changes the images again each epoch, so none can be kept; leave out one of them",

@@ -47,7 +47,10 @@ class Hints(CliTest):
             (["run", "--bacth", "3"], "did you mean --batch?"),
             (["run", "--bacth=3"], "did you mean --batch?"),
             (["run", "-model", "mlp"], "did you mean --model?"),
-            (["run", "--model", "resnet-50"], "did you mean resnet50?"),
+            (["run", "--model", "resnet-50"], "unknown model 'resnet-50'; did you mean resnet50? (known: "),
+            (["run", "lenet5", "mlp", "resnet20"], "'mlp'; for several models give --model lenet5,mlp,resnet20"),
+            (["run", "lenet5", "64"], "unexpected argument '64'; leave it out"),
+            (["sweep", "--budget", "40"], "unknown option '--budget', which belongs to run; leave it out"),
             (["run", "--model", "Bert"], "did you mean bert-tiny, bert-base or bert-large?"),
             (["run", "--model", "lenet"], "did you mean lenet5?"),
             (["run", "--model", "mlp", "--device", "gpu"], "did you mean cuda:0?"),
@@ -70,6 +73,21 @@ class Hints(CliTest):
         call = self.call("run", "--foo", "1", "--bar", "2")
         self.assert_refused(call, 2, "--foo")
         self.assertNotIn("--bar", call.stderr)
+
+
+    def test_options_with_too_few_or_too_many_values(self):
+        for arguments, message in [
+            (["rent", "mlp", "--batch", "256", "--batch", "max"], "--batch: given twice; give it once, with commas between several values"),
+            (["run", "--suite", "quick", "--suite", "gate"], "--suite: given twice; give it once"),
+            (["run", "--batch"], "--batch: a value is missing; give --batch N,..."),
+            (["compare", "--interleave", "x"], "--interleave: a value is missing; give --interleave BINARY BINARY"),
+            (["run", "mlp", "--dry-run=maybe"], "--dry-run: takes no value; leave out '=maybe'"),
+            (["run", "-qv=3"], "run: cannot read '-=3'; leave it out"),
+        ]:
+            with self.subTest(arguments=arguments):
+                call = self.call(*arguments)
+                self.assert_refused(call, 2)
+                self.assertEqual(call.stderr, f"epochbench: {message} (see epochbench {arguments[0]} --help)\n")
 
 
 class Colors(CliTest):

@@ -42,11 +42,11 @@ ImageFileDataset::ImageFileDataset(std::string name, const SampleSpec& sample, s
     : name_(std::move(name)), sample_(sample), files_(std::move(files)), options_(options), seed_(seed) {
   if (sample_.channels != kChannels)
     throw DataError("data " + in_quotes(name_) + " are images of 3 channels, the model takes " +
-                    std::to_string(sample_.channels) + ": use another model");
+                    std::to_string(sample_.channels) + ": use a model of colored images, such as resnet20 (--model)");
   if (files_->classes() > sample_.classes)
-    throw DataError("data " + in_quotes(name_) + " have " + std::to_string(files_->classes()) + " classes, the model " +
+    throw DataError("data " + in_quotes(name_) + " has " + std::to_string(files_->classes()) + " classes, the model takes " +
                     std::to_string(sample_.classes) +
-                    ": use a model with more (such as --model resnet50:classes=" + std::to_string(files_->classes()) + ")");
+                    ": give the model's option classes, as in --model resnet20:classes=" + std::to_string(files_->classes()));
   tabulate(options_.normalization == Normalization::measured ? measured() : kImageNet);
 }
 

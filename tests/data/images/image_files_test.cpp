@@ -200,8 +200,8 @@ TEST_F(ImageFilesTest, NamesWhatIsWrongWithAFolder) {
   expect_error({"train/up", "must lie directly in that of their class"});
   fs::remove(folder_.path() / "train/up");
   open();
-  expect_data_error([&] { open_dataset(spec(), {12, 16, 3, 2}, 0, 0); }, {"3 classes, the model 2", "classes=3"});
-  expect_data_error([&] { open_dataset(spec(), {12, 16, 1, 4}, 0, 0); }, {"3 channels"});
+  expect_data_error([&] { open_dataset(spec(), {12, 16, 3, 2}, 0, 0); }, {"has 3 classes, the model takes 2", "classes=3"});
+  expect_data_error([&] { open_dataset(spec(), {12, 16, 1, 4}, 0, 0); }, {"3 channels", "resnet20"});
 }
 
 TEST_F(ImageFilesTest, NamesWhatIsWrongWithAnArchive) {

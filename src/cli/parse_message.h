@@ -1,0 +1,17 @@
+// What is wrong with a call that CLI11 refuses. Its own texts are not shown: they name no remedy.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace epochbench {
+
+// "unknown command 'runn'; choose from ...; did you mean run?".
+std::string unknown_command(const CLI::App& program, const std::string& name);
+
+// One line with a hint, about the first wrong argument. `arguments`: of the call, the last one first, as CLI11 takes them.
+std::string parse_message(const CLI::App& program, const std::vector<std::string>& arguments, const CLI::ParseError& error);
+
+}  // namespace epochbench
