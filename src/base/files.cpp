@@ -22,6 +22,14 @@ FileError failure(const std::string& path, const std::string& why) {
   return FileError("cannot write " + path + ": " + why + "; choose another place with --out");
 }
 
+FileError failure(const std::string& path, int error) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (error == ENOENT && !folder.empty() && !std::filesystem::exists(folder, ignored))
+    return failure(path, "the folder " + folder.string() + " does not exist");
+  return failure(path, std::strerror(error));
+}
+
 constexpr const char* kPrefix = ".epochbench-";
 
 std::string hex(std::uint64_t number) {
@@ -64,7 +72,7 @@ std::string linked_place(const std::string& path) {
   fs::path place = path;
   std::error_code error;
   for (int links = 0; fs::is_symlink(fs::symlink_status(place, error)); ++links) {
-    if (links == kMostLinks) throw failure(path, std::strerror(ELOOP));
+    if (links == kMostLinks) throw failure(path, ELOOP);
     const fs::path target = fs::read_symlink(place, error);
     if (error) throw failure(path, error.message());
     place = place.parent_path() / target;  // an absolute target replaces the parent path
@@ -177,7 +185,7 @@ FileLock::~FileLock() {
 
 void write_text_file(const std::string& path, std::string_view text, Sync sync) {
   TemporaryFile file(path);
-  if (!file.write(text) || !file.move_to_place(sync)) throw failure(path, std::strerror(file.error()));
+  if (!file.write(text) || !file.move_to_place(sync)) throw failure(path, file.error());
 }
 
 ResultFile::Lock::Lock(std::string path) : path_(std::move(path)) {
@@ -213,12 +221,12 @@ ResultFile::ResultFile(const std::string& path, Existing existing) {
     if (!S_ISREG(status.st_mode)) throw failure(path, "it is not a regular file");
     if (existing == Existing::refused)
       throw FileTaken(path + " exists; choose another name with --out, or replace it with --overwrite");
-    if (::access(path_.c_str(), W_OK) != 0) throw failure(path, std::strerror(errno));
+    if (::access(path_.c_str(), W_OK) != 0) throw failure(path, errno);
   } else if (errno != ENOENT) {
-    throw failure(path, std::strerror(errno));
+    throw failure(path, errno);
   }
   const TemporaryFile probe(path_);
-  if (probe.error() != 0) throw failure(path, std::strerror(probe.error()));
+  if (probe.error() != 0) throw failure(path, probe.error());
 }
 
 ResultFile ResultFile::with_free_name(const std::string& base, const std::string& suffix) {

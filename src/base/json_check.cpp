@@ -126,8 +126,12 @@ class Inspector final : public Json::json_sax_t {
 
 void check_json(std::string_view text, const std::string& source) {
   // A parser takes a zero byte for the end. File systems leave zero bytes if a crash came before the data.
-  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos && !is_foreign(text.front()))
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos && !is_foreign(text.front())) {
+    constexpr std::string_view kBegins{"{[\0", 3};
+    if (const std::size_t begin = text.find_first_not_of(" \t\r\n"); kBegins.find(text[begin]) == std::string_view::npos)
+      throw FormatError(source + ": not JSON but other data, so this is not a file of epochbench; name another");
     throw not_json(text, source, zero, "a zero byte, so the file is damaged; copy it again or write it again");
+  }
   Inspector inspector(text, source);
   Json::sax_parse(text.begin(), text.end(), &inspector);
 }

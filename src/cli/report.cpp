@@ -88,7 +88,7 @@ int report(const ReportOptions& options) {
               counted(files_of(measured), "file", "files").c_str(), format_bytes(static_cast<double>(page.size())).c_str());
   if (options.open)
     if (const std::string why_not = open_in_browser(options.out); !why_not.empty())
-      std::printf("open it yourself, as %s: %s\n", why_not.c_str(),
+      std::printf("no browser could be started (%s); the page is %s\n", why_not.c_str(),
                   std::filesystem::absolute(options.out).lexically_normal().c_str());
   if (!options.charts.empty()) {
     const std::size_t charts = write_charts(options.charts, browser, data, title).size();

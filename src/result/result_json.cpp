@@ -47,6 +47,8 @@ std::string text_with(const Version& version, const Document& document) {
 
 template <class Document>
 Document document_from(const Version& version, const Json& json, const std::string& source) {
+  if (!json.is_object())
+    throw FormatError(source + ": must be an object, not " + json.type_name() + ", so not " + version.what);
   const JsonFields from(json, source);
   if (!from.find(version.key)) throw FormatError(source + ": no " + version.key + ", so not " + version.what);
   const std::int64_t number = from.integer(version.key);

@@ -139,11 +139,12 @@ std::string open_in_browser(const std::string& path) {
   const auto opener = program_in_path({"xdg-open", "open"});
   if (!opener) return "neither xdg-open nor open is installed here";
   const Started program({*opener, path}, Stdout::dropped);
-  if (program.error() != 0) return *opener + " " + not_started(program.error());
+  const std::string name = opener->substr(opener->rfind('/') + 1);
+  if (program.error() != 0) return name + " " + not_started(program.error());
   // Some openers run as long as the browser does, which is then left alone.
   const std::optional<int> status = program.wait_until(steady_seconds() + kOpenSeconds);
   const std::string failure = status ? failure_of(*status) : "";
-  return failure.empty() ? "" : *opener + " " + failure;
+  return failure.empty() ? "" : name + " " + failure;
 }
 
 }  // namespace epochbench

@@ -51,6 +51,9 @@ class BadInput(CliTest):
             ([*QUICK, "--data", "founding-documents"], ["images"]),
             (["--model", "bert-tiny", "--data", "digits"], ["text"]),
             ([*QUICK, "--data", "digit"], ["unknown data 'digit'", "did you mean digits?"]),
+            ([*QUICK, "--data", "/proc/sys"], ["it is a folder", "did you mean --data images:/proc/sys?"]),
+            ([*QUICK, "--data", "result.json"], ["it is a file", "did you mean --data text:result.json?"]),
+            ([*QUICK, "--augment", "crop"], [": --augment: digits is not made of image files"]),
             (["--model", "bert-tiny", "--data", "text:result.json"], ["15 bytes", "126"]),
             (["--model", "lstm-lm", "--data", "founding-documents", "--tokenizer", "gpt2:."], ["does not exist", "vocab.json", "gpt2:DIR"]),
             (["--model", "mlp", "--lr-schedule", "cosine"], ["how many steps", "epochs"]),
@@ -129,6 +132,7 @@ class BadInput(CliTest):
             ("[" * 100000 + "]" * 100000, ["nested"]),
             ("", ["not valid JSON"]),
             ('{"cases": [{"model": "mlp", "steps": 1e999}]}', ["not valid JSON"]),
+            ('{"schema_version": 2, "context": {}, "runs": []}', ["a result, not a suite", "--resume"]),
         ]:
             with self.subTest(text=text[:60]):
                 suite = self.folder / "suite.json"
@@ -153,6 +157,7 @@ class BadInput(CliTest):
         for place in ["/nowhere/r.json", "/proc/r.json", "/dev/full", str(self.folder), ""]:
             with self.subTest(place=place):
                 self.assert_refused(self.call("run", *QUICK, "--out", place), 2, place or "--out")
+        self.assert_refused(self.call("run", *QUICK, "--out", "/nowhere/r.json"), 2, "the folder /nowhere does not exist")
 
     def test_output_that_is_not_taken(self):
         measured = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).with_name("zen4-2cores-quick.json")

@@ -57,7 +57,8 @@ class Report(CliTest):
         call = self.call("report", MEASURED, "-o", "page.html", "--open", env={"PATH": str(programs)})
         self.assertEqual(call.returncode, 0, call.stderr)
         self.assertEqual(call.stdout.splitlines()[1],
-                         f"open it yourself, as neither xdg-open nor open is installed here: {self.folder / 'page.html'}")
+                         "no browser could be started (neither xdg-open nor open is installed here); the page is "
+                         f"{self.folder / 'page.html'}")
         opener = programs / "xdg-open"
         opener.write_text("#!/bin/sh\necho \"$1\" >opened\nexit ${CODE:-0}\n")
         opener.chmod(0o755)

@@ -114,7 +114,7 @@ TEST(ResultJson, FurtherKeysAreIgnored) {
 
 TEST(ResultJson, WrongDocumentsSayWhereTheyAreWrong) {
   EXPECT_THAT(parse_failure("{}"), HasSubstr("no schema_version"));
-  EXPECT_THAT(parse_failure("[1, 2]"), HasSubstr("must be an object"));
+  EXPECT_THAT(parse_failure("[1, 2]"), HasSubstr("must be an object, not array, so not a result of epochbench"));
   Json document = Json::parse(result_to_text(complete_result()));
   document["runs"][1]["status"] = "splendid";
   EXPECT_EQ(
@@ -168,6 +168,7 @@ TEST(ParseJson, SaysWhereAndHowToFixIt) {
   EXPECT_THAT(json_failure(""), HasSubstr("at line 1, column 1: unexpected end of input; it ends too early"));
   EXPECT_THAT(json_failure("{\"a\":\"\xff\"}"), HasSubstr("column 7: invalid string: ill-formed UTF-8 byte; save it as UTF-8"));
   EXPECT_THAT(json_failure("\xff\xfe{"), HasSubstr("at line 1, column 1: invalid literal; save it as UTF-8"));
+  EXPECT_THAT(json_failure(std::string("pictures/\0\0", 11)), HasSubstr("not JSON but other data"));
   EXPECT_THAT(json_failure(std::string("{}\n\0", 4)), HasSubstr("at line 2, column 1: a zero byte, so the file is damaged"));
   EXPECT_EQ(json_failure("\xef\xbb\xbf{}"), "");  // a byte order mark is UTF-8
 }
