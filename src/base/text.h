@@ -90,7 +90,7 @@ std::string wrapped(const std::string& head, const std::string& indent, const st
                     std::size_t columns = output_columns());
 
 // The text with lines of at most that width: a longer one continues below, indented by two more blanks. It breaks after a
-// blank, a slash or a comma, or where the columns end.
+// blank, a slash or a comma, between references as in [1][2], within a long word after '-' or '=', or where the columns end.
 std::string fitted(const std::string& text, std::size_t columns = output_columns());
 
 // A table in aligned columns: Table table({"run", ">samples/s", "--notes"}).

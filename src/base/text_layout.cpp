@@ -99,21 +99,42 @@ std::size_t bytes_of_columns(std::string_view text, std::size_t columns) {
   return std::min(at, text.size());
 }
 
-constexpr const char* kBreaks = " /,";  // a line may end after these
+constexpr const char* kBreaks = " /,";     // a line may end after these
+constexpr const char* kHyphens = "-=_:+";  // and after these within a word that no line has room for
 
-// Removes and returns the first piece of `rest`, at most `columns` wide: up to its last blank, '/' or ','. A word is cut only
-// if it is longer than that, or would leave most of the line empty.
+// Whether a line may end before text[at]: after a blank, '/' or ',', or between two references, "[1]" and "[2]".
+bool may_break(std::string_view text, std::size_t at) {
+  return std::string_view(kBreaks).find(text[at - 1]) != std::string_view::npos || text.substr(at - 1, 2) == "][";
+}
+
+// The end of the word that begins at text[at].
+std::size_t end_of_word(std::string_view text, std::size_t at) {
+  do ++at;
+  while (at < text.size() && !may_break(text, at));
+  return std::min(at, text.size());
+}
+
+// The last place in (least, end] where a line may end; 0: there is none.
+std::size_t last_break(std::string_view text, std::size_t least, std::size_t end) {
+  for (std::size_t at = end; at > least; --at)
+    if (may_break(text, at)) return at;
+  const std::size_t hyphen = text.find_last_of(kHyphens, end - 1);
+  return hyphen != std::string_view::npos && hyphen >= least ? hyphen + 1 : 0;
+}
+
+// Removes and returns the first piece of `rest`, at most `columns` wide: up to the last place where a line may end. A word is
+// cut only if it is longer than that, or would leave most of the line empty.
 std::string take_piece(std::string& rest, std::size_t columns) {
   std::size_t end = bytes_of_columns(rest, columns);
   if (end < rest.size()) {
     const auto word_fits = [&](std::size_t at) {
-      return display_width(rest.substr(at, rest.find_first_of(kBreaks, at) - at)) <= columns;
+      return display_width(rest.substr(at, end_of_word(rest, at) - at)) <= columns;
     };
     if (const std::size_t blank = rest.rfind(' ', end);
         blank != std::string::npos && blank > 0 && (blank > end / 2 || word_fits(blank + 1)))
       end = blank;
-    else if (const std::size_t last = rest.find_last_of(kBreaks, end - 1); last != std::string::npos && last > end / 3)
-      end = last + 1;
+    else if (const std::size_t last = last_break(rest, end / 3 + 1, end); last > 0)
+      end = last;
   }
   const std::string piece = rest.substr(0, end);
   rest.erase(0, std::min(rest.find_first_not_of(' ', end), rest.size()));
@@ -129,7 +150,7 @@ std::vector<std::string> pieces(std::string text, std::size_t columns) {
 std::size_t longest_word(const std::string& text) {
   std::size_t longest = 0;
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(kBreaks, begin), text.size() - 1) + 1;
+    const std::size_t end = end_of_word(text, begin);
     longest = std::max(longest, display_width(text.substr(begin, end - begin)));
     begin = end;
   }

@@ -81,6 +81,7 @@ TEST(Text, NearNamesAreFound) {
   EXPECT_THAT(nearest(std::string(5000, 'x'), names), ElementsAre());
   EXPECT_EQ(did_you_mean("bert", names), "; did you mean bert-tiny or bert-base?");
   EXPECT_EQ(did_you_mean("vgg16", names), "");
+  EXPECT_THAT(nearest("budget", {"bucket", "badge"}), ElementsAre());  // two errors in six letters are too many
 }
 
 TEST(Text, LongLinesGoOnBelow) {
@@ -88,6 +89,9 @@ TEST(Text, LongLinesGoOnBelow) {
   EXPECT_EQ(fitted("mlp/cpu/fp32", 9), "mlp/cpu/\n  fp32");
   EXPECT_EQ(fitted("one two three\n"), "one two three\n");  // no terminal
   EXPECT_EQ(fitted("123456789", 4), "1234\n  56\n  78\n  9");
+  EXPECT_EQ(fitted("[1][2][10]", 7), "[1][2]\n  [10]");
+  EXPECT_EQ(fitted("data=fashion-mnist", 15), "data=fashion-\n  mnist");  // rather than within a word
+  EXPECT_EQ(fitted("at [1], or [2]", 6), "at\n  [1],\n  or\n  [2]");
 }
 
 TEST(Text, TablesFitTheirColumns) {
