@@ -49,6 +49,15 @@ std::string how_many(std::size_t fewest, const char* unit) {
   return "an interval takes " + std::to_string(fewest) + " " + unit + " (--repetitions " + std::to_string(fewest) + ")";
 }
 
+}  // namespace
+
+std::string too_few_per_point(std::size_t repetitions) {
+  return how_many(kFewestRepetitions, "repetitions per point") + "; there " + (repetitions == 1 ? "is " : "are ") +
+         std::to_string(repetitions);
+}
+
+namespace {
+
 std::pair<double, double> range_of(const std::vector<double>& values) {
   const auto [low, high] = std::ranges::minmax_element(values);
   return {*low, *high};

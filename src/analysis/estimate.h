@@ -35,6 +35,9 @@ inline constexpr std::size_t kFewestRepetitions = 5;
 // finite. The reason says which.
 Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender);
 
+// Why the ratio of two points of a curve has no interval if one of them has this few repetitions.
+std::string too_few_per_point(std::size_t repetitions);
+
 // The geometric mean of one positive number per repetition, with Student's interval on the logarithms. No interval for fewer
 // than kFewestRepetitions; no value if there is none, or one that is not positive and finite.
 Estimate geometric_mean_estimate(std::span<const double> values);

@@ -168,6 +168,13 @@ const CurvePoint* Curve::at(std::int64_t value) const {
   return point == points.end() || point->value != value ? nullptr : &*point;
 }
 
+// Why the ratio of two points of a curve has no interval. The reason of ratio_estimate() speaks of sides, which points are not.
+std::string why_no_interval(const std::vector<const CurvePoint*>& points, const Estimate& ratio) {
+  const auto fewest =
+      (*std::ranges::min_element(points, {}, [](const CurvePoint* point) { return point->rates.size(); }))->rates.size();
+  return fewest < kFewestRepetitions ? too_few_per_point(fewest) : ratio.reason;
+}
+
 CurveBest best_of(const Curve& curve) {
   CurveBest best{curve.name, curve.device, curve.precision, {}, {}, {}, {}};
   const auto points = measured(curve);
@@ -187,7 +194,7 @@ CurveBest best_of(const Curve& curve) {
     if (point == top) continue;
     const Estimate ratio = ratio_estimate(top->rates, point->rates);
     if (!ratio.ci95) {
-      best.reason = ratio.reason;
+      best.reason = why_no_interval(points, ratio);
       return best;
     }
     if (ratio.ci95->second >= 1) equals.push_back(point->value);
@@ -209,7 +216,7 @@ CurveFlattening flattening_of(const Curve& curve) {
     const Estimate ratio = point == top ? Estimate{1, {{1, 1}}, ""} : ratio_estimate(top->rates, point->rates);
     if (!flattening.value && ratio.value >= kFlatFraction) flattening.value = point->value;
     if (!ratio.ci95) {
-      flattening.reason = ratio.reason;
+      flattening.reason = why_no_interval(points, ratio);
       continue;
     }
     if (!earliest && ratio.ci95->second >= kFlatFraction) earliest = point->value;
