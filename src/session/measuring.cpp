@@ -55,11 +55,15 @@ std::set<int> gpus_of(const std::vector<PlannedCase>& cases) {
 }
 
 // Measures idle power before anything else runs: of the CPU, and of the GPUs that cases run on.
-void measure_idle_of(MachineMeters& meters, std::vector<PlannedCase> cases) {
+void measure_idle_of(MachineMeters& meters, std::vector<PlannedCase> cases, ProgressDisplay& display) {
   constexpr double kIdleSeconds = 3;
   std::erase_if(cases, [](const PlannedCase& planned) { return planned.obstacle || !planned.spec.meters; });
   const std::set<int> gpus = gpus_of(cases);
-  if (!cases.empty()) meters.measure_idle({gpus.begin(), gpus.end()}, kIdleSeconds, interrupted);
+  const bool metered =
+      meters.cpu().energy || std::ranges::any_of(gpus, [&](int index) { return meters.gpu(index).energy != nullptr; });
+  if (cases.empty() || !metered) return;
+  display.note("measuring the idle draw");
+  meters.measure_idle({gpus.begin(), gpus.end()}, kIdleSeconds, interrupted);
 }
 
 // Measured once for all cases; taken over from a resumed result of this machine.
@@ -261,8 +265,7 @@ Measurement measure(const MeasuringRequest& request) {
   result.context.suite = request.suite;
   result.context.gpus = std::move(gpus);
   MachineMeters meters(meter_sources(), result.context.gpus);
-  display.note("measuring the idle draw");
-  measure_idle_of(meters, remaining);
+  measure_idle_of(meters, remaining, display);
   display.note("measuring this machine's peaks");
   const double peaks_begin = steady_seconds();
   fill_peaks(result.context.cpu, earlier.cpu);
