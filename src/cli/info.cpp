@@ -72,6 +72,13 @@ void print_gpu(int index, const GpuInfo& gpu) {
   std::printf("  host to device  %s\n", measured(gpu.host_to_device_bytes_per_second, "B/s").c_str());
 }
 
+// A name in its column and what is known of it, filled into lines within the second column.
+void print_row(const std::string& name, const std::string& text) {
+  constexpr std::size_t kName = 18;
+  const std::string head = name + std::string(kName - std::min(kName - 1, name.size()), ' ');
+  print_fitted(wrapped(head, std::string(kName, ' '), text));
+}
+
 void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std::optional<std::string>& no_gpu,
                 const std::vector<MeterInfo>& all_meters) {
   const auto bytes = [](const std::optional<std::int64_t>& value) {
@@ -81,7 +88,7 @@ void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std:
   std::printf("sockets, cores    %s, %s (threads that may be used: %d)\n",
               cpu.sockets ? std::to_string(*cpu.sockets).c_str() : "?", cpu.cores ? std::to_string(*cpu.cores).c_str() : "?",
               cpu.threads_available);
-  print_fitted("instructions      " + joined(cpu.isa, " ") + "\n");
+  print_row("instructions", joined(cpu.isa, " "));
   std::printf("caches            L1d %s, L2 %s, L3 %s\n", bytes(cpu.l1d_bytes).c_str(), bytes(cpu.l2_bytes).c_str(),
               bytes(cpu.l3_bytes).c_str());
   std::printf("memory            %s\n", bytes(cpu.memory_bytes).c_str());
@@ -90,14 +97,12 @@ void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std:
   std::printf("memory bandwidth  %s\n", cpu.memory_bandwidth_bytes_per_second
                                             ? (format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s") + ", measured").c_str()
                                             : "not known");
-  if (no_gpu) print_fitted("GPUs              none: " + *no_gpu + "\n");
+  if (no_gpu) print_row("GPUs", "none: " + *no_gpu);
   for (std::size_t i = 0; i < gpus.size(); ++i) print_gpu(static_cast<int>(i), gpus[i]);
   for (const MeterInfo& meter : all_meters) {
-    std::string name = meter.name;
-    name.resize(std::max<std::size_t>(name.size(), 11), ' ');
-    print_fitted("meter " + name + " " + meter.measures + ": " +
-                 (meter.obstacle ? "cannot be read: " + *meter.obstacle : "readable") + "\n");
-    for (const std::string& missing : meter.missing) print_fitted("  without " + missing + "\n");
+    print_row("meter " + meter.name,
+              meter.measures + ": " + (meter.obstacle ? "cannot be read: " + *meter.obstacle : "readable"));
+    for (const std::string& missing : meter.missing) print_row("  without", missing);
   }
 }
 

@@ -35,7 +35,8 @@ std::string check_text(const SystemCheck& check) {
     return text + std::string(width - std::min(width, text.size()), ' ');
   };
   const std::string indent(kName, ' ');
-  std::string text = wrapped(padded(check.name, kName) + padded(text_of(check.state), kState), indent, check.found);
+  std::string text =
+      wrapped(padded(check.name, kName) + padded(text_of(check.state), kState), std::string(kName + kState, ' '), check.found);
   if (!check.why.empty()) text += wrapped(indent + "why: ", indent, check.why);
   if (!check.fix.empty()) text += "  " + check.fix + "\n";
   return text;

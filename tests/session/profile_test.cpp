@@ -118,16 +118,22 @@ TEST(ProfileText, TimeBeyondTheLimitDecidesTheOrder) {
   EXPECT_LT(text.find("sum "), text.find("product "));
   EXPECT_LT(text.find("cast "), text.find("all "));
   EXPECT_THAT(text, testing::ContainsRegex("all +3 +14.0 s +100.0 % +900 FLOP +31.0 B +12.0 s +85.7 % +2.00 s\n"));
+  EXPECT_THAT(text, HasSubstr("above 100 % where the bytes came from a cache"));
+  EXPECT_THAT(profile_text(run_with({node("product", "matmul", 10, 900, 1)}, {100.0, 10.0})), Not(HasSubstr("cache")));
   EXPECT_THAT(text, testing::ContainsRegex("cast .* 200.0 % +0.00 µs\n|cast .* 200.0 % +0 µs\n"));
 }
 
-TEST(ProfileText, StatesBothTotals) {
+TEST(ProfileText, StatesBothTotalsAndWhyTheyDiffer) {
   epochbench::Run run = run_with({node("a", "relu", 0.002, 0, 10)}, {});
   run.profile->passes = 5;
   run.timing.emplace();
   run.timing->step_seconds_median = 0.0021;
   EXPECT_THAT(profile_text(run),
-              HasSubstr("2.00 ms in all, each node the median of 5 passes; the timed steps' median is 2.10 ms\n"));
+              HasSubstr("2.00 ms in all, each node the median of 5 passes; the timed\n  steps' median is 2.10 ms\n"));
+  run.timing->step_seconds_median = 0.003;
+  EXPECT_THAT(profile_text(run), HasSubstr("3.00 ms: a disturbance lengthens any step that it meets"));
+  run.timing->step_seconds_median = 0.0015;
+  EXPECT_THAT(profile_text(run), HasSubstr("1.50 ms: timing the nodes one by one takes time, too"));
 }
 
 }  // namespace

@@ -63,8 +63,14 @@ std::string head_text(const Run& run) {
   const Profile& profile = *run.profile;
   std::string text = label_of(run) + ": a step node by node, " + format_seconds(profile.seconds) + " in all";
   if (profile.passes) text += ", each node the median of " + std::to_string(*profile.passes) + " passes";
-  if (run.timing) text += "; the timed steps' median is " + format_seconds(run.timing->step_seconds_median);
-  return text + "\n";
+  if (run.timing) {
+    constexpr double kNoticeable = 0.1;
+    const double step = run.timing->step_seconds_median, apart = step / profile.seconds - 1;
+    text += "; the timed steps' median is " + format_seconds(step);
+    if (apart > kNoticeable) text += ": a disturbance lengthens any step that it meets, but hardly the median of a node";
+    if (apart < -kNoticeable) text += ": timing the nodes one by one takes time, too";
+  }
+  return wrapped("", "  ", text);
 }
 
 }  // namespace
@@ -72,9 +78,16 @@ std::string head_text(const Run& run) {
 std::string profile_text(const Run& run) {
   const Profile& profile = *run.profile;
   std::string text = head_text(run);
-  if (profile.limit_seconds)
+  const auto above_limit = [](const auto& timed) { return timed.limit_fraction.value_or(0) > 1; };
+  if (profile.limit_seconds) {
+    const bool cached = std::ranges::any_of(profile.classes, above_limit) || std::ranges::any_of(profile.nodes, above_limit);
     text +=
-        "limit: FLOPs at the measured peak or bytes at the measured bandwidth, whichever takes longer; lost: time beyond it\n";
+        wrapped("", "  ",
+                std::string("limit: FLOPs at the measured peak or bytes at the measured bandwidth, whichever takes longer; ") +
+                    "of it: the limit over the time" +
+                    (cached ? ", above 100 % where the bytes came from a cache, which is faster than memory" : "") +
+                    "; lost: time beyond the limit");
+  }
   return text + classes_text(profile) + "\n" + nodes_text(profile);
 }
 
