@@ -140,7 +140,10 @@ std::string format_usd(double usd) {
   constexpr double kCent = 0.01, kLeast = 1e-6;
   if (usd > 0 && usd < kLeast) return "< $0.000001";
   if (usd > 0 && usd < kCent) return "$" + fixed(usd, 1 - static_cast<int>(std::floor(std::log10(usd))));
-  return "$" + (std::fabs(usd) >= 1 ? fixed(usd, 2) : rounded(usd, 3));
+  if (!(std::fabs(usd) >= 1)) return "$" + rounded(usd, 3);
+  std::string text = fixed(usd, 2);
+  for (std::size_t at = text.size() - std::string_view(".00").size(); at > (usd < 0 ? 4u : 3u);) text.insert(at -= 3, ",");
+  return "$" + text;
 }
 
 std::string format_count(std::int64_t count) {

@@ -210,12 +210,24 @@ Json prices_json() {
   return list;
 }
 
+std::size_t decimals_of(const std::string& number) {
+  const std::size_t point = number.find('.');
+  return point == std::string::npos ? 0 : number.size() - point - 1;
+}
+
 std::string prices_text(const Kept& kept) {
   Reasons ages;
+  std::size_t decimals = 0;
+  const auto usd_of = [](std::size_t i) { return shortest(embedded_prices().prices[i].usd_per_hour); };
+  for (const std::size_t i : kept) decimals = std::max(decimals, decimals_of(usd_of(i)));
+  const auto aligned = [&](const std::string& usd) {  // the decimal points below each other
+    const std::string gap = decimals > 0 && usd.find('.') == std::string::npos ? " " : "";
+    return usd + gap + std::string(decimals - decimals_of(usd), ' ');
+  };
   Table table({"-provider", "instance", "--region", ">USD/hour", "->vCPUs", "GPUs", "--as of", "--", "-spot"});
   for (const std::size_t i : kept) {
     const CatalogPrice& price = embedded_prices().prices[i];
-    table.add({price.provider, price.instance, price.region, shortest(price.usd_per_hour), std::to_string(price.vcpus),
+    table.add({price.provider, price.instance, price.region, aligned(usd_of(i)), std::to_string(price.vcpus),
                price.gpu_count == 0 ? "" : std::to_string(price.gpu_count) + " x " + price.gpu_model, price.as_of,
                age_note(price.as_of, today()), spot_text(price)});
     if (const std::string age = age_note(price.as_of, today()); !age.empty()) add_reason(ages, age, price.instance);

@@ -11,7 +11,6 @@ namespace epochbench {
 namespace {
 
 constexpr double kMaxUsdPerHour = 1e6;
-constexpr const char* kOwnPrice = "user";
 
 int gpus_of(DeviceKind device) { return device == DeviceKind::cuda ? 1 : 0; }
 
@@ -69,7 +68,7 @@ Prices::Prices(const PriceOptions& options, const PricedMachine& machine, Day to
 }
 
 HourlyPrice Prices::shared_by(const AskedPrice& asked, int gpus) const {
-  if (!asked.row) return {asked.usd_per_hour, kOwnPrice};
+  if (!asked.row) return {asked.usd_per_hour, kGivenPrice};
   const PriceShare share = share_of(*asked.row, {machine_.vcpus, gpus}, scaling_);
   return shared(asked.usd_per_hour, *asked.row, share, asked.row == machine_.instance, today_);
 }

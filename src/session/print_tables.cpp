@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <set>
 
+#include "src/analysis/cost/cost.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
@@ -10,6 +11,9 @@
 
 namespace epochbench {
 namespace {
+
+// One line for people, filled; longer words, such as names of runs, are cut to the terminal.
+std::string filled(const std::string& line) { return fitted(wrapped("", "  ", line)); }
 
 // How many runs were disturbed by other processes, and which one most.
 void print_interference(const Result& result, std::FILE* out) {
@@ -25,17 +29,15 @@ void print_interference(const Result& result, std::FILE* out) {
     disturbed = &run;
   }
   if (disturbed)
-    std::fputs(wrapped("", "  ",
-                       "interference: other processes took CPU time during " +
-                           counted(static_cast<std::size_t>(count), "run", "runs") + ", " + significant(most, 2) +
-                           " cores during " + disturbed->name + "; measure again on a quiet machine")
-                   .c_str(),
-               out);
+    std::fputs(
+        filled("interference: other processes took CPU time during " + counted(static_cast<std::size_t>(count), "run", "runs") +
+               ", " + significant(most, 2) + " cores during " + disturbed->name + "; measure again on a quiet machine")
+            .c_str(),
+        out);
   if (unknown > 0)
-    std::fputs(wrapped("", "  ",
-                       "interference: not known of " + counted(static_cast<std::size_t>(unknown), "run", "runs") +
-                           ", too short (below " + significant(kTellingSeconds, 1) +
-                           " s) for the kernel's count of other processes' CPU time")
+    std::fputs(filled("interference: not known of " + counted(static_cast<std::size_t>(unknown), "run", "runs") +
+                      ", too short (below " + significant(kTellingSeconds, 1) +
+                      " s) for the kernel's count of other processes' CPU time")
                    .c_str(),
                out);
 }
@@ -47,9 +49,8 @@ void print_clocks(const Result& result, std::FILE* out) {
   for (const Run& run : result.runs)
     if (const double apart = run.timing ? run.timing->clock_disagreement.value_or(0) : 0;
         apart > kNoticeable && apart * run.timing->steps_total_seconds > kLaunchAndWait)
-      std::fputs(wrapped("", "  ",
-                         "clocks: the steps of " + run.name +
-                             " by the device's clock and the same window by the host's differ by " + format_percent(apart))
+      std::fputs(filled("clocks: the steps of " + run.name +
+                        " by the device's clock and the same window by the host's differ by " + format_percent(apart))
                      .c_str(),
                  out);
 }
@@ -86,13 +87,14 @@ void print_tables(const Measurement& measured, const std::string& tables, std::F
   }
   if (projected) text = "projected: from the measured steps; of synthetic data, so reading and decoding are left out\n";
   text += remarks(result);
-  for (const std::string& source : sources) text += "price: " + source + "\n";
-  std::fputs(fitted(text).c_str(), out);
+  for (const std::string& source : sources) text += "price: " + source_text(source) + "\n";
+  for (const std::string& line : split(trimmed(text), '\n'))
+    if (!line.empty()) std::fputs(filled(line).c_str(), out);
   print_interference(result, out);
   print_clocks(result, out);
   if (timed && !priced)
     std::fputs(
-        fitted("cost: no price is known for this machine; give --price cpu=USD_PER_HOUR (epochbench list prices)\n").c_str(),
+        filled("cost: no price is known for this machine; give --price cpu=USD_PER_HOUR (epochbench list prices)").c_str(),
         out);
   if (measured.written && out == stdout) std::fprintf(out, "result: %s\n", measured.path.c_str());
   std::fflush(out);

@@ -27,8 +27,8 @@ TEST(Claims, OfTheUsersOwnFiguresNameTheCommand) {
   EXPECT_EQ(part_of(answer, "yours").verdict, Verdict::not_testable);
   EXPECT_EQ(part_of(answer, "yours").reason,
             "needs the user's own figures, which no result carries, beside 210 W (measured: rapl), 0.34 USD per hour (of the "
-            "result: user) of resnet50/cpu/fp32/b16: epochbench claims made.json --purchase USD --lifetime YEARS --electricity "
-            "USD_PER_KWH");
+            "result: given with --price) of resnet50/cpu/fp32/b16: epochbench claims made.json --purchase USD --lifetime YEARS "
+            "--electricity USD_PER_KWH");
   const ClaimAnswer alone = answer_to("local-vs-cloud", std::vector<NamedResult>{});
   EXPECT_THAT(part_of(alone, "yours").reason, HasSubstr("epochbench claims --purchase USD"));
   const ClaimAnswer& example = part_of(alone, "example");

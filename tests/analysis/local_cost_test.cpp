@@ -226,7 +226,7 @@ TEST(RentOrBuyText, StatesEveryAssumption) {
   EXPECT_THAT(text,
               AllOf(HasSubstr("Some CPU, 2026-01-02"), HasSubstr("$876.00 over 2.00 years"), HasSubstr("500 W at work (given)"),
                     HasSubstr("100 W idle (given)"), HasSubstr("$0.200 per kWh"),
-                    HasSubstr("$0.500 per hour (user), 2.00 times as fast"), HasSubstr("25.0 % of the month's 730 hours")));
+                    HasSubstr("$0.500 per hour (given), 2.00 times as fast"), HasSubstr("25.0 % of the month's 730 hours")));
   EXPECT_THAT(text, HasSubstr("renting is cheaper"));
 }
 

@@ -149,6 +149,8 @@ class PriceOfAMachine(CliTest):
         call = self.call("run", *QUICK, "--price", "cpu=0.357", "-o", self.out)
         self.assertEqual(call.returncode, 0, call.stderr)
         self.assertEqual(self.result()["runs"][0]["cost"]["price_source"], "user")
+        self.assertIn("\nprice: given with --price\n", call.stdout)
+        self.assertIn("\ncloud: $0.357 per hour (of the result: given with --price)", self.call("cost", self.out).stdout)
 
     def test_a_finished_result_is_held_to_it(self):
         page = self.folder / "page.html"

@@ -192,7 +192,10 @@ class Widths(CliTest):
                     self.assertEqual(distinct_words(in_terminal(columns, *arguments)) - wide, set())
 
     def test_output_that_is_not_a_terminal_keeps_all_columns(self):
-        self.assertIn("region", self.call("list", "prices").stdout.splitlines()[0])
+        lines = self.call("list", "prices").stdout.splitlines()
+        self.assertIn("region", lines[0])
+        rows = [re.match(r"\w+ +\S+ +\S+ +[0-9]+(\.)[0-9]+ ", line) for line in lines[1:]]
+        self.assertEqual(len({row.start(1) for row in rows if row}), 1, "the decimal points are below each other")
         self.assertNotIn("region", in_terminal(60, "list", "prices").splitlines()[0])
         self.assertRegex(in_terminal(60, "list", "prices"), r"(?m)^price [0-9]+ days old: ")
 

@@ -214,7 +214,7 @@ TEST(AnswerSections, OfTrainingsToATargetSayHowSoonTheyReachIt) {
 TEST(AnswerSections, SayTheCostOrThatNoPriceIsKnown) {
   const AnswerSection section = answer_sections(named_result(both_devices()))[kCost];
   EXPECT_THAT(section.answers, Contains(HasSubstr("an epoch on cpu fp32 costs 5.00x (")));
-  EXPECT_THAT(section.answers, Contains("price: user"));
+  EXPECT_THAT(section.answers, Contains("price: given with --price"));
   std::vector<epochbench::Run> runs{run_of("cpu", "fp32", 32, 10)};
   runs[0].timing->stopped_by = "until";
   runs[0].quality->eval_metric = "accuracy";

@@ -172,6 +172,9 @@ TEST(Units, ThreeDigitsAndAUnit) {
   EXPECT_EQ(format_usd(1e-6), "$0.0000010");
   EXPECT_EQ(format_usd(0.357), "$0.357");
   EXPECT_EQ(format_usd(12.3), "$12.30");
+  EXPECT_EQ(format_usd(999.999), "$1,000.00");
+  EXPECT_EQ(format_usd(1234567.891), "$1,234,567.89");
+  EXPECT_EQ(format_usd(-1304.74), "$-1,304.74");
   EXPECT_EQ(format_usd(5e-324), "< $0.000001");  // a result file may say so
   EXPECT_EQ(format_count(1281167), "1,281,167");
   EXPECT_EQ(format_count(-1281167), "-1,281,167");

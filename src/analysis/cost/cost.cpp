@@ -84,6 +84,8 @@ const CatalogPrice* described_price(std::span<const CatalogPrice> catalog, std::
 
 bool is_of_other_machine(std::string_view source) { return source.find(kOtherMachine) != std::string_view::npos; }
 
+std::string source_text(const std::string& source) { return source == kGivenPrice ? "given with --price" : source; }
+
 bool in_usd(const Cost& cost) { return cost.currency.value_or("USD") == "USD"; }
 
 Cost cost_of(const Timing& timing, const HourlyPrice& price) {

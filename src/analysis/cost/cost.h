@@ -60,9 +60,14 @@ bool is_of_other_machine(std::string_view source);
 // Whether the amounts are in USD, as their names say; a file of another origin may name another currency; the two never mix.
 bool in_usd(const Cost& cost);
 
+inline constexpr const char* kGivenPrice = "user";  // source of a price that the call gives
+
+// A price's source for people: "given with --price" for kGivenPrice, others as they are.
+std::string source_text(const std::string& source);
+
 struct HourlyPrice {
   double usd_per_hour = 0;
-  std::string source;                       // "user", or as describe() has it
+  std::string source;                       // kGivenPrice, or as describe() has it
   std::optional<std::string> scaling = {};  // as Cost has it
 };
 

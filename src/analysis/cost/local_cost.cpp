@@ -91,7 +91,7 @@ void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
   for (const Run* run : runs)
     if (run->cost && in_usd(*run->cost) && above_zero(run->cost->usd_per_hour)) {
       cost.cloud.usd_per_hour = run->cost->usd_per_hour;
-      cost.cloud_source = "of the result: " + run->cost->price_source.value_or("unknown source");
+      cost.cloud_source = "of the result: " + source_text(run->cost->price_source.value_or("unknown source"));
       return;
     }
 }

@@ -267,7 +267,7 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
   std::set<std::string> sources;
   for (const Run& run : runs)
     if (run.cost && in_usd(*run.cost) && run.cost->price_source) sources.insert(*run.cost->price_source);
-  for (const std::string& source : sources) section.answers.push_back("price: " + source);
+  for (const std::string& source : sources) section.answers.push_back("price: " + source_text(source));
   for (const TimeToQuality& time : times_to_quality(runs)) section.answers.push_back(time_to_quality(time));
   return section;
 }

@@ -21,8 +21,8 @@ std::string usd(const Figure& figure) {
                                       : figure.range ? " (range " + range_text(*figure.range, format_usd) + ")"
                                                      : "");
 }
-std::string hours(double value) { return three_digits(value) + " h"; }
-std::string watts(double value) { return three_digits(value) + " W"; }
+std::string hours(double value) { return format_rate(value) + " h"; }
+std::string watts(double value) { return format_rate(value) + " W"; }
 
 void add_gap(Reasons& gaps, const std::string& what, const Figure& figure) {
   if (!figure.value) add_reason(gaps, figure.reason, what);
@@ -31,7 +31,7 @@ void add_gap(Reasons& gaps, const std::string& what, const Figure& figure) {
 // Each reason once, with the figures that are not known because of it.
 std::string gaps_text(Reasons gaps) {
   std::string text;
-  for (auto& [reason, what] : gaps) text += joined(without_repeats(std::move(what))) + ": " + reason + "\n";
+  for (auto& [reason, what] : gaps) text += wrapped("", "  ", joined(without_repeats(std::move(what))) + ": " + reason);
   return text.empty() ? "" : "\n" + text;
 }
 
@@ -91,15 +91,17 @@ std::string local_text(const LocalMachine& local, const std::string& power_sourc
   append(text, local.idle_watts ? sourced(watts(*local.idle_watts) + " idle", idle_source)
                                 : "idle hours without electricity (--idle; not known, so local costs at least that)");
   if (local.usd_per_kwh) append(text, format_usd(*local.usd_per_kwh) + " per kWh");
-  return "local: " + text + "\n";
+  return wrapped("", "  ", "local: " + text);
 }
 
 std::string cloud_text(const CloudMachine& cloud, const std::string& source) {
   if (!cloud.usd_per_hour) return "";
-  return "cloud: " + sourced(format_usd(*cloud.usd_per_hour) + " per hour", source) + ", " +
-         (cloud.speed == 1 ? std::string("taken to be as fast as the local machine (--cloud-speed)")
-                           : significant(cloud.speed, 3) + " times as fast as the local machine") +
-         ", paid for while it works\n";
+  return wrapped("", "  ",
+                 "cloud: " + sourced(format_usd(*cloud.usd_per_hour) + " per hour", source == kGivenPrice ? "given" : source) +
+                     ", " +
+                     (cloud.speed == 1 ? std::string("taken to be as fast as the local machine (--cloud-speed)")
+                                       : significant(cloud.speed, 3) + " times as fast as the local machine") +
+                     ", paid for while it works");
 }
 
 // What differs between runs, without repeats.
@@ -110,9 +112,10 @@ std::string assumptions_text(const RentOrBuyAnswer& answer) {
            cloud_text(answer.question.cloud, answer.question.cloud_source);
   for (const RunCost& run : answer.runs) lines.push_back(local_text(run.local, run.power_source, run.idle_source));
   for (const RunCost& run : answer.runs) lines.push_back(cloud_text(run.cloud, run.cloud_source));
-  lines.push_back("local works " + format_percent(answer.question.utilization) + " of the month's 730 hours " +
-                  (answer.utilization_given ? "(given)" : "(taken; --utilization says less)") +
-                  ", and is the machine of the result\n");
+  lines.push_back(wrapped("", "  ",
+                          "local works " + format_percent(answer.question.utilization) + " of the month's 730 hours " +
+                              (answer.utilization_given ? "(given)" : "(taken; --utilization says less)") +
+                              ", and is the machine of the result"));
   return joined(without_repeats(std::move(lines)), "");
 }
 
@@ -158,9 +161,11 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
   std::string text = "local against cloud" + (answer.measured_on.empty() ? "" : ", measured on " + answer.measured_on) + "\n\n";
   text += answer.runs.empty() ? months_text(answer.question, gaps) : runs_text(answer.runs, gaps);
   return text + gaps_text(std::move(gaps)) + "\n" + assumptions_text(answer) +
-         "read: with fewer hours of work per month than break-even, renting is cheaper; with more, owning; storage, traffic, "
-         "discounts, cooling, space and labor are on neither side" +
-         (answer.runs.empty() ? "" : "; in brackets the 95 % interval over repetitions, or their range") + "\n";
+         wrapped(
+             "", "  ",
+             "read: with fewer hours of work per month than break-even, renting is cheaper; with more, owning; storage, "
+             "traffic, discounts, cooling, space and labor are on neither side" +
+                 std::string(answer.runs.empty() ? "" : "; in brackets the 95 % interval over repetitions, or their range"));
 }
 
 Json rent_or_buy_json(const RentOrBuyAnswer& answer) {
