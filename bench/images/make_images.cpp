@@ -130,15 +130,18 @@ std::uintmax_t make(const Options& options) {
 
 int main(int argc, char** argv) {
   epochbench::Options options;
-  CLI::App app{"Makes a set of JPEG files for --data images:DIR from random numbers."};
-  app.add_option("DIR", options.folder, "folder for train/CLASS and val/CLASS")->required();
-  app.add_option("--classes", options.classes, "number of classes (default 10)")->check(CLI::Range(1, 65'000));
-  app.add_option("--train", options.train, "training images per class (default 100)")->check(CLI::Range(1, 10'000'000));
-  app.add_option("--val", options.val, "validation images per class (default 20)")->check(CLI::Range(1, 10'000'000));
-  app.add_option("--width", options.width, "mean width in pixels (default 500)")->check(CLI::Range(8, 8000));
-  app.add_option("--height", options.height, "mean height in pixels (default 375)")->check(CLI::Range(8, 8000));
-  app.add_option("--quality", options.quality, "of the JPEG files, 1 to 100 (default 92)")->check(CLI::Range(1, 100));
-  app.add_option("--seed", options.seed, "of all random numbers (default 0)");
+  CLI::App app{"Makes a set of JPEG files for --data images:DIR from random numbers.", "scripts/make_images"};
+  const auto number = [&](const char* flag, auto& value, const char* help, int least, int most) {
+    app.add_option(flag, value, help)->check(CLI::Range(least, most).description(""))->type_name("N");
+  };
+  app.add_option("DIR", options.folder, "folder for train/CLASS and val/CLASS")->required()->type_name("");
+  number("--classes", options.classes, "number of classes, 1 to 65,000 (default 10)", 1, 65'000);
+  number("--train", options.train, "training images per class, 1 to 10 million (default 100)", 1, 10'000'000);
+  number("--val", options.val, "validation images per class, 1 to 10 million (default 20)", 1, 10'000'000);
+  number("--width", options.width, "mean width in pixels, 8 to 8,000 (default 500)", 8, 8000);
+  number("--height", options.height, "mean height in pixels, 8 to 8,000 (default 375)", 8, 8000);
+  number("--quality", options.quality, "of the JPEG files, 1 to 100 (default 92)", 1, 100);
+  app.add_option("--seed", options.seed, "of all random numbers (default 0)")->type_name("N");
   CLI11_PARSE(app, argc, argv);
   try {
     const std::int64_t images = options.classes * (options.train + options.val);
