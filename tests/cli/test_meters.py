@@ -105,5 +105,5 @@ class Meters(CliTest):
         for meter in meters.values():
             self.assertEqual(meter["readable"], meter["reason"] is None)
         (powercap.domain / "energy_uj").unlink()
-        text = self.call("info", env=powercap.environment).stdout
+        text = " ".join(self.call("info", env=powercap.environment).stdout.split())
         self.assertRegex(text, r"meter rapl +CPU energy of package-0: cannot be read: .*energy_uj cannot be opened")
