@@ -53,8 +53,9 @@ std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
   std::string text = below_load_note(table.to_string());
   for (const RunCost& run : runs)
     if (run.quality)
-      text += time_to_quality(run.quality->time) + ": local " + usd(run.quality->local_usd) + ", cloud " +
-              usd(run.quality->cloud_usd) + "\n";
+      text += wrapped("", "  ",
+                      time_to_quality(run.quality->time) + ": local " + usd(run.quality->local_usd) + ", cloud " +
+                          usd(run.quality->cloud_usd));
   return text;
 }
 
