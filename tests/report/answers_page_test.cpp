@@ -221,7 +221,7 @@ TEST(AnswerSections, SayTheCostOrThatNoPriceIsKnown) {
   runs[0].quality->eval_value = 0.97;
   const AnswerSection unpriced = answer_sections(named_result(runs))[kCost];
   EXPECT_THAT(unpriced.answers, Contains(HasSubstr("no price is known")));
-  EXPECT_THAT(unpriced.answers, Contains(HasSubstr("(97.0 %) after 20.0 s")));
+  EXPECT_THAT(unpriced.answers, Contains(HasSubstr("reached accuracy 97.0 % after 20.0 s")));
 }
 
 TEST(AnswerSections, SayFromWhichBatchTheCurveIsFlat) {

@@ -165,7 +165,7 @@ void add_targets(Json& cards, const AllSeries& all) {
                        median.value.value_or(std::nan("")), bounded ? Spread::ci95 : Spread::none,
                        {median.low.value_or(0), median.high.value_or(0)}, group.runs.size(),
                        group.runs.size() == 1 ? "seed" : "seeds");
-      one["target"] = time.target;
+      one["target"] = time.target.empty() ? time.metric : time.target;
       one["reached"] = time.repetitions;
       one["usd"] = json_of(time.usd.value);
       if (const double cores = most_foreign_cores(group.runs); is_loaded(cores)) one["doubts"] = {load_doubt(cores)};

@@ -161,7 +161,8 @@ std::string time_to_quality(const TimeToQuality& time) {
   std::string text = time.name;
   if (time.repetitions == 0)
     return text + " did not reach " + time.target + (all > 1 ? " in any of " + std::to_string(all) : "");
-  text += " reached " + time.target + (time.reached ? " (" + measure_text(time.metric, *time.reached) + ")" : "");
+  const std::string reached = time.reached ? measure_text(time.metric, *time.reached) : "";
+  text += " reached " + (time.target.empty() ? measure_title(time.metric) + reached : time.target + " (" + reached + ")");
   if (all > 1) text += " in " + std::to_string(time.repetitions) + " of " + std::to_string(all) + " repetitions";
   if (!time.seconds.value) return text + ": the median lies among those that did not";
   text += (all > 1 ? ", after " : " after ") + format_seconds(*time.seconds.value);

@@ -22,8 +22,8 @@ std::string ratios_text(const Result& result);
 // Remarks on the table, one line each; empty if there are none.
 std::string remarks(const Result& result);
 
-// "lenet5/cpu/fp32/b64 reached accuracy=0.97 (97.2 %) in 9 of 10 repetitions, after 0.26 s, the median (0.25 s to 0.28 s), 0.02 s
-// of it evaluation, ...".
+// "lenet5/cpu/fp32/b64 reached accuracy=0.97 (97.2 %) in 9 of 10 repetitions, after 0.26 s, the median (0.25 s to 0.28 s), 0.02
+// s of it evaluation, ...".
 std::string time_to_quality(const TimeToQuality& time);
 
 // "resnet20/cpu/fp32/b128: 54.3 ms per step (±0.4 % within this run), 2,360 samples/s", or the status: one line for a log.
