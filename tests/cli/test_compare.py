@@ -76,8 +76,8 @@ class Compare(CompareCalls):
         self.assertEqual(case["verdict"], "inconclusive")
         self.assertAlmostEqual(case["ratio"], 1.25, 3)
         self.assertIn("repetition", case["note"])
-        self.assertIn("--interleave", answer["next"])
-        self.assertIn("epochbench compare --interleave", self.call("compare", *paths).stdout)
+        self.assertIn("--repetitions 15", answer["next"])
+        self.assertIn("epochbench run --suite", self.call("compare", *paths).stdout)
 
     def test_a_copy_is_no_repetition(self):
         baseline, new = self.folder / "baseline", self.folder / "new"

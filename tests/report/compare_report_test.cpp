@@ -113,6 +113,17 @@ TEST(NextStep, NamesSuiteBinariesAndPairs) {
             "epochbench compare --interleave old/epochbench 'my build/epochbench' --suite gate --max-pairs 29");
 }
 
+TEST(NextStep, OfTwoFilesFollowsFromWhatIsMissing) {
+  Comparison comparison = made_comparison();
+  for (ComparedCase& each : comparison.cases) each.decision.used = 4;
+  comparison.suite = "quick";
+  EXPECT_EQ(next_step(comparison).command, "epochbench run --suite quick --repetitions 15");
+  for (ComparedCase& each : comparison.cases) each.decision.comparable = false;
+  comparison.sides[0].label = "old.json";
+  comparison.sides[1].label = "my new.json";
+  EXPECT_EQ(next_step(comparison).command, "epochbench speedup old.json 'my new.json'");
+}
+
 TEST(NextStep, KeepsWhatTheCallWasGiven) {
   Comparison comparison = made_comparison();
   comparison.threshold = 0.07;

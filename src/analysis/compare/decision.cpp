@@ -250,6 +250,7 @@ std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, doubl
   for (std::size_t i = 0; i < cases.size(); ++i) {
     evidence[i] = evidence_of(cases[i]);
     decisions[i].note = unfit(cases[i]);
+    decisions[i].comparable = cases[i].undecidable.empty();
     if (evidence[i]) set_figures(*evidence[i], decisions[i]);
     if (!decisions[i].note.empty()) continue;  // a fit case has evidence
     candidates.push_back({&*evidence[i]});

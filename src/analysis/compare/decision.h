@@ -40,6 +40,7 @@ struct Decision {
   std::size_t used = 0;                                 // pairs, or repetitions of the side that has fewer, that were used
   std::optional<std::size_t> more;  // if inconclusive: about how many more pairs, or repetitions per side, would decide
   std::string note;                 // why it is inconclusive, or what else is worth knowing; may be empty
+  bool comparable = true;           // false: of different machines or builds, so no repetition would decide
 };
 
 // The worst of them: regression, inconclusive, improvement, no_change. Inconclusive if there are no cases.

@@ -105,24 +105,32 @@ std::string reason_text(const Comparison& comparison) {
 
 NextStep next_step(const Comparison& comparison) {
   std::size_t pairs = PairedRule{}.max_pairs;  // the default of --max-pairs
-  bool any = false;
+  bool any = false, any_comparable = false, any_with_enough = false;
   for (const ComparedCase& each : comparison.cases) {
     if (each.decision.finding != Finding::inconclusive) continue;
     if (comparison.interleaved && !each.decision.more) continue;  // more pairs would not decide it
     any = true;
+    any_comparable = any_comparable || each.decision.comparable;
+    any_with_enough = any_with_enough || (each.decision.comparable && each.decision.used >= kFewestToDecide);
     pairs = std::max(pairs, each.decision.used + each.decision.more.value_or(0));
   }
   if (!any) return {};
+  const auto& [baseline, contender] = comparison.sides;
+  if (!any_comparable)
+    return {"how much faster one is than the other, whatever differs",
+            "epochbench speedup " + shell_word(baseline.label) + " " + shell_word(contender.label)};
   const std::string command = "epochbench compare --interleave ";
-  const std::string options = " --suite " + (comparison.suite.empty() ? "SUITE" : shell_word(comparison.suite)) +
-                              threshold_option(comparison.threshold);
+  const std::string suite = " --suite " + (comparison.suite.empty() ? "SUITE" : shell_word(comparison.suite));
+  if (!comparison.interleaved && !any_with_enough)
+    return {"measure both sides again, on a quiet machine",
+            "epochbench run" + suite + " --repetitions " + std::to_string(3 * kFewestToDecide)};
+  const std::string options = suite + threshold_option(comparison.threshold);
   if (!comparison.interleaved)
     return {"interleave both binaries, so that other jobs affect both alike", command + "BASELINE_BINARY NEW_BINARY" + options};
   if (pairs > kMostPairsOfACall)
     return {"a quieter machine: here about " + std::to_string(pairs) + " pairs would decide, and a call takes at most " +
                 std::to_string(kMostPairsOfACall),
             ""};
-  const auto& [baseline, contender] = comparison.sides;
   const bool forced = is_debug_build(baseline.build_type) || is_debug_build(contender.build_type);
   return {"more pairs", command + shell_word(baseline.label) + " " + shell_word(contender.label) + options +
                             (forced ? " --force" : "") + " --max-pairs " + std::to_string(pairs)};
