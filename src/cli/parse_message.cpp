@@ -1,7 +1,6 @@
 #include "src/cli/parse_message.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "src/base/lookup.h"
 #include "src/base/text.h"
@@ -56,7 +55,8 @@ std::string count_message(const CLI::App& command, const CLI::ParseError& error)
 
 // "--quiet=no": a value for an option without one. Empty: it is something else.
 std::string flag_message(const CLI::App& command, const std::vector<std::string>& arguments) {
-  for (const std::string& argument : std::views::reverse(arguments)) {
+  for (auto each = arguments.rbegin(); each != arguments.rend(); ++each) {
+    const std::string& argument = *each;
     const std::size_t equals = argument.find('=');
     const CLI::Option* option = equals == std::string::npos ? nullptr : option_of(command, argument.substr(0, equals));
     if (option && option->get_items_expected_max() == 0)
@@ -81,8 +81,8 @@ std::string several_models(const CLI::App& command, const std::vector<std::strin
   const CLI::Option* model = command.get_option_no_throw("MODEL");
   if (!model || model->count() == 0) return "";
   std::string models = model->results().front();
-  for (const std::string& argument : std::views::reverse(arguments))
-    if (contains(unexpected, argument) && find_family(argument)) append(models, argument, ",");
+  for (auto each = arguments.rbegin(); each != arguments.rend(); ++each)
+    if (contains(unexpected, *each) && find_family(*each)) append(models, *each, ",");
   return models == model->results().front() ? "" : "; for several models give --model " + models;
 }
 

@@ -8,6 +8,7 @@
 
 #include "epochbench/program.h"
 #include "src/base/json.h"
+#include "src/case/case_block.h"
 #include "src/case/case_spec.h"
 #include "src/workload/traffic.h"
 #include "src/workload/workload.h"

@@ -97,9 +97,10 @@ std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing, int rank
 
 std::vector<std::string> Prices::without_case(std::span<const DeviceId> devices) const {
   std::vector<std::string> unused;
-  for (const auto& [key, asked] : by_device_)
-    if (std::ranges::none_of(devices, [&](DeviceId device) { return key == to_string(device) || key == name(device.kind); }))
-      unused.push_back(key);
+  for (const auto& priced : by_device_)
+    if (std::ranges::none_of(
+            devices, [&](DeviceId device) { return priced.first == to_string(device) || priced.first == name(device.kind); }))
+      unused.push_back(priced.first);
   return unused;
 }
 

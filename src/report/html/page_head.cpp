@@ -20,6 +20,7 @@
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/report/compare/compare_report.h"
+#include "src/report/html/page_parts.h"
 #include "src/report/text/text_parts.h"
 
 namespace epochbench {
