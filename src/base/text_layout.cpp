@@ -290,7 +290,7 @@ std::string Table::to_string(std::size_t limit) const {
   }
   if (!constant.empty()) text += wrapped("", "  ", (rows_.size() == 1 ? "also: " : "in all rows: ") + joined(constant), limit);
   if (!hidden.empty())
-    text += wrapped("", "  ", "hidden, too narrow: " + joined(hidden) + " (all are shown in a file: | cat)", limit);
+    text += wrapped("", "  ", "hidden, too narrow: " + joined(hidden) + " (| cat shows all)", limit);
   return text;
 }
 

@@ -111,6 +111,9 @@ TEST(Decoding, SaysWhatIsNeededByTheMostCostlyThatIsNotMadeUp) {
   EXPECT_EQ(text.find("needs"), text.find("needs 3.50 cores")) << text;
   EXPECT_THAT(text, HasSubstr("one at\n  1,000 samples/s needs 7.00 cores\n"));
   EXPECT_EQ(text.rfind("cores: "), text.find("cores: ")) << text;
+  Result added = result_of(4, {500, 0, 0.005});
+  added.runs[0].input->decode_cost_seconds = 0.002;
+  EXPECT_THAT(decoding_text(added, 1000), HasSubstr("cores: ")) << "there is nothing else to answer by";
 }
 
 }  // namespace

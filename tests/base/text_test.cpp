@@ -100,7 +100,7 @@ TEST(Text, TablesFitTheirColumns) {
   table.add({"mlp/cpu/bf16", "13", "fast", "8"});
   EXPECT_EQ(table.to_string(kUnlimitedColumns),
             "run           rate  note  more\nmlp/cpu/fp32    12  slow     7\nmlp/cpu/bf16    13  fast     8\n");
-  const std::string note = "hidden, too narrow: more\n  (all are shown in a\n  file: | cat)\n";
+  const std::string note = "hidden, too narrow: more\n  (| cat shows all)\n";
   EXPECT_EQ(table.to_string(24), "run           rate  note\nmlp/cpu/fp32    12  slow\nmlp/cpu/bf16    13  fast\n" + note);
   EXPECT_THAT(table.to_string(18),
               testing::StartsWith("run           rate\nmlp/cpu/fp32    12\nmlp/cpu/bf16    13\nhidden, too\n"
@@ -138,7 +138,7 @@ TEST(Text, TablesSayBelowWhatAllRowsShare) {
             "in all rows: evidence predicted\n");
   EXPECT_EQ(table.to_string(26),
             "instance   device  hours\ng6.xlarge  l4        0.9\ng5.xlarge  a10g      0.6\n"
-            "in all rows: evidence\n  predicted\nhidden, too narrow: more\n  (all are shown in a\n  file: | cat)\n");
+            "in all rows: evidence\n  predicted\nhidden, too narrow: more\n  (| cat shows all)\n");
   Table one({"instance", "evidence"});
   one.add({"g6.xlarge", "predicted"});
   EXPECT_EQ(one.to_string(20), "instance   evidence\ng6.xlarge  predicted\n");

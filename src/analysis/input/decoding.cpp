@@ -50,12 +50,11 @@ std::vector<Decoding> decoding_of(const Result& result) {
 }
 
 std::vector<const Decoding*> most_costly(const std::vector<Decoding>& decodings) {
-  const auto from_files = [](const Decoding& decoding) { return decoding.input.files.has_value(); };
-  const bool any_files = std::ranges::any_of(decodings, from_files);
+  const auto is_real = [](const Decoding& decoding) { return decoding.input.files && decoding.input.decode_cost_seconds == 0; };
+  const bool any_real = std::ranges::any_of(decodings, is_real);
   std::vector<const Decoding*> most;
   for (const Decoding& decoding : decodings) {
-    if (decoding.input.cache == "decoded" || (any_files && !(from_files(decoding) && decoding.input.decode_cost_seconds == 0)))
-      continue;
+    if (decoding.input.cache == "decoded" || (any_real && !is_real(decoding))) continue;
     const auto same = std::ranges::find_if(
         most, [&](const Decoding* each) { return each->model == decoding.model && each->device == decoding.device; });
     if (same == most.end())

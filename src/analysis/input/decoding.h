@@ -24,7 +24,7 @@ struct Decoding {  // of a case: means over its repetitions
 std::vector<Decoding> decoding_of(const Result& result);
 
 // Those that say how many cores a device needs: of each model on a device the one that costs most of a core, among those that
-// decode while steps run. A cost that was added (--decode-cost) counts only where no model reads image files.
+// decode while steps run. A cost that was added (--decode-cost) counts only where no case is without one.
 std::vector<const Decoding*> most_costly(const std::vector<Decoding>& decodings);
 
 // Cores that decode as fast as a device takes samples.
