@@ -289,8 +289,7 @@ std::string Table::to_string(std::size_t limit) const {
       hidden.push_back(columns[i].title);
   }
   if (!constant.empty()) text += wrapped("", "  ", (rows_.size() == 1 ? "also: " : "in all rows: ") + joined(constant), limit);
-  if (!hidden.empty())
-    text += wrapped("", "  ", "hidden, too narrow: " + joined(hidden) + " (| cat shows all)", limit);
+  if (!hidden.empty()) text += wrapped("", "  ", "hidden, too narrow: " + joined(hidden) + " (| cat shows all)", limit);
   return text;
 }
 
