@@ -53,14 +53,19 @@ void leave_out_folders(Measurements& measured) {
 
 std::size_t files_of(const Measurements& measured) { return measured.results.size() + measured.turns.size(); }
 
-// "6 runs", "3 cases by turns", or both.
+// "6 runs (2 of them without a result)", "3 cases by turns", or both.
 std::string content_of(const Measurements& measured) {
-  std::size_t runs = 0, cases = 0;
-  for (const NamedResult& named : measured.results) runs += named.result.runs.size();
+  std::size_t runs = 0, empty = 0, cases = 0;
+  for (const NamedResult& named : measured.results)
+    for (const Run& run : named.result.runs) {
+      runs += run.status != RunStatus::skipped;
+      empty += run.status != RunStatus::skipped && run.status != RunStatus::ok;
+    }
   for (const NamedTurns& named : measured.turns) cases += named.document.cases.size();
   const std::string by_turns = counted(cases, "case", "cases") + " by turns";
   if (measured.results.empty()) return by_turns;
-  return counted(runs, "run", "runs") + (measured.turns.empty() ? "" : " and " + by_turns);
+  return counted(runs, "run", "runs") + (empty > 0 ? " (" + std::to_string(empty) + " of them without a result)" : "") +
+         (measured.turns.empty() ? "" : " and " + by_turns);
 }
 
 ClaimFacts facts_for_claims() {

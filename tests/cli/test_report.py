@@ -26,6 +26,13 @@ class Report(CliTest):
         self.assertIn("resnet50/cpu/fp32/b16", names)
         self.assertEqual(len(data["steps"]), 6)
 
+    def test_runs_without_a_result_are_counted_apart(self):
+        document = json.loads(MEASURED.read_text())
+        document["runs"][0] |= {"status": "failed", "message": "lost"}
+        (self.folder / "lost.json").write_text(json.dumps(document))
+        self.assertIn(": 6 runs (1 of them without a result) of 1 file, ",
+                      self.call("report", "lost.json", "-o", "page.html").stdout)
+
     def test_is_the_same_every_time(self):
         self.assertEqual(self.call("report", MEASURED, "-o", "a.html").returncode, 0)
         self.assertEqual(self.call("report", MEASURED, "-o", "b.html").returncode, 0)

@@ -69,7 +69,10 @@ class Page(PageTest):
     def test_the_first_screen_answers(self):
         self.open(self.page_of(HOUR), width=1440)
         self.assertEqual(self.texts("h1"), ["ResNet-50, BERT-base and 3 smaller models on an AMD EPYC, 2 cores"])
-        self.assertEqual(self.texts(".answers h2"), ["Speed", "Time of an epoch", "Cost of an epoch", "Speedup", "Quality"])
+        self.assertEqual(self.texts(".answers h2"), ["Speed", "Time of an epoch", "Cost of an epoch", "Speedup",
+                                                     "Time to the target", "Quality"])
+        heights = self.browser.evaluate("[...document.querySelectorAll('.answer')].map((value) => value.clientHeight)")
+        self.assertEqual(len(set(heights)), 1, "a value takes one line")
         for card in self.texts(".card.answers"):
             self.assertRegex(card, "95 % interval .* to .*, n=|range of|no interval")
         bottom = "document.querySelector('.trust').getBoundingClientRect().bottom"
@@ -119,6 +122,7 @@ class Page(PageTest):
         colors = self.browser.evaluate("""[...document.querySelectorAll('#throughput .dot')].map((one) =>
           getComputedStyle(one).fill)""")
         self.assertEqual(len(set(colors)), 6)
+        self.assertIn("(1 of them without a result) in 1 result file", self.texts("#head .muted")[0])
 
     def test_charts_are_files(self):
         charts = self.folder / "charts"

@@ -50,8 +50,8 @@ Json machine_json(const Context& context, const std::string& path) {
 
 Json file_json(const NamedResult& named, std::ptrdiff_t machine) {
   const Context& context = named.result.context;
-  const auto ok = std::count_if(named.result.runs.begin(), named.result.runs.end(),
-                                [](const Run& run) { return run.status == RunStatus::ok; });
+  const auto count = [&](RunStatus status) { return std::ranges::count(named.result.runs, status, &Run::status); };
+  const auto skipped = count(RunStatus::skipped);
   return {{"file", named.path},
           {"machine", machine},
           {"date", context.date},
@@ -61,8 +61,9 @@ Json file_json(const NamedResult& named, std::ptrdiff_t machine) {
           {"build_type", context.build_type},
           {"compiler", context.compiler},
           {"command", context.command_line ? Json(joined(*context.command_line, " ")) : Json(nullptr)},
-          {"runs", named.result.runs.size()},
-          {"ok", ok}};
+          {"runs", std::ssize(named.result.runs) - skipped},
+          {"ok", count(RunStatus::ok)},
+          {"skipped", skipped}};
 }
 
 // Where it was measured: machines[], each once; files[], the results, each with the number of its machine; and turns[], so far

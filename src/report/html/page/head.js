@@ -52,9 +52,15 @@ function doubtLines(entries) {
   return entries.flatMap(({subject}, index) => texts[index] ? [`† ${subject.split(",")[0]}: ${texts[index]}`] : []);
 }
 
+// "13.0 samples/s" with its unit in smaller letters.
+function valueAndUnit(text) {
+  const [, value, unit] = /^(\S*\d)( .*)$/.exec(text) ?? [null, text, null];
+  return [value, unit && element("small", {}, unit)];
+}
+
 function answerOf({text, note, alone}, one) {
   const classes = alone ? `answer verdict v-${one.verdict}` : "answer";
-  return [element("p", {class: classes}, text(one.value, one), doubtMark(one.doubts)),
+  return [element("p", {class: classes}, valueAndUnit(text(one.value, one)), doubtMark(one.doubts)),
           element("p", {class: "subject"}, subjectOf(note, one)),
           alone ? null : element("p", {class: "spread"}, spreadText(one, text))];
 }
@@ -82,7 +88,9 @@ function contentLine(data) {
   const days = dates[0] === dates[dates.length - 1] ? dates[0] : `${dates[0]} to ${dates[dates.length - 1]}`;
   const commits = [...new Set(data.files.filter((file) => file.git_sha).map((file) => shortSha(file).slice(0, 7)))];
   const runs = d3.sum(data.files, (file) => file.runs), cases = d3.sum(data.turns, (turns) => turns.cases.length);
-  return [data.files.length ? `${plural(runs, "run")} in ${plural(data.files.length, "result file")}` : null,
+  const empty = runs - d3.sum(data.files, (file) => file.ok);  // failed and interrupted ones
+  const without = empty ? ` (${empty} of them without a result)` : "";
+  return [data.files.length ? `${plural(runs, "run")}${without} in ${plural(data.files.length, "result file")}` : null,
           data.turns.length ? `${plural(cases, "case")} of two interleaved binaries` : null, days,
           commits.length ? `epochbench at ${commits.slice(0, 3).join(", ")}${commits.length > 3 ? ", …" : ""}` : null]
     .filter(Boolean).join(" · ");

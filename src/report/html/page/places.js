@@ -75,6 +75,7 @@ function placesSection(data) {
     {title: "build", value: (file) => `${file.build_type}, ${file.compiler}`},
     numberColumn("runs", (file) => file.runs, format.count),
     numberColumn("of these ok", (file) => file.ok, format.count),
+    numberColumn("skipped", (file) => file.skipped, format.count),
     {title: "command", value: (file) => file.command || UNKNOWN, prose: true,
      node: (file) => file.command ? element("code", {}, file.command) : UNKNOWN},
   ].filter(Boolean);
