@@ -3,7 +3,7 @@
 #
 # EPOCHBENCH_CUDA                AUTO: if everything is found; ON: missing parts are an error; OFF
 # EPOCHBENCH_CUDA_ARCHITECTURES  "native", or numbers as in CMAKE_CUDA_ARCHITECTURES, to build for one GPU
-# CUDA_HOME (environment)        the toolkit's folder; without it PATH and /usr/local/cuda are searched
+# CUDA_HOME (environment)        the toolkit's folder; without it PATH, /usr/local/cuda and EPOCHBENCH_PACKAGES are searched
 # EPOCHBENCH_PACKAGES            folder of packages from the Python index (scripts/lib/cuda.sh fetches them), also searched
 #                                for cuDNN and cudnn_frontend; may be an environment variable
 # EPOCHBENCH_PYTHON              a Python; what its packages have of CUDA's libraries, as PyTorch's wheels bring them, is searched

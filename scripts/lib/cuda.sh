@@ -2,16 +2,24 @@
 #
 # The CUDA part of scripts/lib/setup.sh, which sources it. If there is a CUDA toolkit, it fetches cudnn_frontend and cuDNN from
 # the Python index unless their headers are present, and with MPI (mpicc) NCCL, through which ranks on GPUs exchange; each may
-# also be a package of this Python, as with PyTorch. It warns if the build cannot use this machine's GPU, but never fails:
-# without CUDA the build supports only the CPU, without NCCL no ranks on GPUs.
+# also be a package of this Python, as with PyTorch. It warns if the build cannot use this machine's GPU, and fails only if CUDA
+# was asked for: without CUDA the build supports only the CPU, without NCCL no ranks on GPUs.
 #
 # Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF disables
-# CUDA. EPOCHBENCH_PACKAGES, a folder with include/ and lib/ that is used in place of build/packages.
+# CUDA; ON asks for it, and fetches a toolkit, too, where none is found. EPOCHBENCH_PACKAGES, a folder with include/ and lib/ that is
+# used in place of build/packages.
 
 packages=${EPOCHBENCH_PACKAGES:-$build/packages}
+fetched_toolkit=$packages/nvidia/cu13
+# nvcc is the last, so that where it is, the others are.
+toolkit_packages="nvidia-cuda-crt nvidia-nvvm nvidia-cuda-cccl nvidia-cuda-runtime nvidia-cuda-nvrtc nvidia-cublas nvidia-cuda-nvcc"
 
 find_nvcc() {
-  if [ -n "${CUDA_HOME:-}" ]; then set -- "$CUDA_HOME/bin"; else set -- "$(dirname "$(command -v nvcc)")" /usr/local/cuda/bin; fi
+  if [ -n "${CUDA_HOME:-}" ]; then
+    set -- "$CUDA_HOME/bin"
+  else
+    set -- "$(dirname "$(command -v nvcc)")" /usr/local/cuda/bin "$fetched_toolkit/bin"
+  fi
   for folder; do
     if [ -x "$folder/nvcc" ]; then
       echo "$folder/nvcc"
@@ -49,23 +57,34 @@ fetch_package() { # NAME [PROCESSOR]
   grep "^$1==" "$root/scripts/lib/cuda-packages.txt" >"$packages/download/requirements.txt"
   python3 -m pip download --quiet --disable-pip-version-check --retries 1 --no-deps --require-hashes --only-binary=:all: \
     --python-version 3.11 --implementation cp --platform "manylinux_2_28_${2:-x86_64}" --platform "manylinux_2_27_${2:-x86_64}" \
-    --platform "manylinux_2_18_${2:-x86_64}" \
+    --platform "manylinux_2_18_${2:-x86_64}" --platform "manylinux_2_17_${2:-x86_64}" --platform "manylinux_2_12_${2:-x86_64}" \
     --dest "$packages/download" --requirement "$packages/download/requirements.txt" >>"$log" 2>&1 </dev/null || return 1
   for wheel in "$packages"/download/*.whl; do
     python3 -m zipfile -e "$wheel" "$packages" >>"$log" 2>&1 </dev/null || return 1
   done
   rm -rf "$packages/download"
+  # What a wheel unpacks to has no permissions.
+  for folder in "$fetched_toolkit/bin" "$fetched_toolkit/nvvm/bin"; do
+    if [ -d "$folder" ]; then chmod -R +x "$folder"; fi
+  done
   changed=yes
 }
 
 prepare_cuda() {
-  if [ "${EPOCHBENCH_CUDA:-AUTO}" = OFF ] || [ ! -d "$root/kernels/cuda" ] || ! nvcc=$(find_nvcc); then return 0; fi
-  # The toolkit may have been installed after the first build.
-  if grep -q '^EPOCHBENCH_NVCC:[A-Z]*=.*NOTFOUND$' "$build/CMakeCache.txt" 2>/dev/null; then changed=yes; fi
-  toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+  if [ "${EPOCHBENCH_CUDA:-AUTO}" = OFF ] || [ ! -d "$root/kernels/cuda" ]; then return 0; fi
   wanted=
-  if ! have_cuda_header cudnn_frontend.h "$toolkit"; then wanted=nvidia-cudnn-frontend; fi
-  major=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  if nvcc=$(find_nvcc); then
+    # The toolkit may have been installed after the first build.
+    if grep -q '^EPOCHBENCH_NVCC:[A-Z]*=.*NOTFOUND$' "$build/CMakeCache.txt" 2>/dev/null; then changed=yes; fi
+    toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+    major=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  elif [ "${EPOCHBENCH_CUDA:-AUTO}" = ON ] && [ -z "${CUDA_HOME:-}" ]; then
+    say "there is no CUDA toolkit: fetching NVIDIA's packages of CUDA 13.0 and cuDNN from the Python index, about 1 GB"
+    toolkit=$fetched_toolkit major=13 wanted=$toolkit_packages
+  else
+    return 0
+  fi
+  if ! have_cuda_header cudnn_frontend.h "$toolkit"; then wanted="$wanted nvidia-cudnn-frontend"; fi
   if ! have_cuda_header cudnn.h "$toolkit"; then wanted="$wanted nvidia-cudnn-cu$major"; fi
   if command -v mpicc >/dev/null 2>&1 && ! have_cuda_header nccl.h "$toolkit"; then wanted="$wanted nvidia-nccl-cu$major"; fi
   if [ -z "$wanted" ]; then return 0; fi
@@ -89,6 +108,7 @@ prepare_cuda() {
 }
 
 leave_cuda_out() { # REASON PACKAGES
+  if [ "${EPOCHBENCH_CUDA:-AUTO}" = ON ]; then die "EPOCHBENCH_CUDA is ON, but $1 $2 from the Python index; log: $log"; fi
   say "WARNING: CPU-only build: $1 $2 from the Python index; log: $log"
   say "WARNING: to measure the GPU, install its headers in $toolkit/include, then run this again"
 }
@@ -100,7 +120,8 @@ explain_missing_cuda() {
     say "WARNING: this version of epochbench has no CUDA backend; the NVIDIA GPU of this machine is not measured"
   elif ! find_nvcc >/dev/null; then
     say "WARNING: CPU-only build: this machine has an NVIDIA driver, but no CUDA toolkit (nvcc)"
-    say "WARNING: to measure the GPU, install the CUDA toolkit (12.4 or later) and cuDNN 9, then run this again"
+    say "WARNING: to measure the GPU, install the CUDA toolkit (12.4 or later) and run this again; or set EPOCHBENCH_CUDA=ON, and"
+    say "WARNING: CUDA 13.0 is fetched from the Python index (1 GB; needs a driver of version 580 or later)"
   elif reason=$(sed -n 's/^EPOCHBENCH_CUDA_MISSING:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null) && [ -n "$reason" ]; then
     say "WARNING: CPU-only build: this machine has an NVIDIA driver, but $reason"
   fi

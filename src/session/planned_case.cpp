@@ -281,22 +281,20 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
 }
 
 int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call) {
-  const auto code = [&](const char* key, const auto& value_of) {
-    std::map<std::string, std::pair<bool, int>> named;  // by value: whether a case can run, and the worst code of the others
+  std::set<int> codes;
+  for (const auto& [key, given] : call) {
+    // By value, which settings lack for the default: whether a case can run, and the worst code of the others.
+    std::map<std::optional<SettingValue>, std::pair<bool, int>> named;
     for (const PlannedCase& planned : cases) {
-      if (!call.contains(key) || planned.spec.least_cores || planned.spec.beside_device || planned.spec.needs_data) continue;
-      auto& [runs, worst] = named[value_of(planned.spec)];
+      if (planned.spec.least_cores || planned.spec.beside_device || planned.spec.needs_data) continue;
+      const auto setting = planned.settings.find(key);
+      auto& [runs, worst] = named[setting == planned.settings.end() ? std::nullopt : std::optional(setting->second)];
       runs |= !planned.obstacle;
       if (planned.obstacle) worst = std::max(worst, planned.obstacle->exit_code);
     }
-    std::set<int> codes;
     for (const auto& [value, state] : named)
       if (!state.first) codes.insert(state.second);
-    return codes;
-  };
-  std::set<int> codes = code("device", [](const CaseSpec& spec) { return to_string(spec.device); });
-  codes.merge(code("precision", [](const CaseSpec& spec) { return std::string(name(spec.precision)); }));
-  codes.merge(code("ranks", [](const CaseSpec& spec) { return std::to_string(spec.ranks); }));
+  }
   return codes.empty() ? kExitDone : *codes.begin();
 }
 

@@ -51,7 +51,8 @@ INSTANTIATE_TEST_SUITE_P(All, CpuBf16Models,
                          });
 
 // Both round at the same places. What differs is the order of float sums; that tips a rounding here and there, of one element
-// in thousands, and AdamW makes a whole step of a gradient whose sign it decides: what is allowed doubles with each step.
+// in thousands, and AdamW makes a whole step of a gradient whose sign it decides: what is allowed doubles with each step. One
+// logit between 1 and 2 that tips, by 2 kEps, moves a mean loss of 2.3 over 8 samples by kEps / 9.
 TEST_P(CpuBf16Models, PartsTrainAsTheReferenceDoes) {
   const Training training = in_bf16(GetParam());
   Trainer reference(training, *make_reference_backend());
@@ -60,7 +61,7 @@ TEST_P(CpuBf16Models, PartsTrainAsTheReferenceDoes) {
     Trainer trainer(training, PartsOnly(make_cpu_backend(threads)));
     const std::vector<double> losses = trainer.losses(3);
     for (std::size_t i = 0; i < expected.size(); ++i)
-      EXPECT_NEAR(losses[i] / expected[i], 1, std::ldexp(16 * kFloatEps + kEps / 16, static_cast<int>(i))) << "step " << i;
+      EXPECT_NEAR(losses[i] / expected[i], 1, std::ldexp(16 * kFloatEps + kEps / 8, static_cast<int>(i))) << "step " << i;
     for (VariableRole role : {VariableRole::parameter, VariableRole::statistic}) {
       const std::vector<float> weights = reference.state(role);
       std::vector<float> off = trainer.state(role);

@@ -107,8 +107,9 @@ class Results(CliTest):
         finished = [line for line in call.stderr.splitlines() if line.startswith("[")]
         self.assertRegex("\n".join(finished), r"\A\[1/1\] lenet5/cpu/fp32/b16: ", "what does not run is not counted")
 
-    def test_a_named_device_or_precision_that_is_not_here_is_not_done(self):
+    def test_a_named_value_that_no_case_can_have_is_not_done(self):
         for options, code in ((["--device", "cpu,cuda:77"], 3), (["--precision", "fp32,tf32"], 2),
+                              (["--data", "digits,synthetic", "--cache", "decoded"], 2),
                               (["--device", "cpu,cuda:77", "--precision", "fp32,tf32"], 3)):
             self.out.unlink(missing_ok=True)
             call = self.call("run", *QUICK, *options, "--out", self.out)

@@ -31,14 +31,16 @@ case "$*" in
       { echo '#!/bin/sh'; } > "$BIN/ninja"; chmod +x "$BIN/ninja" ;;
 esac
 """
-# Offers every package as a wheel that holds the headers of all.
+# Offers every package as a wheel that holds the headers of all, and an nvcc that zipfile makes without permissions.
 PYTHON = r"""
 echo "python3 $*" >> "$CALLS"
 case "$*" in
   *"pip download"*) [ -z "$OFFLINE" ] || { echo "ERROR: no matching distribution"; exit 1; }
       while [ "$1" != --dest ]; do shift; done
       : > "$2/a-package.whl"; cat "$2/requirements.txt" >> "$CALLS" ;;
-  *"zipfile -e"*) mkdir -p "$5/include" "$5/nvidia/cudnn/include" "$5/nvidia/nccl/include"; : > "$5/nvidia/nccl/include/nccl.h"
+  *"zipfile -e"*) mkdir -p "$5/include" "$5/nvidia/cudnn/include" "$5/nvidia/nccl/include" "$5/nvidia/cu13/bin"
+      : > "$5/nvidia/nccl/include/nccl.h"
+      { echo '#!/bin/sh'; echo 'echo "release 13.0, V13.0.88"'; } > "$5/nvidia/cu13/bin/nvcc"
       : > "$5/include/cudnn_frontend.h"; : > "$5/nvidia/cudnn/include/cudnn.h" ;;
 esac
 """
@@ -69,13 +71,19 @@ class Machine:
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(0o755)
 
-    def toolkit(self, *headers):
-        """A CUDA toolkit with these headers, and a repository that has a CUDA backend."""
+    def cuda_backend(self):
+        """A repository that has one, on a machine that has nothing of CUDA in the usual places."""
         (self.root / "kernels/cuda").mkdir(parents=True, exist_ok=True)
         script = self.root / "scripts/lib/cuda.sh"
-        of_this_machine = "/usr/include /usr/local/include"
-        assert of_this_machine in script.read_text()
-        script.write_text(script.read_text().replace(of_this_machine, ""))
+        text = script.read_text()
+        for of_this_machine in (" /usr/include /usr/local/include ", " /usr/local/cuda/bin "):
+            assert of_this_machine in text
+            text = text.replace(of_this_machine, " ")
+        script.write_text(text)
+
+    def toolkit(self, *headers):
+        """A CUDA toolkit with these headers."""
+        self.cuda_backend()
         folder = self.bin.parent / "toolkit"
         for path in (folder / "bin", folder / "include"):
             path.mkdir(parents=True)
@@ -273,6 +281,35 @@ class SetUp(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("apt-get install python3 python3-pip", done.stderr)
         self.assertIn("WARNING: CPU-only build", done.stderr)
+
+    def machine_without_toolkit(self):
+        machine = Machine(self.folder)
+        machine.cuda_backend()
+        machine.command("python3", PYTHON)
+        return machine
+
+    def test_a_toolkit_is_fetched_where_cuda_is_asked_for(self):
+        machine = self.machine_without_toolkit()
+        self.assertEqual(machine.run("info", CUDA_HOME="").returncode, 3)
+        self.assertEqual(machine.calls("nvidia-"), [], "it is large: only on request")
+        done = machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("there is no CUDA toolkit: fetching", done.stderr)
+        packages = [package.split("==")[0] for package in machine.calls("nvidia-")]
+        self.assertEqual(packages[0], "nvidia-cuda-crt")
+        self.assertEqual(len(packages), len(set(packages)))
+        self.assertGreaterEqual({*packages}, {"nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-runtime", "nvidia-cublas",
+                                              "nvidia-cudnn-cu13", "nvidia-cudnn-frontend"})
+        self.assertTrue(os.access(machine.root / "build/packages/nvidia/cu13/bin/nvcc", os.X_OK))
+        again = machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON")
+        self.assertEqual((again.returncode, machine.calls("nvidia-")), (3, []), again.stderr)
+
+    def test_cuda_that_was_asked_for_and_cannot_be_fetched_is_an_error(self):
+        machine = self.machine_without_toolkit()
+        done = machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON", OFFLINE="yes")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("EPOCHBENCH_CUDA is ON, but could not fetch nvidia-cuda-crt from the Python index", done.stderr)
+        self.assertEqual(machine.calls("cmake"), [])
 
     def test_cuda_can_be_left_out(self):
         machine = Machine(self.folder)
