@@ -63,10 +63,14 @@ fetch_package() { # NAME [PROCESSOR]
     python3 -m zipfile -e "$wheel" "$packages" >>"$log" 2>&1 </dev/null || return 1
   done
   rm -rf "$packages/download"
-  # What a wheel unpacks to has no permissions.
+  # A wheel unpacks to files without permissions, and its nvcc and CMake do not find its libraries without these links.
   for folder in "$fetched_toolkit/bin" "$fetched_toolkit/nvvm/bin"; do
     if [ -d "$folder" ]; then chmod -R +x "$folder"; fi
   done
+  if [ -e "$fetched_toolkit/lib/libcudart.so.13" ]; then
+    ln -sfn lib "$fetched_toolkit/lib64"
+    ln -sf libcudart.so.13 "$fetched_toolkit/lib/libcudart.so"
+  fi
   changed=yes
 }
 

@@ -165,7 +165,7 @@ void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
       ->allow_extra_args(false)
       ->group("Output");
   command.add_flag("--overwrite", request.overwrite, "replace a result file that exists")->group("Output");
-  command.add_flag("--allow-skipped", request.allow_skipped, "exit code 0 also where no case can run with a value that the call names")
+  command.add_flag("--allow-skipped", request.allow_skipped, "exit code 0 also where a value that the call names is skipped")
       ->group("Output");
   command.add_flag("--dry-run", request.dry_run, "show the cases with planned memory and expected time; run nothing")
       ->group("What to run");

@@ -39,9 +39,9 @@ PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes);
 // opened before. Errors: CallError, DataError, std::invalid_argument; CallError with the obstacle's code where no case can run.
 std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes = {});
 
-// Whether everything that the call itself names, as opposed to a suite, was available: kExitDone if each value of each option in
-// the call has a case that can run. Otherwise the code of what stops one that has none: of its obstacles a missing device first,
-// and of several such values the call's code first. Cases of --only-with do not count.
+// Whether everything that the call itself names, as opposed to a suite, was available: kExitDone if each value of each option
+// in the call has a case that can run. Otherwise the code of what stops one that has none: of its obstacles a missing device
+// first, and of several such values the call's code first. Cases of --only-with do not count.
 int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call);
 
 // Why the ranks of a case cannot divide the optimizer; empty if they can, or do not.

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-REAL_COMMANDS = "awk cat chmod date dirname env flock grep mkdir nproc readlink rm sed sh tail true uname".split()
+REAL_COMMANDS = "awk cat chmod date dirname env flock grep ln mkdir nproc readlink rm sed sh tail true uname".split()
 
 CMAKE = r"""
 echo "cmake $*" >> "$CALLS"
@@ -38,8 +38,8 @@ case "$*" in
   *"pip download"*) [ -z "$OFFLINE" ] || { echo "ERROR: no matching distribution"; exit 1; }
       while [ "$1" != --dest ]; do shift; done
       : > "$2/a-package.whl"; cat "$2/requirements.txt" >> "$CALLS" ;;
-  *"zipfile -e"*) mkdir -p "$5/include" "$5/nvidia/cudnn/include" "$5/nvidia/nccl/include" "$5/nvidia/cu13/bin"
-      : > "$5/nvidia/nccl/include/nccl.h"
+  *"zipfile -e"*) mkdir -p "$5/include" "$5/nvidia/cudnn/include" "$5/nvidia/nccl/include" "$5/nvidia/cu13/bin" "$5/nvidia/cu13/lib"
+      : > "$5/nvidia/nccl/include/nccl.h"; : > "$5/nvidia/cu13/lib/libcudart.so.13"
       { echo '#!/bin/sh'; echo 'echo "release 13.0, V13.0.88"'; } > "$5/nvidia/cu13/bin/nvcc"
       : > "$5/include/cudnn_frontend.h"; : > "$5/nvidia/cudnn/include/cudnn.h" ;;
 esac
@@ -300,7 +300,9 @@ class SetUp(unittest.TestCase):
         self.assertEqual(len(packages), len(set(packages)))
         self.assertGreaterEqual({*packages}, {"nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-runtime", "nvidia-cublas",
                                               "nvidia-cudnn-cu13", "nvidia-cudnn-frontend"})
-        self.assertTrue(os.access(machine.root / "build/packages/nvidia/cu13/bin/nvcc", os.X_OK))
+        toolkit = machine.root / "build/packages/nvidia/cu13"
+        self.assertTrue(os.access(toolkit / "bin/nvcc", os.X_OK))
+        self.assertTrue((toolkit / "lib64/libcudart.so").exists())
         again = machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON")
         self.assertEqual((again.returncode, machine.calls("nvidia-")), (3, []), again.stderr)
 
