@@ -174,7 +174,7 @@ bool TemporaryFile::move_to_place(Sync sync) {
 }
 
 FileLock::FileLock(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666)) {
-  constexpr int kTries = 100, kWaitMilliseconds = 10;
+  constexpr int kTries = 1000, kWaitMilliseconds = 10;
   for (int tries = 1; fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && tries < kTries; ++tries)
     ::poll(nullptr, 0, kWaitMilliseconds);
 }

@@ -49,7 +49,7 @@ class TemporaryFile {
   int fd_ = -1, error_ = 0;
 };
 
-// Holds a lock (flock) of the file at `path`, which is created and stays. Waits up to a second for other processes, then goes
+// Holds a lock (flock) of the file at `path`, which is created and stays. Waits up to 10 s for other processes, then goes
 // on without the lock, and at once if no lock is possible: for updates that may be lost, but not torn.
 class FileLock {
  public:

@@ -15,8 +15,7 @@ namespace {
 PlannedCase planned(const char* name, DeviceId device, Precision precision, std::optional<Obstacle> obstacle = {}) {
   PlannedCase one;
   one.spec.name = name;
-  one.spec.device = device;
-  one.spec.precision = precision;
+  one.settings = {{"device", to_string(device)}, {"precision", std::string(epochbench::name(precision))}};
   one.obstacle = std::move(obstacle);
   return one;
 }
@@ -51,6 +50,10 @@ TEST(ExitCode, IsOfWhatTheCallNames) {
   const std::vector<PlannedCase> formats{planned("a", {}, Precision::fp32), planned("b", {}, Precision::tf32, kNoFormat)};
   EXPECT_EQ(Ended(formats, block_of({{"precision", "fp32,tf32"}})).code(), kExitCallIsWrong);
   EXPECT_EQ(Ended(formats, block_of({{"device", "cpu"}})).code(), kExitDone) << "the CPU ran";
+  std::vector<PlannedCase> caches{planned("a", {}, Precision::fp32), planned("b", {}, Precision::fp32, kNoFormat)};
+  caches[1].settings["cache"] = std::string("decoded");
+  EXPECT_EQ(Ended(caches, block_of({{"cache", "none,decoded"}})).code(), kExitCallIsWrong) << "settings lack the default";
+  EXPECT_EQ(Ended(caches, block_of({{"precision", "fp32"}})).code(), kExitDone);
 }
 
 TEST(ExitCode, OfALackingPrecisionIsThatOfItsDeviceWhereThatIsMissing) {
