@@ -2,10 +2,12 @@
 """make_sbom.py BUILD DIR: an SBOM (SPDX 2.3, JSON) of the packages in DIR, from what the build in BUILD really used.
 
 That are the headers of every compiled file (ninja's dependencies) and the archives from which the linker took something (its map),
-each by the Debian package that owns it; headers that came with a package of the Python index or a CUDA toolkit, by that; and D3,
-which is in the binary as text. Prints the path of the SBOM. Equal builds give equal SBOMs: its time is SOURCE_DATE_EPOCH.
+each by the Debian package that owns it; what came with a package of the Python index or a CUDA toolkit, by that; and D3, which is in
+the binary as text. Prints the path of the SBOM. Equal builds give equal SBOMs: its time is SOURCE_DATE_EPOCH.
 """
 
+import csv
+import functools
 import hashlib
 import json
 import os
@@ -56,26 +58,33 @@ def debian_package(name):
             "purl": f"pkg:deb/debian/{quote(name, safe='')}@{quote(version, safe='')}?arch={processor}"}
 
 
+@functools.lru_cache(maxsize=None)
+def files_of_wheels(folder):
+    """Of what was unpacked there, by the lists that wheels bring: name and version by file."""
+    owner = {}
+    for record in folder.glob("*.dist-info/RECORD"):
+        name, version = record.parent.name.removesuffix(".dist-info").split("-")
+        with record.open(newline="") as lines:
+            for path, *_ in csv.reader(lines):
+                owner[os.path.realpath(folder / path)] = (name.replace("_", "-"), version)
+    return owner
+
+
 def other_packages(files):
     """Packages of the Python index, which the build fetched, and the CUDA toolkit."""
-    root = pathlib.Path(__file__).resolve().parent
-    pinned = dict(re.findall(r"^([\w.-]+)==([\w.]+)", (root / "cuda-packages.txt").read_text(), re.MULTILINE))
     found, unknown = {}, []
     for file in files:
         toolkit = re.match(r"/usr/local/cuda-([\d.]+)/", file)
-        names = [name for name in pinned if "/packages/" in file and ("cudnn_frontend" in file) == ("frontend" in name)]
-        if toolkit:
-            found["cuda-toolkit"] = {"name": "cuda-toolkit", "versionInfo": toolkit[1], "supplier": "Organization: NVIDIA",
-                                     "downloadLocation": "NOASSERTION", "purl": f"pkg:generic/cuda-toolkit@{toolkit[1]}"}
-        elif names:
-            name = names[0]
-            found[name] = {"name": name, "versionInfo": pinned[name], "supplier": "Organization: NVIDIA",
-                           "downloadLocation": "NOASSERTION", "purl": f"pkg:pypi/{name}@{pinned[name]}"}
-        else:
+        wheel = next(filter(None, (files_of_wheels(folder).get(file) for folder in pathlib.Path(file).parents)), None)
+        if not toolkit and not wheel:
             unknown.append(file)
+            continue
+        name, version = wheel or ("cuda-toolkit", toolkit[1])
+        found[name] = {"name": name, "versionInfo": version, "supplier": "Organization: NVIDIA", "downloadLocation": "NOASSERTION",
+                       "purl": f"pkg:{'pypi' if wheel else 'generic'}/{name}@{version}"}
     if unknown:
         sys.exit(f"make_sbom: no package owns {unknown[0]}" + (f" and {len(unknown) - 1} more" if unknown[1:] else ""))
-    return list(found.values())
+    return [found[name] for name in sorted(found)]
 
 
 def spdx_package(fields):
