@@ -6,12 +6,12 @@
 # was asked for: without CUDA the build supports only the CPU, without NCCL no ranks on GPUs.
 #
 # Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF disables
-# CUDA; ON asks for it, and fetches a toolkit, too, where none is found. EPOCHBENCH_PACKAGES, a folder with include/ and lib/ that is
-# used in place of build/packages.
+# CUDA; ON requires it, and downloads a toolkit if none is found. EPOCHBENCH_PACKAGES, a folder with include/ and lib/ that is used
+# in place of build/packages.
 
 packages=${EPOCHBENCH_PACKAGES:-$build/packages}
 fetched_toolkit=$packages/nvidia/cu13
-# nvcc is the last, so that where it is, the others are.
+# nvcc comes last: if it is there, the download was complete.
 toolkit_packages="nvidia-cuda-crt nvidia-nvvm nvidia-cuda-cccl nvidia-cuda-runtime nvidia-cuda-nvrtc nvidia-cublas nvidia-cuda-nvcc"
 
 find_nvcc() {
@@ -83,7 +83,7 @@ prepare_cuda() {
     toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
     major=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
   elif [ "${EPOCHBENCH_CUDA:-AUTO}" = ON ] && [ -z "${CUDA_HOME:-}" ]; then
-    say "there is no CUDA toolkit: fetching NVIDIA's packages of CUDA 13.0 and cuDNN from the Python index, about 1 GB"
+    say "no CUDA toolkit found; downloading CUDA 13.0 and cuDNN (about 1 GB)"
     toolkit=$fetched_toolkit major=13 wanted=$toolkit_packages
   else
     return 0

@@ -283,7 +283,7 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
 int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call) {
   std::set<int> codes;
   for (const auto& [key, given] : call) {
-    // By value, which settings lack for the default: whether a case can run, and the worst code of the others.
+    // By value (none: the default): whether a case can run, and the worst code of the others.
     std::map<std::optional<SettingValue>, std::pair<bool, int>> named;
     for (const PlannedCase& planned : cases) {
       if (planned.spec.least_cores || planned.spec.beside_device || planned.spec.needs_data) continue;
