@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ namespace {
 
 constexpr double kOpenSeconds = 3;    // in which a program reports that it cannot
 constexpr double kTickSeconds = 0.2;  // between checks for an interrupt
+constexpr double kTidySeconds = 3;    // between SIGTERM and SIGKILL
 
 enum class Stdout { read, dropped };
 
@@ -76,7 +78,17 @@ class Started {
     }
   }
 
-  void kill_group() const { ::kill(-pid_, SIGKILL); }
+  // Ends it and all that it started. Each may first remove what it has half made, such as a lock of git or a target of make.
+  void end_group() const {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // whose parent ends first becomes a child of this process, which can wait for it
+    ::kill(-pid_, SIGTERM);
+    const double deadline = steady_seconds() + kTidySeconds;
+    while (group_runs() && steady_seconds() < deadline) poll(nullptr, 0, 20);
+    ::kill(-pid_, SIGKILL);
+    while (waitpid(-pid_, nullptr, 0) > 0 || errno == EINTR) {
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
 
   int wait() const {
     int status = 0;
@@ -95,6 +107,13 @@ class Started {
   }
 
  private:
+  bool group_runs() const {
+    pid_t ended = 0;
+    do ended = waitpid(-pid_, nullptr, WNOHANG);
+    while (ended > 0);
+    return ended == 0;
+  }
+
   int error_ = EAGAIN, output_ = -1;
   pid_t pid_ = -1;
 };
@@ -124,13 +143,12 @@ ProgramEnd run_program(const std::vector<std::string>& command, double most_seco
     end.reason = not_started(program.error());
     return end;
   }
-  const bool in_time = program.read_until(steady_seconds() + most_seconds, interrupted, end.output);
-  if (!in_time) program.kill_group();
-  const std::string failure = failure_of(program.wait());
-  if (in_time)
-    end.reason = failure;
-  else
+  if (program.read_until(steady_seconds() + most_seconds, interrupted, end.output)) {
+    end.reason = failure_of(program.wait());
+  } else {
     end.reason = interrupted && interrupted() ? "interrupted" : "took more than " + format_seconds(most_seconds);
+    program.end_group();
+  }
   end.done = end.reason.empty();
   return end;
 }

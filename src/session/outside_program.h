@@ -18,8 +18,8 @@ struct ProgramEnd {
   std::string output;
   std::string reason;  // "exited with 3", "took more than 60 s", "interrupted"
 };
-// Standard input and error are /dev/null. The program is killed, with all that it started, if it takes longer or when
-// `interrupted`, which is polled and may be empty, becomes true.
+// Standard input and error are /dev/null. The program is ended, with all that it started, if it takes longer or when
+// `interrupted`, which is polled and may be empty, becomes true: by SIGTERM, and by SIGKILL if it still runs 3 s later.
 ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds,
                        const std::function<bool()>& interrupted = {});
 

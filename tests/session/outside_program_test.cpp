@@ -3,12 +3,14 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "src/base/clock.h"
+#include "tests/support/data_files.h"
 
 namespace epochbench {
 namespace {
@@ -40,6 +42,21 @@ TEST(OutsideProgram, EndsInTimeWithAllThatItStarted) {
   // Init may take a moment to reap it, so what counts is that it gets no further: a killed process is a zombie or gone.
   const std::string stat = run_program({"/bin/sh", "-c", "ps -o stat= -p " + end.output}, 10).output;
   EXPECT_TRUE(stat.empty() || stat[0] == 'Z') << stat;
+}
+
+TEST(OutsideProgram, MayTidyUpBeforeItEnds) {
+  const test::TemporaryFolder folder;
+  const std::string lock = folder.path() / "lock";
+  const double begin = steady_seconds();
+  run_program({"/bin/sh", "-c", ": >\"$1\"; (trap 'rm \"$1\"; exit' TERM; while :; do sleep 0.1; done); :", "sh", lock}, 1);
+  EXPECT_LT(steady_seconds() - begin, 3);
+  EXPECT_FALSE(std::filesystem::exists(lock));
+}
+
+TEST(OutsideProgram, EndsAlsoWhereItIgnoresSigterm) {
+  const double begin = steady_seconds();
+  EXPECT_FALSE(run_program({"/bin/sh", "-c", "trap '' TERM; sleep 60"}, 0.2).done);
+  EXPECT_LT(steady_seconds() - begin, 20);
 }
 
 TEST(OutsideProgram, IsLookedForInPath) {
