@@ -46,7 +46,7 @@ Repository::Repository() {
 std::string Repository::ask(const std::vector<std::string>& arguments, const std::string& problem) const {
   std::vector<std::string> command{git_};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const ProgramEnd end = run_program(command, kGitSeconds, interrupted);
+  const ProgramEnd end = run_program(command, kGitSeconds);
   refuse_interrupted();
   if (!end.done) throw CallError(problem + " (git " + arguments.front() + " " + end.reason + ")");
   return end.output;

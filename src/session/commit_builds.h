@@ -12,7 +12,8 @@
 
 namespace epochbench {
 
-// The repository of the current folder. Errors of all: CallError, one line. An interrupt ends calls of git early.
+// The repository of the current folder. Errors of all: CallError, one line. An interrupt waits for the call of git that runs,
+// because git may leave a lock behind when a signal ends it.
 class Repository {
  public:
   Repository();

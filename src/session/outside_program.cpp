@@ -78,7 +78,7 @@ class Started {
     }
   }
 
-  // Ends it and all that it started. Each may first remove what it has half made, such as a lock of git or a target of make.
+  // Ends it and all that it started. Each may first remove what it has half made, such as a target of make.
   void end_group() const {
     prctl(PR_SET_CHILD_SUBREAPER, 1);  // whose parent ends first becomes a child of this process, which can wait for it
     ::kill(-pid_, SIGTERM);
