@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,13 +32,13 @@ std::map<Op, int> ops_of(const Graph& graph) {
   return count;
 }
 
-const Node& node_named(const Graph& graph, const std::string& name) {
+const Node& node_named(const Graph& graph, std::string_view name) {
   const auto found = std::ranges::find_if(graph.nodes, [&](const Node& node) { return node.name == name; });
-  if (found == graph.nodes.end()) throw std::out_of_range(name);
+  if (found == graph.nodes.end()) throw std::out_of_range(std::string(name));
   return *found;
 }
 
-const Int8ProductAttributes& product(const Graph& graph, const std::string& name) {
+const Int8ProductAttributes& product(const Graph& graph, std::string_view name) {
   return std::get<Int8ProductAttributes>(node_named(graph, name).attributes);
 }
 

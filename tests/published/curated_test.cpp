@@ -1,5 +1,6 @@
 // The set that the binary carries, results/published: its terms, and the figures that documents state from it.
 #include <set>
+#include <string_view>
 
 #include <gmock/gmock.h>
 
@@ -11,11 +12,11 @@ namespace {
 
 using testing::HasSubstr;
 
-const PublishedEntry& entry_named(const std::string& name) {
+const PublishedEntry& entry_named(std::string_view name) {
   for (const PublishedDocument& document : embedded_published())
     for (const PublishedEntry& entry : document.entries)
       if (entry.name == name) return entry;
-  throw FormatError(name + ": not there");
+  throw FormatError(std::string(name) + ": not there");
 }
 
 TEST(Published, EveryEntryHasItsSource) {

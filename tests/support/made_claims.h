@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -66,10 +67,10 @@ inline ClaimAnswer answer_to(const std::string& id, std::vector<std::vector<Run>
   return answer_to(id, std::vector{result_of(std::move(parts))});
 }
 
-inline const ClaimAnswer& part_of(const ClaimAnswer& answer, const std::string& id) {
+inline const ClaimAnswer& part_of(const ClaimAnswer& answer, std::string_view id) {
   for (const ClaimAnswer& part : answer.parts)
     if (part.id == id) return part;
-  throw std::invalid_argument(id);
+  throw std::invalid_argument(std::string(id));
 }
 
 }  // namespace epochbench
