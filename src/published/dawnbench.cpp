@@ -147,7 +147,10 @@ PublishedEntry entry_of(const NamedText& file, const NamedText* epochs, const Pu
     if (!epochs)
       throw FormatError(file.path + ": training without its table of epochs; place " + stem_of(file.path) + ".tsv beside it");
     const DawnbenchEpochs table = parse_dawnbench_epochs(epochs->text, epochs->path);
-    if (!table.top5_percent.empty()) task = &kImageNet;
+    if (!table.top5_percent.empty())
+      task = &kImageNet;
+    else if (task == &kImageNet)
+      throw FormatError(epochs->path + ":1: no column top5Accuracy, which " + file.path + " has; take both from one entry");
     entry.files.push_back(epochs->path);
     add_training(entry, table, *task, changes_image_size(document));
   }

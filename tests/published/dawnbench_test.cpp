@@ -127,6 +127,8 @@ TEST(Dawnbench, OtherEntriesAreRefused) {
   EXPECT_THAT(refused_files({{"a.json", "[]"}}), HasSubstr("must be an object"));
   EXPECT_THAT(refused_files({json_file("a.json", dawnbench_entry())}),
               HasSubstr("without its table of epochs; place a.tsv beside it"));
+  EXPECT_THAT(refused_files(with_member("top5Accuracy", 93)),
+              HasSubstr("train/a.tsv:1: no column top5Accuracy, which train/a.json has"));
   EXPECT_THAT(refused_files({{"b.tsv", kEpochs}}), HasSubstr("belongs to no entry"));
 }
 
