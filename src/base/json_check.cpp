@@ -127,7 +127,7 @@ class Inspector final : public Json::json_sax_t {
 }  // namespace
 
 void check_json(std::string_view text, const std::string& source) {
-  // For this the parser has other words, with a place of their own, since 3.11.3.
+  // The parser's message for this depends on its version.
   if (text.empty()) throw not_json(text, source, 0, std::string("unexpected end of input; ") + kEndsEarly);
   // A parser takes a zero byte for the end. File systems leave zero bytes if a crash came before the data.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos && !is_foreign(text.front())) {

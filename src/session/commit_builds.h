@@ -12,8 +12,8 @@
 
 namespace epochbench {
 
-// The repository of the current folder. Errors of all: CallError, one line. An interrupt waits for the call of git that runs,
-// because git may leave a lock behind when a signal ends it.
+// The repository of the current folder. Errors of all: CallError, one line. After an interrupt a running git command still
+// finishes, because git may leave a lock behind when a signal ends it.
 class Repository {
  public:
   Repository();

@@ -78,9 +78,9 @@ class Started {
     }
   }
 
-  // Ends it and all that it started. Each may first remove what it has half made, such as a target of make.
+  // Ends it and all that it started. Each process has time to remove what it has half written, such as a target of make.
   void end_group() const {
-    prctl(PR_SET_CHILD_SUBREAPER, 1);  // whose parent ends first becomes a child of this process, which can wait for it
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of the group become children of this process, which can wait for them
     ::kill(-pid_, SIGTERM);
     const double deadline = steady_seconds() + kTidySeconds;
     while (group_runs() && steady_seconds() < deadline) poll(nullptr, 0, 20);
