@@ -139,6 +139,8 @@ std::string compare_text(const Comparison& comparison) {
   text += left_out(comparison.missing, comparison.missing_allowed ? "missing (allowed)" : "missing") +
           left_out(comparison.added, "added") + left_out(comparison.changed, "changed, so not compared") +
           left_out(comparison.not_measured, "not measured");
+  if (!comparison.missing.empty() && !comparison.missing_allowed)
+    text += "A missing case counts as a regression; --allow-missing accepts it.\n";
   text += "verdict: " + spaced(name(verdict_of(comparison))) + ": " + reason_text(comparison) + "\n";
   return text + next_text(comparison);
 }
