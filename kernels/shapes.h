@@ -15,13 +15,15 @@ struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;  // c [m,n] = a [m,k] times b [k,n]
   bool transpose_a = false;          // a is stored [k,m]
   bool transpose_b = false;          // b is stored [n,k]
+  bool packed_b = false;             // b is what the CPU's pack_gemm has made of it
 };
 
 struct Conv2dShape {  // x [batch,height,width,channels], weight [out_channels,kernel_height,kernel_width,channels]
   std::int64_t batch = 0, height = 0, width = 0, channels = 0;
   std::int64_t out_height = 0, out_width = 0, out_channels = 0;
   std::int64_t kernel_height = 0, kernel_width = 0, stride = 1, padding = 0;
-  bool winograd = true;  // whether Winograd's transforms are allowed
+  bool winograd = true;        // whether Winograd's transforms are allowed
+  bool packed_weight = false;  // weight is what the CPU's pack_conv2d has made of it
 };
 // A depthwise convolution has out_channels = channels and weight [kernel_height,kernel_width,channels].
 

@@ -109,12 +109,15 @@ class Backend {
   // The node's algorithm if it needs fewer multiplications than the counted FLOPs: "winograd"; otherwise "". If a library
   // chooses during compile(): the algorithm that it may choose.
   virtual std::string algorithm(const Graph& /*graph*/, const Node& /*node*/) const { return ""; }
+  // Elements of the packed form of the node's weight (pack_weight); 0: the backend reads the weight itself.
+  virtual std::int64_t packed_weight_elements(const Graph& /*graph*/, const Node& /*node*/) const { return 0; }
   virtual std::unique_ptr<Executable> compile(const Program& program) const = 0;  // outside any timed region
 };
 
 // Parts of a backend that can be left out, so that their effect can be measured. A backend without such a part ignores it.
 struct BackendOptions {
   bool winograd = true;           // convolutions with fewer multiplications than the counted FLOPs
+  bool packed_weights = true;     // CPU: a weight that no entry changes is packed once, not in every step
   bool portable_kernels = false;  // CPU: kernels that run on every processor of the architecture, in fp32 only
   bool exchange_thread = false;   // CPU: one more thread exchanges between ranks while the others compute
   bool graph_capture = true;      // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one

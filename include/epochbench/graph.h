@@ -144,6 +144,9 @@ struct Int8Operands {
 };
 TensorDesc int8_weights_desc(const Shape& weight);  // of the packed copy of a weight [k,c] or [k,r,s,c]
 
+// The position of what matmul, linear, conv2d or conv2d_bias multiplies by: its packed weight if there is one, else 1.
+std::size_t weight_operand(const Node& node);
+
 // Positions of the inputs of cross_entropy and its gradient after logits and labels; 0: absent. loss_scale: only of the
 // gradient.
 struct CrossEntropyOperands {

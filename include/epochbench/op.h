@@ -132,6 +132,12 @@ struct Int8ProductAttributes {
   bool shortcut_codes = false;  // as codes, with their range
   bool codes = false;           // y is codes; their range is an operand
 };
+struct PackWeightAttributes {  // of the product that reads the packed weight: its attributes, and the shapes of x and y
+  MatmulAttributes matmul = {};
+  Conv2dAttributes conv2d = {};
+  bool convolution = false;
+  Shape x, y;
+};
 // After a step that is not finite: scale * backoff. After growth_interval finite steps in a row: scale * growth.
 struct LossScaleAttributes {
   double growth = 2, backoff = 0.5;
@@ -168,7 +174,7 @@ using Attributes =
                  CastAttributes, LossScaleAttributes, BatchNormReluAttributes, BatchNormReluGradAttributes,
                  AddLayerNormAttributes, LinearGeluAttributes, Int8WeightsAttributes, Int8ProductAttributes, LstmAttributes,
                  GeluAttributes, ClipFactorAttributes, DepthwiseConv2dAttributes, RotaryAttributes, ConcatenateAttributes,
-                 AccumulateAttributes>;
+                 AccumulateAttributes, PackWeightAttributes>;
 
 std::string to_string(const Attributes& attributes);  // canonical: "stride=2 padding=1", the same on every machine
 bool is_tanh(const Attributes& attributes);           // of gelu and gelu_grad

@@ -27,7 +27,9 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 #if EPOCHBENCH_AMX  // what is built on products; the other kernels are those of AVX-512
 using namespace avx512_bf16;
 EPOCHBENCH_DECLARED_2(gemm, gemm_workspace_bytes)
+EPOCHBENCH_DECLARED_2(pack_gemm, gemm_packed_bytes)
 EPOCHBENCH_DECLARED_2(conv2d, conv2d_workspace_bytes)
+EPOCHBENCH_DECLARED_2(pack_conv2d, conv2d_packed_bytes)
 EPOCHBENCH_DECLARED_2(conv2d_grad_input, conv2d_grad_input_workspace_bytes)
 EPOCHBENCH_DECLARED_2(conv2d_grad_weight, conv2d_grad_weight_workspace_bytes)
 EPOCHBENCH_DECLARED(conv2d_is_winograd)

@@ -27,7 +27,7 @@ const char* name(Element element) {
 }
 
 std::string describe(const ProductSpec& spec) {
-  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
   std::string text = "product " + matrix(m, k, transpose_a) + " " + matrix(k, n, transpose_b) + " of " + name(spec.element);
   if (spec.element == Element::f32) text += spec.math == Math::tf32 ? " as tf32" : " strictly";
   if (spec.out != spec.element) text += std::string(" to ") + name(spec.out);
@@ -44,7 +44,7 @@ std::string describe(const ProductSpec& spec) {
 }
 
 std::string describe(const GeluProductSpec& spec) {
-  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
   return "product " + matrix(m, k, transpose_a) + " " + matrix(k, n, transpose_b) + " in " +
          precision(spec.element, spec.math) + (spec.gradient ? ", gradient of gelu" : ", bias, gelu") +
          (spec.tanh ? " by tanh" : "") + (spec.x ? ", x" : "");

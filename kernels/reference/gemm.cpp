@@ -4,7 +4,7 @@
 namespace epochbench::reference {
 
 void gemm(float* c, const float* a, const float* b, const GemmShape& shape, const Epilogue<float>& epilogue) {
-  const auto [m, n, k, transpose_a, transpose_b] = shape;
+  const auto [m, n, k, transpose_a, transpose_b, packed_b] = shape;
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < n; ++j) {
       double sum = 0;

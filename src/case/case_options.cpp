@@ -202,8 +202,8 @@ Rows execution_options() {
       row("bucket", "MIB,...", "MiB of gradients that ranks exchange at once", Class::placement, &CaseSpec::bucket_mib,
           real({0, kMostBucketMib, false, true}), {.group = kExperiments, .applies = has_ranks}),
       row("without", "PARTS,...",
-          "leave out fusion, graph-capture, prefetch, winograd, or several as in fusion+prefetch, to measure their effect; "
-          "none leaves out nothing",
+          "leave out fusion, graph-capture, packed-weights, prefetch, winograd, or several as in fusion+prefetch, to measure "
+          "their effect; none leaves out nothing",
           Class::ablation, &CaseSpec::without, parse_parts<Without>, {.group = kExperiments}),
       row("kernels", "KERNELS,...",
           "best, or portable: all kernels of the CPU, convolutions and the rest too, as compiled for every processor of its "

@@ -108,7 +108,7 @@ void check_without(const Plan& plan, bool on_cpu) {
   if (without.graph_capture || without.prefetch)
     throw CallError(std::string("--without ") + (without.graph_capture ? "graph-capture" : "prefetch") +
                     ": changes neither memory nor the work of a step; leave it out, or measure it with `epochbench run`");
-  if (!without.winograd) return;
+  if (!without.winograd && !without.packed_weights) return;
   const std::unique_ptr<Backend> complete = on_cpu ? make_backend({}, default_threads()) : make_cuda_planner();
   if (const auto nothing = nothing_to_leave_out(plan.spec, *complete)) throw CallError(*nothing);
 }

@@ -104,6 +104,9 @@ struct Writer {
   std::string operator()(const Int8WeightsAttributes& a) const {
     return "bias=" + flag(a.bias) + " batch_norm=" + flag(a.batch_norm) + " epsilon=" + number(a.epsilon);
   }
+  std::string operator()(const PackWeightAttributes& a) const {
+    return (a.convolution ? (*this)(a.conv2d) : (*this)(a.matmul)) + " x=" + joined(a.x, "x") + " y=" + joined(a.y, "x");
+  }
   std::string operator()(const Int8ProductAttributes& a) const {
     return (*this)(a.conv2d) + " relu=" + flag(a.relu) + if_set("gelu", a.gelu) + if_set("shortcut", a.shortcut) +
            if_set("shortcut_codes", a.shortcut_codes) + if_set("codes", a.codes);

@@ -64,6 +64,11 @@ double operand_bytes(const Graph& graph, const Node& node) {
   return sum;
 }
 
+double product_bytes(const Graph& graph, const Node& node) {
+  const std::size_t weight = weight_operand(node);
+  return operand_bytes(graph, node) - (weight > 1 ? static_cast<double>(graph.desc(node.inputs[weight]).bytes()) : 0);
+}
+
 double bytes(const Graph& graph, const Node& node) {
   if (rule(node.op).view) return 0;
   return rule(node.op).bytes ? rule(node.op).bytes(graph, node) : operand_bytes(graph, node);

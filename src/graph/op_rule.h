@@ -43,6 +43,8 @@ std::int64_t rows(const TensorDesc& desc);  // product of all extents except the
 bool is_float(DType dtype);
 void require_float(const TensorDesc& desc);
 double operand_bytes(const Graph& graph, const Node& node);  // each operand once
+double product_bytes(const Graph& graph,
+                     const Node& node);  // the same, but not the packed weight, which is read for the weight
 std::vector<TensorDesc> like_first_input(const Graph& graph, const Node& node);
 
 std::int64_t conv2d_extent(std::int64_t in, std::int64_t kernel, const Conv2dAttributes& a);  // of the output, along one axis

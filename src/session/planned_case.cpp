@@ -109,7 +109,7 @@ std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settin
   if (spec.framework != Framework::epochbench) return std::nullopt;
   try {
     BackendOptions options = backend_options(spec);
-    options.winograd = true;
+    options.winograd = options.packed_weights = true;
     const auto backend = make_backend(spec.device, 1, options);
     if (const auto reason = unsupported(workload_spec(spec), *backend, entries_of_mode(spec.mode), spec.precision))
       return Obstacle{precision + " on " + to_string(spec.device) + ": " + *reason, kExitCallIsWrong};

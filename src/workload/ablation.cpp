@@ -14,6 +14,11 @@ bool has_algorithm(const WorkloadSpec& workload, const Backend& backend, const C
   });
 }
 
+bool packs_weights(const WorkloadSpec& workload, const Backend& backend, const CaseSpec& spec) {
+  return spec.mode == Mode::forward && spec.precision != Precision::int8 &&
+         make_program(workload, backend, {Entry::forward}, spec.precision).entry(Entry::prepare) != nullptr;
+}
+
 std::optional<std::string> nothing_to_drop(const CaseSpec& spec, const Backend& backend) {
   const auto activations = [&](const WorkloadSpec& workload) {
     return memory(make_program(workload, backend, {Entry::train}, spec.precision, !spec.without.fusion)).activations;
@@ -34,6 +39,9 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
     return "--kernels portable on " + to_string(spec.device) + ": these kernels are the CPU's; use it with --device cpu";
   if (spec.without.graph_capture && on_cpu)
     return std::string("--without graph-capture: only CUDA captures a step as a graph, a CPU has nothing to leave out");
+  if (spec.without.packed_weights && !packs_weights(workload_spec(spec), backend, spec))
+    return "--without packed-weights: " + spec.model + " on " + to_string(spec.device) +
+           " packs no weights before its steps; " + "the CPU does so with --mode forward, in fp32 and bf16";
   if (spec.without.prefetch && spec.data == "synthetic")
     return std::string(
         "--without prefetch: synthetic data is prepared before the clock starts, so nothing is prefetched; choose other "

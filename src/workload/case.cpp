@@ -234,6 +234,7 @@ Workload describe_workload(const CaseSpec& spec, const DatasetSize& size) {
 BackendOptions backend_options(const CaseSpec& spec) {
   constexpr std::int64_t kFewSteps = 10;
   return {.winograd = !spec.without.winograd,
+          .packed_weights = !spec.without.packed_weights,
           .portable_kernels = spec.kernels == Kernels::portable,
           .exchange_thread = exchange_threads(spec) > 0,
           .graph_capture = !spec.without.graph_capture,

@@ -182,6 +182,8 @@ Program make_program(const WorkloadSpec& workload, const Backend& backend, const
       accumulate_early(graph);
       if (entry == Entry::train && workload.checkpoint == Checkpoint::blocks) checkpoint_blocks(graph);
     }
+    if (requested == Entry::forward && weights_for(entries) == Weights::as_read && precision != Precision::int8)
+      if (auto packing = pack_weights(own, backend)) graphs.emplace_back(Entry::prepare, std::move(*packing));
     if (requested == Entry::train && workload.ranks > 1) {
       Graph& update = graph_of(graphs, Entry::update);
       all_reduce_sums(update, graph_of(graphs, Entry::train), static_cast<std::int64_t>(workload.bucket_mib * (1 << 20)));

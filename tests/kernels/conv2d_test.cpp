@@ -27,10 +27,11 @@ struct Results {
   template <typename OperandsType>
   explicit Results(const OperandsType& o)
       : y(static_cast<std::int64_t>(o.dy.size())),
+        y_packed(static_cast<std::int64_t>(o.dy.size())),
         y_epilogue(static_cast<std::int64_t>(o.dy.size())),
         dx(static_cast<std::int64_t>(o.x.size())),
         dweight(static_cast<std::int64_t>(o.weight.size())) {}
-  GuardedBuffer<Real> y, y_epilogue, dx, dweight;
+  GuardedBuffer<Real> y, y_packed, y_epilogue, dx, dweight;  // y_packed: y_epilogue with weights packed before
 };
 
 template <typename Real>
@@ -51,12 +52,21 @@ Results<Real> run(const cpu::Kernels<Real>& kernels, const Conv2dShape& s, const
   GuardedBuffer<float> forward = workspace_of(kernels.conv2d_workspace_bytes(s, threads));
   kernels.conv2d(r.y.data(), o.x.data(), o.weight.data(), s, {}, forward.data(), threads);
   kernels.conv2d(r.y_epilogue.data(), o.x.data(), o.weight.data(), s, {o.bias.data(), true}, forward.data(), threads);
+  Conv2dShape with_packed = s;
+  GuardedBuffer<Real> packed(static_cast<std::int64_t>(kernels.conv2d_packed_bytes(s, threads) / sizeof(Real)));
+  with_packed.packed_weight = packed.size() > 0;
+  if (with_packed.packed_weight) kernels.pack_conv2d(packed.data(), o.weight.data(), s, threads);
+  GuardedBuffer<float> beside_packed = workspace_of(kernels.conv2d_workspace_bytes(with_packed, threads));
+  kernels.conv2d(r.y_packed.data(), o.x.data(), with_packed.packed_weight ? packed.data() : o.weight.data(), with_packed,
+                 {o.bias.data(), true}, beside_packed.data(), threads);
   GuardedBuffer<float> grad_input = workspace_of(kernels.conv2d_grad_input_workspace_bytes(s, threads));
   kernels.conv2d_grad_input(r.dx.data(), o.dy.data(), o.weight.data(), s, grad_input.data(), threads);
   GuardedBuffer<float> grad_weight = workspace_of(kernels.conv2d_grad_weight_workspace_bytes(s, threads));
   kernels.conv2d_grad_weight(r.dweight.data(), o.dy.data(), o.x.data(), s, grad_weight.data(), threads);
-  for (const GuardedBuffer<Real>* buffer : {&r.y, &r.y_epilogue, &r.dx, &r.dweight}) EXPECT_TRUE(buffer->guards_intact());
-  for (const GuardedBuffer<float>* buffer : {&forward, &grad_input, &grad_weight}) EXPECT_TRUE(buffer->guards_intact());
+  for (const GuardedBuffer<Real>* buffer : {&r.y, &r.y_packed, &r.y_epilogue, &r.dx, &r.dweight, &packed})
+    EXPECT_TRUE(buffer->guards_intact());
+  for (const GuardedBuffer<float>* buffer : {&forward, &beside_packed, &grad_input, &grad_weight})
+    EXPECT_TRUE(buffer->guards_intact());
   return r;
 }
 
@@ -75,6 +85,7 @@ void check_of(const Conv2dShape& s, std::initializer_list<int> teams) {
       };
       expect_close(floats(actual.y), expected.y, tolerance(s.channels, 0));
       expect_close(floats(actual.y_epilogue), expected.y_epilogue, tolerance(s.channels, 1));
+      expect_close(floats(actual.y_packed), expected.y_epilogue, tolerance(s.channels, 1));
       expect_close(floats(actual.dx), expected.dx, tolerance(s.out_channels, 0));
       expect_close(floats(actual.dweight), expected.dweight, direct(s.batch * s.out_height * s.out_width));
     }

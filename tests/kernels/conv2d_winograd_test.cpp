@@ -35,10 +35,18 @@ void check(const Conv2dShape& s, std::initializer_list<int> teams = {1, 2}) {
       expect_close(sum, expected_sum, test::winograd_tolerance(s.channels));
       kernels.conv2d(y.data(), x.data(), weight.data(), s, {bias.data(), true}, forward.data(), threads);
       expect_close(y, expected_y, test::winograd_tolerance(s.channels));
+      GuardedBuffer<float> packed = workspace_of(kernels.conv2d_packed_bytes(s, threads)), again(pixels * s.out_channels);
+      kernels.pack_conv2d(packed.data(), weight.data(), s, threads);
+      Conv2dShape with_packed = s;
+      with_packed.packed_weight = true;
+      GuardedBuffer<float> beside_packed = workspace_of(kernels.conv2d_workspace_bytes(with_packed, threads));
+      kernels.conv2d(again.data(), x.data(), packed.data(), with_packed, {bias.data(), true}, beside_packed.data(), threads);
+      EXPECT_TRUE(test::bit_equal(again, y));
       GuardedBuffer<float> backward = workspace_of(kernels.conv2d_grad_input_workspace_bytes(s, threads));
       kernels.conv2d_grad_input(dx.data(), dy.data(), weight.data(), s, backward.data(), threads);
       expect_close(dx, expected_dx, test::winograd_tolerance(s.out_channels));
-      for (const GuardedBuffer<float>* buffer : {&sum, &y, &dx, &forward, &backward}) EXPECT_TRUE(buffer->guards_intact());
+      for (const GuardedBuffer<float>* buffer : {&sum, &y, &dx, &forward, &packed, &again, &beside_packed, &backward})
+        EXPECT_TRUE(buffer->guards_intact());
     }
   });
 }

@@ -19,16 +19,25 @@ std::string describe(const Case& test) {
          (test.relu ? " relu" : "") + " threads=" + std::to_string(test.threads);
 }
 
-// Runs the kernel with outputs and workspace full of NaN and checks that it writes nothing else.
+// Runs the kernel with outputs and workspace full of NaN and checks that it writes nothing else. `pack`: packs b before, unless
+// the kernel reads it in place.
 template <typename Real>
 GuardedBuffer<Real> run(const cpu::Kernels<Real>& kernels, const Case& test, const GuardedBuffer<Real>& a,
-                        const GuardedBuffer<Real>& b, const GuardedBuffer<Real>& bias) {
+                        const GuardedBuffer<Real>& b, const GuardedBuffer<Real>& bias, bool pack = false) {
   GuardedBuffer<Real> c(test.shape.m * test.shape.n);
-  const std::size_t bytes = kernels.gemm_workspace_bytes(test.shape, test.threads);
+  GemmShape shape = test.shape;
+  const std::size_t packed_bytes = pack ? kernels.gemm_packed_bytes(shape, test.threads) : 0;
+  GuardedBuffer<Real> packed(static_cast<std::int64_t>(packed_bytes / sizeof(Real)));
+  if (packed_bytes > 0) {
+    kernels.pack_gemm(packed.data(), b.data(), shape, test.threads);
+    shape.packed_b = true;
+  }
+  const std::size_t bytes = kernels.gemm_workspace_bytes(shape, test.threads);
   GuardedBuffer<float> workspace(static_cast<std::int64_t>(bytes / sizeof(float)));
-  kernels.gemm(c.data(), a.data(), b.data(), test.shape, {test.bias ? bias.data() : nullptr, test.relu}, workspace.data(),
-               test.threads);
+  kernels.gemm(c.data(), a.data(), shape.packed_b ? packed.data() : b.data(), shape,
+               {test.bias ? bias.data() : nullptr, test.relu}, workspace.data(), test.threads);
   EXPECT_TRUE(c.guards_intact());
+  EXPECT_TRUE(packed.guards_intact());
   EXPECT_TRUE(workspace.guards_intact());
   return c;
 }
@@ -44,6 +53,7 @@ void check_of(const Case& test) {
   const test::Tolerance tolerance = rounded<Real>(test::product_tolerance(s.k + 1));
   test::for_each_isa_of<Real>(describe(test), [&](const cpu::Kernels<Real>& kernels) {
     expect_close(floats(run(kernels, test, a, b, bias)), expected, tolerance);
+    expect_close(floats(run(kernels, test, a, b, bias, true)), expected, tolerance);
   });
 }
 
@@ -117,6 +127,8 @@ TEST(Gemm, RepeatsBitForBit) {
       const GuardedBuffer<Real> first = run(kernels, test, a, b, bias);
       for (int repetition = 0; repetition < 5; ++repetition)
         EXPECT_TRUE(test::bit_equal(run(kernels, test, a, b, bias), first));
+      const GuardedBuffer<Real> packed = run(kernels, test, a, b, bias, true);
+      EXPECT_TRUE(test::bit_equal(run(kernels, test, a, b, bias, true), packed));
     });
   }
 }
@@ -125,6 +137,22 @@ TEST(Gemm, RepeatsBitForBit) {
 // blocks at the same time.
 TEST(Gemm, ThreadsInDifferentBlocksShareNothing) {
   for (int repetition = 0; repetition < 20; ++repetition) check_of<Bf16>({{2, 3000, 300}, false, false, 7});
+}
+
+// A product of few rows reads b in place if it can; otherwise b is packed for every number of threads, and then takes no room
+// in the workspace.
+TEST(Gemm, PacksWhatItDoesNotReadInPlace) {
+  test::for_each_isa_of<float>("packed b", [](const cpu::Kernels<float>& kernels) {
+    EXPECT_EQ(kernels.gemm_packed_bytes({8, 320, 70}, 2), 0u);
+    for (int threads : {1, 2, 5}) {
+      GemmShape shape{128, 3072, 768, false, true};
+      EXPECT_GE(kernels.gemm_packed_bytes(shape, threads), 768u * 3072 * sizeof(float));
+      EXPECT_LE(kernels.gemm_packed_bytes(shape, threads), 768u * 3104 * sizeof(float));
+      const std::size_t bytes = kernels.gemm_workspace_bytes(shape, threads);
+      shape.packed_b = true;
+      EXPECT_LE(kernels.gemm_workspace_bytes(shape, threads), bytes);
+    }
+  });
 }
 
 // Inside a parallel region the runtime grants a team of one, whatever the kernel requests.
@@ -137,6 +165,10 @@ TEST(Gemm, FewerThreadsThanRequestedGiveTheSameResult) {
 #pragma omp parallel num_threads(2)
 #pragma omp single
     EXPECT_TRUE(test::bit_equal(run(kernels, test, a, b, bias), expected));
+    const GuardedBuffer<Real> expected_packed = run(kernels, test, a, b, bias, true);
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    EXPECT_TRUE(test::bit_equal(run(kernels, test, a, b, bias, true), expected_packed));
   });
 }
 

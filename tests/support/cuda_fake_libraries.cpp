@@ -94,7 +94,7 @@ class FakeProduct final : public cuda::Product {
   void run(void* c, const void* a, const void* b, void* bias, void* workspace, cuda::Stream stream) override {
     const auto compute = [=, spec = spec_] {
       use_workspace(workspace, cuda::kProductWorkspaceBytes);
-      const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+      const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
       const std::size_t of_a = count({m, k}), of_b = count({k, n}), of_c = count({m, n});
       const auto batch = static_cast<std::size_t>(spec.batch);
       const bool tf32 = spec.math == cuda::Math::tf32;
@@ -139,7 +139,7 @@ class FakeGeluProduct final : public cuda::GeluProduct {
   void run(const Tensors& t, void* workspace, cuda::Stream stream) override {
     const auto compute = [=, spec = spec_] {
       use_workspace(workspace, cuda::kProductWorkspaceBytes);
-      const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+      const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
       const bool tf32 = spec.math == cuda::Math::tf32;
       const std::size_t size = count({m, n});
       Floats result(size), x(size);

@@ -34,7 +34,8 @@ TEST_P(ForwardOf, TheCpuIsThatOfTheReferenceWhateverIsLeftOut) {
   const Floats expected = logits(GetParam(), kBatch, *make_reference_backend());
   for (int threads : {1, 3}) EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(threads)), expected), kFp32);
   EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(2), Precision::fp32, false), expected), kFp32);
-  for (const BackendOptions& options : {BackendOptions{.winograd = false}, BackendOptions{.portable_kernels = true}})
+  for (const BackendOptions& options :
+       {BackendOptions{.winograd = false}, BackendOptions{.packed_weights = false}, BackendOptions{.portable_kernels = true}})
     EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(2, options)), expected), kFp32);
 }
 
@@ -83,8 +84,9 @@ TEST(Forward, HasNeitherGradientNorOptimizerNorDropout) {
       EXPECT_FALSE(attention && attention->dropout > 0) << node.name;
     }
     EXPECT_EQ(memory(forward).gradients, 0);
-    EXPECT_EQ(memory(forward).parameters, memory(train).parameters);
-    EXPECT_LT(memory(forward).total(), memory(train).total() - 2 * memory(train).parameters) << model;
+    const auto unpacked = make_program(workload(model, 8), *make_cpu_backend(2, {.packed_weights = false}), {Entry::forward});
+    EXPECT_EQ(memory(unpacked).parameters, memory(train).parameters);
+    EXPECT_LT(memory(unpacked).total(), memory(train).total() - 2 * memory(train).parameters) << model;
   }
 }
 
@@ -156,6 +158,11 @@ TEST(Ablation, RefusesToLeaveOutMissingParts) {
   EXPECT_EQ(reason_of(spec), "");
   spec.loader_threads = 0;
   EXPECT_THAT(reason_of(spec), HasSubstr("--loader-threads 0"));
+  spec.without = {.packed_weights = true};
+  EXPECT_EQ(reason_of(spec), "");
+  spec.mode = Mode::train;
+  EXPECT_THAT(reason_of(spec), HasSubstr("--mode forward"));
+  spec.mode = Mode::forward;
   spec.without = {.graph_capture = true};
   EXPECT_THAT(reason_of(spec), HasSubstr("only CUDA"));
   spec.device = cuda_device(0);

@@ -132,7 +132,34 @@ GradInputSizes grad_input_sizes(const Conv2dShape& s, int team) {
   return sizes;
 }
 
+// In the workspace.
+std::int64_t own_words(const Conv2dShape& s, const ForwardPlan& plan) { return s.packed_weight ? 0 : plan.weight_words; }
+
 }  // namespace
+
+std::size_t conv2d_packed_bytes(const Conv2dShape& shape, int threads) {
+  if (is_matrix_product(shape)) return gemm_packed_bytes(forward_product(shape), threads);
+#if !EPOCHBENCH_BF16
+  if (conv2d_is_winograd(shape)) return winograd_packed_bytes(shape, threads);
+#endif
+  return static_cast<std::size_t>(make_forward_plan(shape, nullptr, threads).weight_words) * sizeof(Word);
+}
+
+void pack_conv2d(Real* packed, const Real* weight, const Conv2dShape& shape, int threads) {
+  if (is_matrix_product(shape)) {
+    pack_gemm(packed, weight, forward_product(shape), threads);
+    return;
+  }
+#if !EPOCHBENCH_BF16
+  if (conv2d_is_winograd(shape)) {
+    pack_winograd(packed, weight, shape, threads);
+    return;
+  }
+#endif
+  const ForwardPlan plan = make_forward_plan(shape, nullptr, threads);
+#pragma omp parallel for num_threads(plan.team) if (plan.team > 1)
+  for (int part = 0; part < plan.team; ++part) pack_forward(shape, plan, weight, reinterpret_cast<Word*>(packed), part);
+}
 
 std::size_t conv2d_workspace_bytes(const Conv2dShape& shape, int threads) {
   if (is_matrix_product(shape)) return gemm_workspace_bytes(forward_product(shape), threads);
@@ -140,7 +167,8 @@ std::size_t conv2d_workspace_bytes(const Conv2dShape& shape, int threads) {
   if (conv2d_is_winograd(shape)) return winograd_workspace_bytes(shape, WinogradOf::forward, threads);
 #endif
   const ForwardPlan plan = make_forward_plan(shape, nullptr, threads);
-  return static_cast<std::size_t>(plan.weight_words) * sizeof(Word) + static_cast<std::size_t>(plan.team * plan.scratch_bytes);
+  return static_cast<std::size_t>(own_words(shape, plan)) * sizeof(Word) +
+         static_cast<std::size_t>(plan.team * plan.scratch_bytes);
 }
 
 void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape, const Epilogue<Real>& epilogue,
@@ -156,11 +184,11 @@ void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape
   }
 #endif
   const ForwardPlan plan = make_forward_plan(shape, x, threads);
-  Word* const packed = static_cast<Word*>(workspace);
-  char* const scratch = reinterpret_cast<char*>(packed + plan.weight_words);
+  Word* const own = static_cast<Word*>(workspace);
+  char* const scratch = reinterpret_cast<char*>(own + own_words(shape, plan));
   const WindowProduct product{plan.windows,
                               plan.layout,
-                              packed,
+                              shape.packed_weight ? reinterpret_cast<const Word*>(weight) : own,
                               y,
                               shape.out_channels,
                               shape.out_height * shape.out_width * shape.out_channels,
@@ -172,8 +200,10 @@ void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape
     // The runtime may grant fewer threads than there are parts.
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
     const MicrokernelScope scope;
-    for (int part = thread; part < plan.team; part += granted) pack_forward(shape, plan, weight, packed, part);
+    if (!shape.packed_weight) {
+      for (int part = thread; part < plan.team; part += granted) pack_forward(shape, plan, weight, own, part);
 #pragma omp barrier
+    }
     for (int part = thread; part < plan.team; part += granted)
       multiply_windows(product, scratch + part * plan.scratch_bytes, part, plan.team);
   }

@@ -7,6 +7,8 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads);
+std::size_t gemm_packed_bytes(const GemmShape& shape, int threads);
+void pack_gemm(Real* packed, const Real* b, const GemmShape& shape, int threads);
 void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,
           int threads);
 
@@ -15,7 +17,7 @@ static inline bool is_matrix_product(const Conv2dShape& s) {
   return s.kernel_height == 1 && s.kernel_width == 1 && s.stride == 1 && s.padding == 0;
 }
 static inline GemmShape forward_product(const Conv2dShape& s) {
-  return {s.batch * s.height * s.width, s.out_channels, s.channels, false, true};
+  return {s.batch * s.height * s.width, s.out_channels, s.channels, false, true, s.packed_weight};
 }
 static inline GemmShape grad_input_product(const Conv2dShape& s) {
   return {s.batch * s.height * s.width, s.channels, s.out_channels, false, false};

@@ -5,8 +5,8 @@
 // tiles by channels with channels by output channels. a = sqrt(1/2), b = sqrt(2) instead of the usual 1 and 2: a b = 1 saves
 // multiplications, and the entries of the matrices differ less in size, so less is lost to rounding.
 //
-// The weights are transformed once per call. Then each thread processes its tiles in blocks: the transformed inputs of a block
-// and the products for one panel of output channels stay in the L2 cache.
+// The weights are transformed once per call, or by pack_winograd before all calls. Then each thread processes its tiles in
+// blocks: the transformed inputs of a block and the products for one panel of output channels stay in the L2 cache.
 #include "kernels/cpu/conv2d/winograd.h"
 
 #include <omp.h>
@@ -131,6 +131,7 @@ struct Plan {
   std::int64_t block;                             // maximum number of tiles per block
   std::int64_t v_stride, v_position, m_position;  // floats between tiles, and between positions
   std::int64_t weights, scratch;                  // floats in total, floats per part
+  std::int64_t own_weights;                       // of them in the workspace: all, or none if they were transformed before
 };
 
 // Size of the transformed inputs of a block: leaves room for the panels of weights and sums in a 1 MiB L2 cache.
@@ -155,6 +156,7 @@ Plan make_plan(const Conv2dShape& s, WinogradOf of, int threads) {
   plan.v_position = spread_stride(plan.block * plan.v_stride);
   plan.m_position = spread_stride(plan.block * kNr);
   plan.weights = kPositions * plan.depth * packed_columns(plan.columns);
+  plan.own_weights = of == WinogradOf::forward && s.packed_weight ? 0 : plan.weights;
   plan.scratch = kPositions * (plan.v_position + plan.m_position) + round_up(plan.depth, 16);
   return plan;
 }
@@ -276,23 +278,36 @@ bool conv2d_is_winograd(const Conv2dShape& s) {
          s.out_channels % 16 == 0 && pixels > 9 * tiles + 80;
 }
 
+std::size_t winograd_packed_bytes(const Conv2dShape& shape, int threads) {
+  return static_cast<std::size_t>(make_plan(shape, WinogradOf::forward, threads).weights) * sizeof(float);
+}
+
+void pack_winograd(float* packed, const float* weight, const Conv2dShape& shape, int threads) {
+  const Plan plan = make_plan(shape, WinogradOf::forward, threads);
+#pragma omp parallel for num_threads(plan.team) if (plan.team > 1)
+  for (int part = 0; part < plan.team; ++part) transform_weights(packed, weight, shape, WinogradOf::forward, plan, part);
+}
+
 std::size_t winograd_workspace_bytes(const Conv2dShape& shape, WinogradOf of, int threads) {
   const Plan plan = make_plan(shape, of, threads);
-  return static_cast<std::size_t>(plan.weights + plan.team * plan.scratch) * sizeof(float);
+  return static_cast<std::size_t>(plan.own_weights + plan.team * plan.scratch) * sizeof(float);
 }
 
 void winograd(float* y, const float* x, const float* weight, const Conv2dShape& shape, WinogradOf of,
               const Epilogue<float>& epilogue, void* workspace, int threads) {
   const Plan plan = make_plan(shape, of, threads);
-  float* const u = static_cast<float*>(workspace);
+  float* const own = static_cast<float*>(workspace);
+  const float* const u = plan.own_weights > 0 ? own : weight;
 #pragma omp parallel num_threads(plan.team) if (plan.team > 1)
   {
     // The runtime may grant fewer threads than there are parts.
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
-    for (int part = thread; part < plan.team; part += granted) transform_weights(u, weight, shape, of, plan, part);
+    if (plan.own_weights > 0) {
+      for (int part = thread; part < plan.team; part += granted) transform_weights(own, weight, shape, of, plan, part);
 #pragma omp barrier
+    }
     for (int part = thread; part < plan.team; part += granted) {
-      float* const scratch = u + plan.weights + part * plan.scratch;
+      float* const scratch = own + plan.own_weights + part * plan.scratch;
       float* const zeros = scratch + plan.scratch - round_up(plan.depth, 16);
       for (std::int64_t i = 0; i < plan.depth; ++i) zeros[i] = 0;
       const Range tiles = part_of(plan.tiles, part, plan.team, 1);

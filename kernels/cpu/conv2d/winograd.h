@@ -12,6 +12,8 @@ enum class WinogradOf : std::uint8_t { forward, grad_input };
 // Whether Winograd computes a convolution that permits it: depends only on the shape and is the same for both directions.
 bool conv2d_is_winograd(const Conv2dShape& shape);
 #if !EPOCHBENCH_BF16
+std::size_t winograd_packed_bytes(const Conv2dShape& shape, int threads);
+void pack_winograd(float* packed, const float* weight, const Conv2dShape& shape, int threads);  // for WinogradOf::forward
 std::size_t winograd_workspace_bytes(const Conv2dShape& shape, WinogradOf of, int threads);
 // forward: y and x as in conv2d. grad_input: dx in place of y, dy in place of x.
 void winograd(float* y, const float* x, const float* weight, const Conv2dShape& shape, WinogradOf of,

@@ -4,7 +4,8 @@
 // The threads form a grid, and each owns a rectangle of C. Threads that own the same columns pack their part of a block of B
 // together, alternating between two buffers, so that one barrier per block is enough. Each thread then packs its own rows of A
 // and multiplies, one block of k after another as far as B is packed, so that the partial sums stay in a near cache. The data
-// that will be packed next is prefetched meanwhile.
+// that will be packed next is prefetched meanwhile. A B that was packed before has the panels of all columns, one block of k
+// after another; then threads wait for none of the others.
 //
 // Depths below count words (microkernel.h), except the k of the shape. Partial sums over several blocks of k are stored in C if
 // C is float, otherwise in the workspace: the result is rounded once.
@@ -186,6 +187,28 @@ void pack_stage(const Call& call, const Stage& stage, Word* packed, int part) {
            part);
 }
 
+// The panels from `column` on in a block of a B that was packed before.
+const Word* packed_before(const Call& call, const Block& block, std::int64_t column) {
+  return reinterpret_cast<const Word*>(call.b) + word_count(block.k.begin) * packed_columns(call.shape.n) +
+         column * depth_of(block);
+}
+
+// The panels of `columns` in it. If few rows use them, a unit prefetches its panels after the first group, which it multiplies
+// now, and the first group of the next stage.
+PrefetchRows source_of_panels(const Call& call, const Block& block, Range columns) {
+  const std::int64_t bytes = kNr * depth_of(block) * static_cast<std::int64_t>(sizeof(Word));
+  return {reinterpret_cast<const char*>(packed_before(call, block, columns.begin)),
+          divide_up(max_of(columns.end - columns.begin, 0), kNr), bytes, bytes};
+}
+void prefetch_panels(const Call& call, const Unit& unit, const Stage* next, int part, Prefetcher& prefetcher) {
+  constexpr std::int64_t kGroup = kGroupPanels * kNr;
+  prefetcher.now = source_of_panels(call, unit.block, {unit.columns.begin + kGroup, unit.columns.end});
+  if (next == nullptr) return;
+  const Block block = block_of(call, *next, next->k_blocks.begin);
+  const Range columns = columns_of_part(call.plan, block.n, part);
+  prefetcher.then = source_of_panels(call, block, {columns.begin, min_of(columns.begin + kGroup, columns.end)});
+}
+
 // The data that pack_stage packs for a part that shares its columns with no other.
 PrefetchRows source_of_b(const Call& call, const Stage& stage, int part) {
   const Block first = block_of(call, stage, stage.k_blocks.begin), last = block_of(call, stage, stage.k_blocks.end - 1);
@@ -223,7 +246,8 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
   if (columns.begin == columns.end) return;
   const std::int64_t panels = divide_up(columns.end - columns.begin, kNr);
   // Each unit prefetches some rows of the next block of B.
-  PrefetchRows rest = plan.grid_m == 1 && next != nullptr ? source_of_b(call, *next, part) : PrefetchRows{};
+  const bool packs = plan.grid_m == 1 && next != nullptr && !call.shape.packed_b;
+  PrefetchRows rest = packs ? source_of_b(call, *next, part) : PrefetchRows{};
   const std::int64_t units = divide_up(rows.end - rows.begin, plan.mc) * depths;
   const std::int64_t share = divide_up(rest.rows, max_of(units, 1));
   for (std::int64_t row = rows.begin; row < rows.end; row += plan.mc) {
@@ -236,14 +260,20 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
       unit.columns = columns;
       unit.sum = sums_of(call, part, rows.begin, row, columns.begin);
       unit.a = prepare_a(call, unit.block, block_rows, packed_a);
-      unit.panels = packed_b + ((k - stage.k_blocks.begin) * plan.grid_n + part % plan.grid_n) * plan.group_words;
+      unit.panels = call.shape.packed_b
+                        ? packed_before(call, unit.block, columns.begin)
+                        : packed_b + ((k - stage.k_blocks.begin) * plan.grid_n + part % plan.grid_n) * plan.group_words;
 
       Prefetcher prefetcher;
-      prefetcher.now = source_after(call, unit, rows, stage, next);
-      prefetcher.then = rest;
-      prefetcher.then.rows = min_of(share, rest.rows);
-      rest.first += prefetcher.then.rows * rest.stride;
-      rest.rows -= prefetcher.then.rows;
+      if (call.shape.packed_b && units == 1) {
+        prefetch_panels(call, unit, next, part, prefetcher);
+      } else {
+        prefetcher.now = source_after(call, unit, rows, stage, next);
+        prefetcher.then = rest;
+        prefetcher.then.rows = min_of(share, rest.rows);
+        rest.first += prefetcher.then.rows * rest.stride;
+        rest.rows -= prefetcher.then.rows;
+      }
       const std::int64_t tiles = divide_up(block_rows.end - block_rows.begin, mr) * panels;
       const std::int64_t fetches = tiles * max_of(depth_of(unit.block) / kPrefetchStep, 1);
       prefetcher.lines = divide_up(prefetcher.now.lines() + prefetcher.then.lines(), fetches);
@@ -254,6 +284,30 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
 }
 
 }  // namespace
+
+std::size_t gemm_packed_bytes(const GemmShape& shape, int threads) {
+  if (make_gemm_plan(shape, threads, blocking()).b_in_place) return 0;
+  return static_cast<std::size_t>(round_up(word_count(shape.k) * packed_columns(shape.n), kLineWords)) * sizeof(Word);
+}
+
+void pack_gemm(Real* packed, const Real* b, const GemmShape& shape, int threads) {
+  GemmShape with_packed = shape;
+  with_packed.packed_b = true;
+  const GemmPlan plan = make_gemm_plan(with_packed, threads, blocking());
+  const std::int64_t depth = plan.kc * kWordDepth;
+#pragma omp parallel for num_threads(plan.team) if (plan.team > 1)
+  for (std::int64_t panel = 0; panel < divide_up(shape.n, kNr); ++panel) {
+    const std::int64_t column = panel * kNr, columns = min_of(kNr, shape.n - column);
+    for (std::int64_t k = 0; k < shape.k; k += depth) {
+      const std::int64_t deep = min_of(depth, shape.k - k);
+      Word* const to = reinterpret_cast<Word*>(packed) + word_count(k) * packed_columns(shape.n) + column * word_count(deep);
+      if (shape.transpose_b)
+        pack_panel_transposed(to, b + column * shape.k + k, shape.k, deep, columns);
+      else
+        pack_panel(to, b + k * shape.n + column, shape.n, deep, columns);
+    }
+  }
+}
 
 std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads) {
   const GemmPlan plan = make_gemm_plan(shape, threads, blocking());
@@ -277,9 +331,11 @@ void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const E
     for (std::int64_t i = 0; i < stages; ++i) {
       const Stage stage = stage_of(call, i), next = stage_of(call, i + 1);
       Word* const packed_b = blocks_b + i % buffers_of(plan) * plan.b_words;
-      for (int part = thread; part < plan.team; part += granted) pack_stage(call, stage, packed_b, part);
-      if (plan.grid_m > 1) {  // otherwise every thread packed all that it needs
+      if (!shape.packed_b) {
+        for (int part = thread; part < plan.team; part += granted) pack_stage(call, stage, packed_b, part);
+        if (plan.grid_m > 1) {  // otherwise every thread packed all that it needs
 #pragma omp barrier
+        }
       }
       for (int part = thread; part < plan.team; part += granted)
         multiply_part(call, stage, i + 1 < stages ? &next : nullptr, blocks_a + part * plan.a_words, packed_b, part);

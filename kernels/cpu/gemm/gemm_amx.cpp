@@ -155,11 +155,24 @@ void multiply_and_round(const TileA& a, const Real* b, std::int64_t steps, Round
                                         steps, lines, [&](std::int64_t rows) { round_rows(previous, rows); });
 }
 
+// The packed panels of a unit's block of B: the first step of the first one, and the steps from a panel to the next.
+struct PanelsB {
+  const Real* data;
+  std::int64_t panel_steps;
+};
+PanelsB panels_of(const Call& call, const Unit& unit, const Buffers& buffers) {
+  const Range k = k_of(call, unit.k_block);
+  if (!call.shape.packed_b) return {buffers.b, steps_of(k.end - k.begin)};
+  const std::int64_t steps = steps_of(call.shape.k);
+  return {call.b + (unit.columns.begin / kTilePair * steps + unit.k_block * call.plan.block_steps) * kStepReals, steps};
+}
+
 void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, Rounding& previous) {
   const GemmPlan& plan = call.plan;
   const Range k = k_of(call, unit.k_block);
   constexpr int kSumLines = kTileFloats * sizeof(float) / 64 / kTileSteps;
   const std::int64_t steps = steps_of(k.end - k.begin), panels = divide_up(unit.columns.end - unit.columns.begin, kTilePair);
+  const PanelsB b = panels_of(call, unit, buffers);
   for (std::int64_t row = unit.rows.begin; row < unit.rows.end; row += kTilePair) {
     float* const block_sums = buffers.block_sums + (row - unit.rows.begin) / kTilePair * plan.panels * kTileFloats;
     for (std::int64_t step = 0; step == 0 || step < steps; step += plan.tile_steps) {
@@ -174,7 +187,7 @@ void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, R
         } else {
           load_sums(before);
         }
-        const Real* const panel = buffers.b + (p * steps + step) * kStepReals;
+        const Real* const panel = b.data + (p * b.panel_steps + step) * kStepReals;
         if (first && unit.k_block > 0) {
           multiply_and_round<kSumLines>(a, panel, range.end - step, previous,
                                         {reinterpret_cast<const char*>(before + kTileFloats), 64, 64});
@@ -215,7 +228,8 @@ void multiply_part(const Call& call, Range rows, const Buffers& buffers, int par
   for (std::int64_t column = columns.begin; column < columns.end; column += plan.panels * kTilePair) {
     unit.columns = {column, min_of(column + plan.panels * kTilePair, columns.end)};
     for (unit.k_block = 0; unit.k_block < plan.k_blocks; ++unit.k_block) {
-      pack_block_b(buffers.b, operand_b(call, column, unit.columns.end - column, k_of(call, unit.k_block)));
+      if (!call.shape.packed_b)
+        pack_block_b(buffers.b, operand_b(call, column, unit.columns.end - column, k_of(call, unit.k_block)));
       multiply_unit(call, unit, buffers, previous);
     }
   }
@@ -223,6 +237,19 @@ void multiply_part(const Call& call, Range rows, const Buffers& buffers, int par
 }
 
 }  // namespace
+
+std::size_t gemm_packed_bytes(const GemmShape& shape, int) {
+  return static_cast<std::size_t>(divide_up(shape.n, kTilePair) * steps_of(shape.k) * kStepReals) * sizeof(Real);
+}
+
+void pack_gemm(Real* packed, const Real* b, const GemmShape& shape, int threads) {
+  const GemmPlan plan = make_gemm_plan(shape, threads);
+  const Call call{nullptr, nullptr, b, shape, {}, plan, nullptr};
+#pragma omp parallel for num_threads(plan.team) if (plan.team > 1)
+  for (std::int64_t column = 0; column < shape.n; column += kTilePair)
+    pack_block_b(packed + column / kTilePair * steps_of(shape.k) * kStepReals,
+                 operand_b(call, column, min_of(shape.n - column, kTilePair), {0, shape.k}));
+}
 
 std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads) {
   const GemmPlan plan = make_gemm_plan(shape, threads);

@@ -25,6 +25,9 @@ constexpr std::int64_t kStreamedWords = 65536 / kWordFloats;
 // Packing a copy of B costs a thread as much as multiplying it with about 6 rows; below kRowsInPlace rows B is read in place.
 // Rows of B that start within a cache line are always copied: reading them in place costs twice the loads.
 constexpr std::int64_t kPackingRows = 6, kRowsInPlace = 112;
+// Reading a B that was packed before costs as much as multiplying it with about 2 rows. Such a B takes no room in the
+// workspace, so its blocks have as many columns per thread as keep the thread's rows of C in the L2 cache.
+constexpr std::int64_t kReadingRows = 2, kPackedColumns = 1024;
 // Rows of A shorter than this are so close together that reading them in place is as fast as reading a packed copy, unless more
 // than kManyColumns columns use the copy.
 constexpr std::int64_t kShortRow = 64 / kWordFloats;
@@ -59,14 +62,15 @@ struct GemmPlan {
 static inline std::int64_t row_grain(std::int64_t m, int grid_m, std::int64_t mr) { return m < grid_m * mr ? 1 : mr; }
 
 // Chooses the grid in which the largest rectangle takes the least time: a thread multiplies it, packs its rows of A, and packs
-// its columns of B together with the threads that own other rows of these columns.
-static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n) {
+// its columns of B together with the threads that own other rows of these columns, or reads them all if they are packed.
+static inline void choose_grid(GemmPlan& plan, std::int64_t m, std::int64_t n, bool packed_b) {
   std::int64_t best = -1;
   for (int grid_m = 1; grid_m <= plan.team; ++grid_m) {
     if (plan.team % grid_m != 0) continue;
     const std::int64_t rows = round_up(divide_up(m, grid_m), row_grain(m, grid_m, plan.mr));
     const std::int64_t columns = divide_up(divide_up(n, kNr), plan.team / grid_m) * kNr;
-    const std::int64_t time = rows * columns + kPackingRows * (rows + columns / grid_m);
+    const std::int64_t time_of_b = packed_b ? kReadingRows * columns : kPackingRows * (columns / grid_m);
+    const std::int64_t time = rows * columns + kPackingRows * rows + time_of_b;
     if (best >= 0 && time >= best) continue;
     best = time;
     plan.grid_m = grid_m;
@@ -79,10 +83,12 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   plan.team =
       team_size(2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k), threads);
   plan.mr = kMr[panel_vectors(shape.n)];
-  choose_grid(plan, shape.m, shape.n);
+  choose_grid(plan, shape.m, shape.n, shape.packed_b);
   const std::int64_t rows = divide_up(shape.m, plan.grid_m);
   std::int64_t max_k = kKc, max_n = kNc;
-  if (rows <= kFewRows && plan.grid_m == 1) {
+  if (shape.packed_b) {
+    max_n = kPackedColumns * plan.grid_n;
+  } else if (rows <= kFewRows && plan.grid_m == 1) {
     const std::int64_t columns = round_up(divide_up(shape.n, plan.grid_n), kNr);
     if (columns <= blocking.streamed_columns) {
       max_k = min_of(kKc, max_of(kStreamedWords / columns, kLanes));
@@ -96,8 +102,11 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   const std::int64_t panels = divide_up(divide_up(shape.n, kNr), plan.grid_n);
   plan.nc = divide_up(panels, divide_up(shape.n, max_n)) * kNr * plan.grid_n;
   plan.n_blocks = divide_up(shape.n, plan.nc);
-  plan.b_in_place = kWordDepth == 1 && !shape.transpose_b && shape.n % kLanes == 0 && plan.grid_m == 1 && rows <= kRowsInPlace;
-  plan.k_blocks_per_stage = rows <= kFewRows ? 1 : min_of(max_of(kBlockWords / (plan.nc * plan.kc), 1), plan.k_blocks);
+  plan.b_in_place = kWordDepth == 1 && !shape.transpose_b && !shape.packed_b && shape.n % kLanes == 0 && plan.grid_m == 1 &&
+                    rows <= kRowsInPlace;
+  plan.k_blocks_per_stage = rows <= kFewRows ? 1
+                            : shape.packed_b ? plan.k_blocks
+                                             : min_of(max_of(kBlockWords / (plan.nc * plan.kc), 1), plan.k_blocks);
   plan.mc = round_up(divide_up(rows, divide_up(rows, kMc)), plan.mr);
   plan.pack_a = shape.transpose_a || shape.k % kWordDepth != 0 || word_count(shape.k) >= kShortRow ||
                 shape.n / plan.grid_n >= kManyColumns;
@@ -115,7 +124,7 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   plan.a_words = plan.pack_a ? round_up(plan.a_words, 16) : 0;
   const std::int64_t columns = divide_up(divide_up(min_of(plan.nc, shape.n), kNr), plan.grid_n) * kNr;
   plan.group_words = round_up(min_of(columns, packed_columns(shape.n)) * plan.kc, 16);
-  plan.b_words = plan.k_blocks_per_stage * plan.grid_n * plan.group_words;
+  plan.b_words = shape.packed_b ? 0 : plan.k_blocks_per_stage * plan.grid_n * plan.group_words;
   plan.sum_stride = kSumInWorkspace ? columns : shape.n;
   if (kSumInWorkspace && plan.k_blocks > 1) {
     const std::int64_t all_rows = round_up(rows, row_grain(shape.m, plan.grid_m, plan.mr));

@@ -83,7 +83,7 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
   plan.a_reals = plan.pack_a ? plan.row_block * steps * kStepDepth : 0;
   plan.row_sums = plan.tile_steps < plan.block_steps ? plan.panels * kTileFloats : 0;
   plan.block_sums = plan.k_blocks > 1 ? divide_up(plan.row_block / kTilePair, plan.grid_m) * plan.panels * kTileFloats : 0;
-  plan.b_reals = plan.panels * plan.block_steps * kStepReals;
+  plan.b_reals = shape.packed_b ? 0 : plan.panels * plan.block_steps * kStepReals;
   return plan;
 }
 

@@ -96,7 +96,7 @@ struct Problem {
     set(description, CUBLASLT_MATMUL_DESC_TRANSB, spec.shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(spec));
     if (spec.bias || spec.bias_gradient) set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(spec.out));
-    const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+    const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
     describe_matrix(a, spec.element, transpose_a ? k : m, transpose_a ? m : k, spec.a_row, spec.batch);
     describe_matrix(b, spec.element, transpose_b ? n : k, transpose_b ? k : n, spec.b_row, spec.batch);
     describe_matrix(c, spec.out, m, n, spec.c_row, spec.batch);

@@ -142,7 +142,7 @@ inline Tensor sum_gradient(Graph& graph, const Tensor& dx, const Shape& x, const
 
 // Matrices have an extra leading extent of 1.
 inline std::shared_ptr<Graph> gelu_product_graph(const GeluProductSpec& spec, const DescribedDevice* device = nullptr) {
-  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
   const auto strides = [](std::int64_t rows, std::int64_t columns, bool transposed) {
     return transposed ? Shape{rows * columns, 1, rows} : Shape{rows * columns, columns, 1};
   };

@@ -67,6 +67,7 @@ class CpuBackend final : public Backend {
         communicator_(communicator),
         portable_(options.portable_kernels),
         exchange_thread_(options.exchange_thread),
+        packed_weights_(options.packed_weights),
         fp32_(fp32_kernels(options), threads, options.winograd, communicator) {
     if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && !portable_)
       bf16_.emplace(*kernels, threads, options.winograd, communicator);
@@ -93,6 +94,11 @@ class CpuBackend final : public Backend {
   std::string algorithm(const Graph& graph, const Node& node) const override {
     if (is_int8(graph, node)) return "";
     return visit(graph, node, [&](const auto& nodes) { return nodes.algorithm(graph, node); });
+  }
+
+  std::int64_t packed_weight_elements(const Graph& graph, const Node& node) const override {
+    if (!packed_weights_ || is_int8(graph, node)) return 0;
+    return visit(graph, node, [&](const auto& nodes) { return nodes.packed_weight_elements(graph, node); });
   }
 
   std::unique_ptr<Executable> compile(const Program& program) const override {
@@ -139,7 +145,7 @@ class CpuBackend final : public Backend {
 
   int threads_;
   Communicator* communicator_;  // null: a single rank
-  bool portable_, exchange_thread_;
+  bool portable_, exchange_thread_, packed_weights_;
   CpuNodes<float> fp32_;
   std::optional<CpuNodes<Bf16>> bf16_;  // set if the CPU has the instructions and they may be used; likewise int8_
   std::optional<CpuInt8Nodes> int8_;

@@ -150,6 +150,32 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
 }
 
 template <typename Real>
+std::int64_t CpuNodes<Real>::packed_weight_elements(const Graph& graph, const Node& node) const {
+  // With more rows, packing is too small a part of a product (with 1024 about 4 %) to justify a second copy of the weight.
+  constexpr std::int64_t kMostRows = 1024;
+  std::size_t bytes = 0;
+  if (node.op == Op::matmul || node.op == Op::linear) {
+    const GemmShape s = gemm_shape(graph, node);
+    if (s.m <= kMostRows) bytes = k_->gemm_packed_bytes(s, threads_);
+  } else if (node.op == Op::conv2d || node.op == Op::conv2d_bias) {
+    const Conv2dShape s = convolution(graph, node);
+    if (s.batch * s.out_height * s.out_width <= kMostRows) bytes = k_->conv2d_packed_bytes(s, threads_);
+  }
+  return static_cast<std::int64_t>(bytes / sizeof(Real));
+}
+
+template <typename Real>
+HostStep CpuNodes<Real>::pack_step(const Graph& graph, const Node& node, const ValueMemory& memory) const {
+  const NodeOperands<Real> o{&memory, node.inputs, node.outputs};
+  const auto& a = attributes<PackWeightAttributes>(node);
+  if (!a.convolution)
+    return [=, k = k_, threads = threads_, s = packed_gemm_shape(a)] { k->pack_gemm(o.y(0), o.x(0), s, threads); };
+  Conv2dShape s = packed_conv2d_shape(a, graph.desc(node.inputs[0]).shape);
+  s.winograd = winograd_;
+  return [=, k = k_, threads = threads_] { k->pack_conv2d(o.y(0), o.x(0), s, threads); };
+}
+
+template <typename Real>
 std::string CpuNodes<Real>::algorithm(const Graph& graph, const Node& node) const {
   const bool transformable = node.op == Op::conv2d || node.op == Op::conv2d_bias || node.op == Op::conv2d_grad_input;
   return transformable && k_->conv2d_is_winograd(convolution(graph, node)) ? "winograd" : "";
@@ -163,13 +189,17 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
   const auto make = cpu_step_maker(workspace, threads_);
   switch (node.op) {
     case Op::linear:
-      return make(k->gemm, [=, s = gemm_shape(graph, node), relu = attributes<LinearAttributes>(node).relu](auto run) {
-        run(o.y(0), o.x(0), o.x(1), s, Epilogue<Real>{o.x(2), relu});
+      return make(k->gemm, [=, s = gemm_shape(graph, node), weight = weight_operand(node),
+                            relu = attributes<LinearAttributes>(node).relu](auto run) {
+        run(o.y(0), o.x(0), o.x(weight), s, Epilogue<Real>{o.x(2), relu});
       });
     case Op::conv2d_bias:
-      return make(k->conv2d, [=, s = convolution(graph, node), relu = attributes<Conv2dBiasAttributes>(node).relu](auto run) {
-        run(o.y(0), o.x(0), o.x(1), s, Epilogue<Real>{o.x(2), relu});
+      return make(k->conv2d, [=, s = convolution(graph, node), weight = weight_operand(node),
+                              relu = attributes<Conv2dBiasAttributes>(node).relu](auto run) {
+        run(o.y(0), o.x(0), o.x(weight), s, Epilogue<Real>{o.x(2), relu});
       });
+    case Op::pack_weight:
+      return pack_step(graph, node, memory);
     case Op::cross_entropy_grad:
       return make(k->cross_entropy_grad, [=, size = rows_channels(graph.desc(node.inputs[0])), targets = targets_of(node),
                                           at = cross_entropy_operands(node)](auto run) {

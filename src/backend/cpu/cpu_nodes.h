@@ -36,7 +36,8 @@ class CpuNodes {
   const char* isa() const { return k_->isa; }
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const;  // the reason
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const;
-  std::string algorithm(const Graph& graph, const Node& node) const;  // as Backend's
+  std::string algorithm(const Graph& graph, const Node& node) const;                // as Backend's
+  std::int64_t packed_weight_elements(const Graph& graph, const Node& node) const;  // likewise
   // `seed`: key of the random numbers that the node draws.
   CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
                        std::uint64_t seed) const {
@@ -48,6 +49,7 @@ class CpuNodes {
   Conv2dShape convolution(const Graph& graph, const Node& node) const;
   int rank() const;
   HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const;
+  HostStep pack_step(const Graph& graph, const Node& node, const ValueMemory& memory) const;
 
   const cpu::Kernels<Real>* k_;
   int threads_;

@@ -28,7 +28,7 @@ struct Scratch {
 };
 Scratch scratch_of(const Graph& graph, const Node& node, void* memory) {
   const cuda::ProductSpec spec = spec_of(graph, node);
-  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
   ScratchPieces pieces(memory);
   Scratch scratch{};
   scratch.workspace = pieces.take(cuda::kProductWorkspaceBytes);

@@ -32,7 +32,7 @@ cuda::ProductSpec spec_of(const Graph& graph, const Node& node) {
 }
 
 std::vector<Operand> inputs_of(const cuda::ProductSpec& spec, const cuda::ProductOperands& operands) {
-  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
   const auto bytes = [&](std::int64_t rows, std::int64_t columns, std::int64_t row_elements) {
     return static_cast<std::size_t>(spec.batch * rows * std::max(columns, row_elements)) * element_bytes(spec.element);
   };

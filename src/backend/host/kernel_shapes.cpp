@@ -6,12 +6,27 @@
 
 namespace epochbench {
 
+namespace {
+
+GemmShape gemm_shape(const Shape& a, const Shape& c, const MatmulAttributes& attributes) {
+  return {c[0], c[1], a[attributes.transpose_a ? 0 : 1], attributes.transpose_a, attributes.transpose_b};
+}
+
+Conv2dShape conv2d_shape(const Shape& x, const Shape& y, const Shape& weight, const Conv2dAttributes& a) {
+  return {x[0], x[1], x[2], x[3], y[1], y[2], y[3], weight[1], weight[2], a.stride, a.padding};
+}
+
+}  // namespace
+
 GemmShape gemm_shape(const Graph& graph, const Node& node) {
   const MatmulAttributes a =
       node.op == Op::linear ? attributes<LinearAttributes>(node).matmul : attributes<MatmulAttributes>(node);
-  const Shape &left = graph.desc(node.inputs[0]).shape, &c = graph.desc(node.outputs[0]).shape;
-  return {c[0], c[1], left[a.transpose_a ? 0 : 1], a.transpose_a, a.transpose_b};
+  GemmShape s = gemm_shape(graph.desc(node.inputs[0]).shape, graph.desc(node.outputs[0]).shape, a);
+  s.packed_b = weight_operand(node) > 1;
+  return s;
 }
+
+GemmShape packed_gemm_shape(const PackWeightAttributes& a) { return gemm_shape(a.x, a.y, a.matmul); }
 
 Conv2dShape conv2d_shape(const Graph& graph, const Node& node) {
   const bool grad_input = node.op == Op::conv2d_grad_input, grad_weight = node.op == Op::conv2d_grad_weight;
@@ -21,7 +36,13 @@ Conv2dShape conv2d_shape(const Graph& graph, const Node& node) {
   const Shape& weight = graph.desc(grad_weight ? out : second).shape;
   const auto& a =
       node.op == Op::conv2d_bias ? attributes<Conv2dBiasAttributes>(node).conv2d : attributes<Conv2dAttributes>(node);
-  return {x[0], x[1], x[2], x[3], y[1], y[2], y[3], weight[1], weight[2], a.stride, a.padding};
+  Conv2dShape s = conv2d_shape(x, y, weight, a);
+  s.packed_weight = weight_operand(node) > 1;
+  return s;
+}
+
+Conv2dShape packed_conv2d_shape(const PackWeightAttributes& a, const Shape& weight) {
+  return conv2d_shape(a.x, a.y, weight, a.conv2d);
 }
 
 Conv2dShape depthwise_conv2d_shape(const Graph& graph, const Node& node) {

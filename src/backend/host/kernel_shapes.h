@@ -16,16 +16,18 @@ const AttributesType& attributes(const Node& node) {
   return std::get<AttributesType>(node.attributes);
 }
 
-GemmShape gemm_shape(const Graph& graph, const Node& node);                // matmul, linear, matmul_add, linear_grad_weight
-Conv2dShape conv2d_shape(const Graph& graph, const Node& node);            // conv2d, conv2d_bias and the gradients
-Conv2dShape depthwise_conv2d_shape(const Graph& graph, const Node& node);  // and its gradients
-Activation activation_of(const Node& node);                                // of a batch norm, fused or not
-bool is_int8(const Graph& graph, const Node& node);                        // whether it runs a kernel of int8 inference
-Conv2dShape int8_weights_shape(const Graph& graph, const Node& node);      // of packed weights; without images
-Conv2dShape int8_product_shape(const Graph& graph, const Node& node);      // linear_int8 is a 1x1 convolution of its rows
-PoolShape pool_shape(const Graph& graph, const Node& node);                // max_pool, average_pool and their gradients
-bool is_attention_gradient(const Node& node);                              // in either form
-AttentionShape attention_shape(const Graph& graph, const Node& node);      // attention, its gradient, and their joint forms
+GemmShape gemm_shape(const Graph& graph, const Node& node);      // matmul, linear, matmul_add, linear_grad_weight
+Conv2dShape conv2d_shape(const Graph& graph, const Node& node);  // conv2d, conv2d_bias and the gradients
+GemmShape packed_gemm_shape(const PackWeightAttributes& a);      // of the product that reads a packed weight
+Conv2dShape packed_conv2d_shape(const PackWeightAttributes& a, const Shape& weight);  // likewise
+Conv2dShape depthwise_conv2d_shape(const Graph& graph, const Node& node);             // and its gradients
+Activation activation_of(const Node& node);                                           // of a batch norm, fused or not
+bool is_int8(const Graph& graph, const Node& node);                    // whether it runs a kernel of int8 inference
+Conv2dShape int8_weights_shape(const Graph& graph, const Node& node);  // of packed weights; without images
+Conv2dShape int8_product_shape(const Graph& graph, const Node& node);  // linear_int8 is a 1x1 convolution of its rows
+PoolShape pool_shape(const Graph& graph, const Node& node);            // max_pool, average_pool and their gradients
+bool is_attention_gradient(const Node& node);                          // in either form
+AttentionShape attention_shape(const Graph& graph, const Node& node);  // attention, its gradient, and their joint forms
 RotaryShape rotary_shape(const Graph& graph, const Node& node);
 SwigluShape swiglu_shape(const Graph& graph, const Node& node);  // swiglu, its gradient, and their joint forms
 LstmShape lstm_shape(const Graph& graph, const Node& node);      // lstm and its gradient

@@ -247,6 +247,7 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::decode_pixels:
     case Op::observe_range:
     case Op::int8_weights:
+    case Op::pack_weight:
     case Op::quantize:
     case Op::linear_int8:
     case Op::conv2d_int8:
@@ -272,14 +273,16 @@ HostStep host_step(const Graph& graph, const Node& node, std::uint64_t seed, boo
   const auto convolution = [&](auto kernel, auto... epilogue) {
     Conv2dShape s = conv2d_shape(graph, node);
     s.winograd = winograd;
-    return make(kernel, [=](auto run) { run(o.y(0), o.x(0), o.x(1), s, epilogue...); });
+    return make(kernel, [=, weight = weight_operand(node)](auto run) { run(o.y(0), o.x(0), o.x(weight), s, epilogue...); });
   };
   using Epilogue = epochbench::Epilogue<typename Operands::Type>;
   switch (node.op) {
     case Op::reshape:
       return {};
     case Op::matmul:
-      return make(k.gemm, [=, s = gemm_shape(graph, node)](auto run) { run(o.y(0), o.x(0), o.x(1), s, Epilogue{}); });
+      return make(k.gemm, [=, s = gemm_shape(graph, node), weight = weight_operand(node)](auto run) {
+        run(o.y(0), o.x(0), o.x(weight), s, Epilogue{});
+      });
     case Op::conv2d:
       return convolution(k.conv2d, Epilogue{});
     case Op::conv2d_grad_input:

@@ -85,10 +85,11 @@ double bytes_with_norm(const Graph& graph, const Node& node) {
 
 const OpRule kConv2dRule{.infer = infer,
                          .gradient = convolution_gradient<Conv2dAttributes, Op::conv2d_grad_input, Op::conv2d_grad_weight, 1>,
-                         .flops = flops_of_convolution};
+                         .flops = flops_of_convolution,
+                         .bytes = product_bytes};
 const OpRule kConv2dGradInputRule{.infer = infer_grad_input, .flops = flops_of_grad_input};
 const OpRule kConv2dGradWeightRule{.infer = infer_grad_weight, .flops = flops_of_grad_weight};
-const OpRule kConv2dBiasRule{.infer = infer_bias};
+const OpRule kConv2dBiasRule{.infer = infer_bias, .bytes = product_bytes};
 const OpRule kConv2dBatchNormRule{.infer = infer_batch_norm, .bytes = bytes_with_norm<1>, .updated_inputs = running_statistics};
 const OpRule kConv2dBatchNormGradRule{.infer = infer_batch_norm_grad, .bytes = bytes_with_norm<2>};
 

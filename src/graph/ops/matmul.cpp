@@ -81,8 +81,8 @@ void gradient(GradientBuilder& builder, const Node& node) {
 
 }  // namespace
 
-const OpRule kMatmulRule{.infer = infer, .gradient = gradient, .flops = flops_of};
-const OpRule kLinearRule{.infer = infer_linear};
+const OpRule kMatmulRule{.infer = infer, .gradient = gradient, .flops = flops_of, .bytes = product_bytes};
+const OpRule kLinearRule{.infer = infer_linear, .bytes = product_bytes};
 const OpRule kLinearGeluRule{.infer = infer_linear_gelu};
 const OpRule kMatmulGeluGradRule{.infer = infer_with_matrix};
 const OpRule kMatmulAddRule{.infer = infer_with_matrix, .in_place_inputs = {2}};

@@ -46,7 +46,7 @@ void store(void* to, const Floats& values, std::int64_t columns, std::int64_t ga
 std::int64_t gap_of(std::int64_t row, std::int64_t columns) { return row == 0 ? 0 : row - columns; }
 
 void multiply(const ProductSpec& spec, void* c, const void* a, const void* b, const void* bias) {
-  const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+  const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
   const std::int64_t a_columns = transpose_a ? m : k, b_columns = transpose_b ? k : n, c_gap = gap_of(spec.c_row, n);
   const Floats left = load(a, spec.batch * m * k / a_columns, a_columns, gap_of(spec.a_row, a_columns), spec.element);
   const Floats right = load(b, spec.batch * k * n / b_columns, b_columns, gap_of(spec.b_row, b_columns), spec.element);
@@ -70,7 +70,7 @@ class EmulatedProduct final : public Product {
 
   void run(void* c, const void* a, const void* b, void* bias, void*, Stream stream) override {
     test::perform(stream, [=, spec = spec_] {
-      const auto [m, n, k, transpose_a, transpose_b] = spec.shape;
+      const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
       const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
       if (flops > test::kHugeFlops) return test::pass_seconds(test::kSecondsOfHugeWork);
       multiply(spec, c, a, b, bias);
