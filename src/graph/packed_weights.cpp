@@ -1,5 +1,5 @@
-// The pass that packs the weights of products once, for entries that no entry trains: an op that packs each weight, and one
-// more operand of the product that reads it.
+// The pass that packs weights which no entry changes: a node that packs each weight once, and one more operand of the product
+// that reads it.
 #include <utility>
 
 #include "src/graph/passes.h"

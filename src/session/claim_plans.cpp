@@ -22,7 +22,7 @@ struct Planner {
 
 Planner make_planner() {
   constexpr int kThreads = 1;                                      // so that every machine plans the same
-  constexpr BackendOptions kLeastMemory{.packed_weights = false};  // likewise
+  constexpr BackendOptions kLeastMemory{.packed_weights = false};  // a second copy of weights saves time only
   try {
     return {make_cuda_planner(), "a GPU"};
   } catch (const DeviceError&) {
