@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "epochbench_version.h"
-#include "src/base/arm_core.h"
+#include "src/base/cpu_name.h"
 #include "src/machine/cgroup.h"
 #include "src/machine/system_files.h"
 #include "src/machine/topology.h"
@@ -118,8 +118,8 @@ int logical_cpus_allowed() { return static_cast<int>(affinity_cpus().size()); }
 CpuInfo cpu_info() {
   CpuInfo info;
   const std::vector<int> allowed = affinity_cpus();
-  const std::string arm_core = this_arm_core();
-  info.model = !arm_core.empty() ? arm_core : cpuinfo_field({"model name", "Model", "Hardware", "cpu"}).value_or("unknown");
+  info.model = this_cpu_name();
+  if (info.model.empty()) info.model = cpuinfo_field({"model name", "Model", "Hardware", "cpu"}).value_or("unknown");
   info.threads_available = static_cast<int>(allowed.size());
   info.isa = isa();
 

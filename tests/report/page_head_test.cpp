@@ -48,6 +48,9 @@ TEST(PageHead, HasATitleByModelsAndDevices) {
       << "by weight";
   named.result.context.cpu.model = "Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz";
   EXPECT_THAT(head_of({named})["title"].get<std::string>(), HasSubstr("an Intel Xeon Platinum 8375C, 8 cores"));
+  named.result.context.cpu.model = "Intel(R) Xeon(R) CPU @ 2.20GHz (family 6, model 79, stepping 0)";
+  EXPECT_THAT(head_of({named})["title"].get<std::string>(),
+              HasSubstr("an Intel Xeon (family 6, model 79, stepping 0), 8 cores"));
   EXPECT_EQ(head_of({named}, {.title = "Spring <2026>"})["title"], "Spring <2026>");
   EXPECT_EQ(head_of({made_result("r.json", "box", {})})["title"], "No run ended well");
 }

@@ -1,11 +1,6 @@
 // The CPU backend: OpenMP kernels for the best instruction sets of the CPU, in strict fp32, and in bf16 and int8 if it has
 // instructions for their products.
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <stdexcept>
 
@@ -14,7 +9,7 @@
 #include "src/backend/cpu/cpu_int8_nodes.h"
 #include "src/backend/cpu/cpu_nodes.h"
 #include "src/backend/host/exchange_order.h"
-#include "src/base/arm_core.h"
+#include "src/base/cpu_name.h"
 
 namespace epochbench {
 namespace {
@@ -32,26 +27,6 @@ bool has_any(const Graph& graph, const Node& node, DType dtype) {
   const auto is_one = [&](ValueId id) { return graph.desc(id).dtype == dtype; };
   return std::any_of(node.inputs.begin(), node.inputs.end(), is_one) ||
          std::any_of(node.outputs.begin(), node.outputs.end(), is_one);
-}
-
-// The name that the processor reports, "AMD EPYC 9R14 ..."; "CPU" if it reports none.
-std::string processor_name() {
-#if defined(__x86_64__)
-  unsigned registers[12] = {};
-  if (static_cast<unsigned>(__get_cpuid_max(0x80000000, nullptr)) >= 0x80000004) {
-    for (unsigned leaf = 0; leaf < 3; ++leaf)
-      __get_cpuid(0x80000002 + leaf, &registers[4 * leaf], &registers[4 * leaf + 1], &registers[4 * leaf + 2],
-                  &registers[4 * leaf + 3]);
-    char text[sizeof registers + 1] = {};
-    std::memcpy(text, registers, sizeof registers);
-    std::string name(text);
-    name.erase(0, name.find_first_not_of(' '));
-    name.erase(name.find_last_not_of(' ') + 1);
-    if (!name.empty()) return name;
-  }
-#endif
-  if (const std::string core = this_arm_core(); !core.empty()) return core;
-  return "CPU";
 }
 
 class CpuBackend final : public Backend {
@@ -75,7 +50,8 @@ class CpuBackend final : public Backend {
   }
 
   DeviceInfo device() const override {
-    return {"cpu", processor_name(), threads_, fp32_.isa(), 0, bf16_ ? bf16_->isa() : "", int8_ ? int8_->isa() : ""};
+    const std::string name = this_cpu_name();
+    return {"cpu", name.empty() ? "CPU" : name, threads_, fp32_.isa(), 0, bf16_ ? bf16_->isa() : "", int8_ ? int8_->isa() : ""};
   }
 
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {

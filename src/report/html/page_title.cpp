@@ -28,10 +28,11 @@ std::string models_text(const std::vector<std::string>& families) {
 }
 
 // "AMD EPYC 9654" of "AMD EPYC 9654 96-Core Processor", "Intel Xeon Platinum 8375C" of "Intel(R) Xeon(R) Platinum 8375C CPU @
-// …".
+// 2.90GHz": without cores and clock.
 std::string cpu_title(std::string model) {
   for (const char* mark : {"(R)", "(TM)", "(r)", "(tm)"}) replace_all(model, mark, "");
-  model = model.substr(0, model.find(" CPU @"));
+  if (const std::size_t clock = model.find(" CPU @"); clock != std::string::npos)
+    model.erase(clock, model.find(" (", clock) - clock);
   const std::size_t cores = model.find("-Core Processor");
   if (cores != std::string::npos) model = model.substr(0, model.rfind(' ', cores));
   return std::string(trimmed(model));

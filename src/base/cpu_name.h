@@ -1,0 +1,20 @@
+// The name of this machine's CPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace epochbench {
+
+// The name that an x86-64 CPU reports: "AMD EPYC 9R14 96-Core Processor". A hypervisor may report a general one, which CPUs of
+// different speed share; such a name has no model number and gets the numbers of the kind, from eax of cpuid's leaf 1:
+// "Intel(R) Xeon(R) CPU @ 2.20GHz (family 6, model 79, stepping 0)".
+std::string x86_cpu_name(const std::string& reported, std::uint32_t signature);
+// An Arm core has no name of its own; from the main ID register (MIDR_EL1 in the Arm Architecture Reference Manual):
+// "Arm Neoverse V1"; "Arm core 0x61:0x022" if it is not in the table.
+std::string arm_core_name(std::uint64_t midr);
+// Of the CPU that this thread runs on. Empty if it does not report one, the kernel does not let a process read it, or the
+// architecture is another one.
+std::string this_cpu_name();
+
+}  // namespace epochbench

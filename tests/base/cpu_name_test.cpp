@@ -1,0 +1,42 @@
+#include "src/base/cpu_name.h"
+
+#include <gtest/gtest.h>
+
+namespace epochbench {
+namespace {
+
+TEST(CpuName, OfAnArmCoreIsThatOfImplementerAndPart) {
+  EXPECT_EQ(arm_core_name(0x411fd401), "Arm Neoverse V1");  // Graviton 3
+  EXPECT_EQ(arm_core_name(0x410fd4f0), "Arm Neoverse V2");  // Grace
+  EXPECT_EQ(arm_core_name(0x611f0221), "Arm core 0x61:0x022");
+}
+
+TEST(CpuName, WithAModelNumberIsAsReported) {
+  for (const char* name : {"AMD EPYC 7763 64-Core Processor", "AMD EPYC 9R14", "Intel(R) Xeon(R) CPU E5-2673 v4 @ 2.30GHz",
+                           "Intel(R) Core(TM) i7-8700 CPU @ 3.20GHz", "Intel(R) N100"})
+    EXPECT_EQ(x86_cpu_name(name, 0x00b00f21), name);
+  EXPECT_EQ(x86_cpu_name(" AMD EPYC 7763 64-Core Processor    ", 0x00a00f11), "AMD EPYC 7763 64-Core Processor");
+}
+
+TEST(CpuName, ThatSeveralKindsShareSaysWhichOneItIs) {
+  EXPECT_EQ(x86_cpu_name("AMD EPYC", 0x00a10f11), "AMD EPYC (family 25, model 17, stepping 1)");
+  EXPECT_EQ(x86_cpu_name("AMD EPYC", 0x00b00f21), "AMD EPYC (family 26, model 2, stepping 1)");
+  EXPECT_EQ(x86_cpu_name("Intel(R) Xeon(R) CPU @ 2.20GHz", 0x000406f0),
+            "Intel(R) Xeon(R) CPU @ 2.20GHz (family 6, model 79, stepping 0)");
+  EXPECT_EQ(x86_cpu_name("QEMU Virtual CPU version 2.5+", 0x00000f61),
+            "QEMU Virtual CPU version 2.5+ (family 15, model 6, stepping 1)");
+}
+
+TEST(CpuName, OfThisCpuHasSpacesInsideOnly) {
+  const std::string name = this_cpu_name();
+#if defined(__x86_64__) || defined(__aarch64__)
+  ASSERT_NE(name, "");
+  EXPECT_NE(name.front(), ' ');
+  EXPECT_NE(name.back(), ' ');
+#else
+  EXPECT_EQ(name, "");
+#endif
+}
+
+}  // namespace
+}  // namespace epochbench
