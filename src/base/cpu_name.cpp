@@ -1,9 +1,9 @@
 #include "src/base/cpu_name.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <sstream>
 
 #include "src/base/text.h"
 
@@ -34,10 +34,9 @@ constexpr std::array<Core, 7> kCores = {{
 
 // A part with a digit, unless it is a clock or a version ("2.20GHz", "2.5+").
 bool has_model_number(const std::string& name) {
-  std::istringstream parts(name);
-  for (std::string part; parts >> part;)
-    if (part.find_first_of("0123456789") != std::string::npos && part.find('.') == std::string::npos) return true;
-  return false;
+  return std::ranges::any_of(split(name, ' '), [](const std::string& part) {
+    return part.find_first_of("0123456789") != std::string::npos && part.find('.') == std::string::npos;
+  });
 }
 
 }  // namespace
@@ -68,7 +67,8 @@ std::string this_cpu_name() {
     if (unsigned* part = name + 4 * leaf; !__get_cpuid(0x80000002 + leaf, part, part + 1, part + 2, part + 3)) return "";
   char text[sizeof name + 1] = {};
   std::memcpy(text, name, sizeof name);
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) ? x86_cpu_name(text, eax) : text;
+  __get_cpuid(1, &eax, &ebx, &ecx, &edx);
+  return x86_cpu_name(text, eax);
 #elif defined(__aarch64__)
   if ((getauxval(AT_HWCAP) & HWCAP_CPUID) != 0) {
     std::uint64_t midr = 0;

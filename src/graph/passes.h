@@ -87,8 +87,8 @@ bool checkpoint_blocks(Graph& graph);
 std::optional<Graph> keep_copies(Graph& graph, Graph& updating, const std::function<bool(const Graph&, const Node&)>& has);
 
 // For a fused graph whose weights no entry changes: products read weights that are packed once, where the backend packs them.
-// Returns the graph that packs them; no value if there are none, and the graph stays as it is. Results
-// change only by rounding.
+// Returns the graph that packs them; no value if there are none, and the graph stays as it is. Results change
+// only by rounding.
 std::optional<Graph> pack_weights(Graph& graph, const Backend& backend);
 
 // Mixes neighbors (mix_rows) where the graph reads "images", by the new input "share" f32 [n], which is returned. Runs before
