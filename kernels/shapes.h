@@ -78,6 +78,8 @@ template <typename Real>
 struct Epilogue {              // y = relu(y + bias), each part optional
   const Real* bias = nullptr;  // [n] or [out_channels]
   bool relu = false;
+  // Or null. A convolution on the CPU leaves the statistics of y's channels here, for batch_norm_of_moments.
+  void* moments = nullptr;
 };
 
 // q, y [batch,sequence,heads,width], k, v [batch,sequence,kv_heads,width], log_sum_exp [batch,heads,sequence]

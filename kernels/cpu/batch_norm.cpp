@@ -1,4 +1,5 @@
-// Batch normalization over rows: one pass computes the statistics, one normalizes. The gradient is in batch_norm_grad.cpp.
+// Batch normalization over rows: one pass computes the statistics, unless a convolution did (gemm/column_moments.h), one
+// normalizes. The gradient is in batch_norm_grad.cpp.
 //
 // Statistics: blocks of rows are summed in float around a pivot (the running mean of earlier rows) and merged into means and
 // squared deviations in double by the formula of Chan, Golub and LeVeque (1983). So a mean much larger than the deviation costs
@@ -7,6 +8,7 @@
 
 #include <omp.h>
 
+#include "kernels/cpu/gemm/column_moments.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/rows.h"
 
@@ -44,17 +46,10 @@ void add_row(float* sum, float* squares, const Real* x, const float* pivot, std:
   });
 }
 
-// mean and deviations (sums of squared deviations) of n_a rows become those of n_a + n_b rows. n_b > 0.
-inline void merge_one(double& mean_a, double& deviations_a, double n_a, double mean_b, double deviations_b, double n_b) {
-  const double delta = mean_b - mean_a, share = n_b / (n_a + n_b);
-  mean_a += delta * share;
-  deviations_a += deviations_b + delta * delta * n_a * share;
-}
-
 void merge(double* mean_a, double* deviations_a, double n_a, const double* mean_b, const double* deviations_b, double n_b,
            std::int64_t n) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) merge_one(mean_a[i], deviations_a[i], n_a, mean_b[i], deviations_b[i], n_b);
+  for (std::int64_t i = 0; i < n; ++i) merge_moments(mean_a[i], deviations_a[i], n_a, mean_b[i], deviations_b[i], n_b);
 }
 
 // Merges the block in sum and squares into first (mean) and second (deviations), and starts the next block.
@@ -65,7 +60,7 @@ void merge_block(const ThreadScratch& s, double n_before, double n_block, std::i
 #pragma omp simd
   for (std::int64_t i = 0; i < width; ++i) {
     const double offset = sum[i] * inverse, spread = squares[i] - sum[i] * offset;
-    merge_one(mean[i], deviations[i], n_before, pivot[i] + offset, spread < 0 ? 0 : spread, n_block);
+    merge_moments(mean[i], deviations[i], n_before, pivot[i] + offset, spread < 0 ? 0 : spread, n_block);
     pivot[i] = static_cast<float>(mean[i]);
     sum[i] = 0;
     squares[i] = 0;
@@ -163,6 +158,37 @@ void normalize(const Normalized& all, const Real* x, const Real* shortcut, Activ
   }
 }
 
+// The outputs besides y, as in host_kernels.inc; each may be null.
+struct Statistics {
+  float *mean, *inv_std, *running_mean, *running_variance;
+};
+struct Coefficients {
+  const float *scale, *bias;
+  double epsilon, momentum;
+};
+
+// From the moments of channel c over n rows.
+void finish_channel(const SharedScratch& shared, const Statistics& to, const Coefficients& with, std::int64_t c, double center,
+                    double deviations, double n) {
+  const double inverse = 1 / __builtin_sqrt(deviations / n + with.epsilon), unbiased = n > 1 ? deviations / (n - 1) : 0;
+  const double momentum = with.momentum;
+  shared.center[c] = static_cast<float>(center);
+  shared.slope[c] = static_cast<float>(inverse * with.scale[c]);
+  shared.offset[c] = static_cast<float>(with.bias[c] + (shared.center[c] - center) * inverse * with.scale[c]);
+  if (to.mean != nullptr) to.mean[c] = shared.center[c];
+  if (to.inv_std != nullptr) to.inv_std[c] = static_cast<float>(inverse);
+  if (to.running_mean != nullptr)
+    to.running_mean[c] = static_cast<float>((1 - momentum) * to.running_mean[c] + momentum * center);
+  if (to.running_variance != nullptr)
+    to.running_variance[c] = static_cast<float>((1 - momentum) * to.running_variance[c] + momentum * unbiased);
+}
+
+void repeat_coefficients(const SharedScratch& shared, std::int64_t channels, std::int64_t lanes, Range mine) {
+  repeat(shared.center, shared.center, channels, lanes, mine);
+  repeat(shared.slope, shared.slope, channels, lanes, mine);
+  repeat(shared.offset, shared.offset, channels, lanes, mine);
+}
+
 }  // namespace
 
 std::size_t reduction_workspace_bytes(std::int64_t channels, int threads) { return scratch_bytes(channels, threads); }
@@ -190,23 +216,42 @@ void batch_norm(Real* y, std::uint32_t* mask, float* mean, float* inv_std, float
             n_other, mine.end - mine.begin);
       n += n_other;
     }
-    for (std::int64_t c = mine.begin; c < mine.end; ++c) {
-      const double center = total.first[c], deviations = total.second[c];
-      const double inverse = 1 / __builtin_sqrt(deviations / n + epsilon), unbiased = rows > 1 ? deviations / (n - 1) : 0;
-      shared.center[c] = static_cast<float>(center);
-      shared.slope[c] = static_cast<float>(inverse * scale[c]);
-      shared.offset[c] = static_cast<float>(bias[c] + (shared.center[c] - center) * inverse * scale[c]);
-      if (mean != nullptr) mean[c] = shared.center[c];
-      if (inv_std != nullptr) inv_std[c] = static_cast<float>(inverse);
-      if (running_mean != nullptr) running_mean[c] = static_cast<float>((1 - momentum) * running_mean[c] + momentum * center);
-      if (running_variance != nullptr)
-        running_variance[c] = static_cast<float>((1 - momentum) * running_variance[c] + momentum * unbiased);
-    }
-    repeat(shared.center, shared.center, channels, lanes, mine);
-    repeat(shared.slope, shared.slope, channels, lanes, mine);
-    repeat(shared.offset, shared.offset, channels, lanes, mine);
+    for (std::int64_t c = mine.begin; c < mine.end; ++c)
+      finish_channel(shared, {mean, inv_std, running_mean, running_variance}, {scale, bias, epsilon, momentum}, c,
+                     total.first[c], total.second[c], n);
+    repeat_coefficients(shared, channels, lanes, mine);
 #pragma omp barrier
     normalize({y, reinterpret_cast<unsigned char*>(mask)}, x, shortcut, activation, shared, part, channels, lanes * channels);
+  }
+}
+
+std::size_t moments_workspace_bytes(std::int64_t channels, int threads) { return moment_bytes(channels, threads); }
+
+void batch_norm_of_moments(Real* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean,
+                           float* running_variance, const Real* x, void* moments, const float* scale, const float* bias,
+                           const Real* shortcut, std::int64_t rows, std::int64_t channels, double epsilon, double momentum,
+                           Activation activation, void* workspace, int threads) {
+  const std::int64_t lanes = lanes_of(channels), parts = moment_parts(moments);
+  const SharedScratch shared = shared_scratch(workspace, channels);
+#pragma omp parallel num_threads(threads) if (rows * channels > kSerialElements)
+  {
+    const int thread = omp_get_thread_num(), team = omp_get_num_threads();
+    const Range mine = part_of(channels, thread, team, 16);
+    for (std::int64_t c = mine.begin; c < mine.end; ++c) {
+      double center = 0, deviations = 0, n = 0;
+      for (int part = 0; part < parts; ++part) {
+        const ColumnMoments m = column_moments(moments, channels, part);
+        if (m.count[c] == 0) continue;
+        merge_moments(center, deviations, n, m.mean[c], m.deviations[c], m.count[c]);
+        n += m.count[c];
+      }
+      finish_channel(shared, {mean, inv_std, running_mean, running_variance}, {scale, bias, epsilon, momentum}, c, center,
+                     deviations, n);
+    }
+    repeat_coefficients(shared, channels, lanes, mine);
+#pragma omp barrier
+    normalize({y, reinterpret_cast<unsigned char*>(mask)}, x, shortcut, activation, shared, part_of(rows, thread, team, lanes),
+              channels, lanes * channels);
   }
 }
 

@@ -70,6 +70,48 @@ Results<Real> run(const cpu::Kernels<Real>& kernels, const Conv2dShape& s, const
   return r;
 }
 
+// A batch norm with the statistics that the convolution left behind, beside the reference's of the same y. Neither the
+// statistics nor an epilogue change y.
+template <typename Real>
+void check_moments(const cpu::Kernels<Real>& kernels, const Conv2dShape& s, const Operands<Real>& o,
+                   const GuardedBuffer<Real>& y, int threads) {
+  constexpr double kEpsilon = 1e-5, kMomentum = 0.1;
+  const std::int64_t channels = s.out_channels, rows = s.batch * s.out_height * s.out_width;
+  GuardedBuffer<float> moments = workspace_of(kernels.moments_workspace_bytes(channels, threads));
+  GuardedBuffer<float> workspace = workspace_of(kernels.conv2d_workspace_bytes(s, threads));
+  GuardedBuffer<Real> convolved(static_cast<std::int64_t>(y.size()));
+  Epilogue<Real> epilogue;
+  epilogue.moments = moments.data();
+  kernels.conv2d(convolved.data(), o.x.data(), o.weight.data(), s, epilogue, workspace.data(), threads);
+  EXPECT_TRUE(test::bit_equal(convolved, y));
+  struct Norm {
+    explicit Norm(std::int64_t n)
+        : mean(n), inv_std(n), running_mean(random_floats(n, 5)), running_variance(random_floats(n, 6, 0.5, 2)) {}
+    GuardedBuffer<float> mean, inv_std, running_mean, running_variance;
+  };
+  Norm actual(channels), expected(channels);
+  const GuardedBuffer<float> scale = random_floats(channels, 7, 0.5, 2), bias = random_floats(channels, 8);
+  GuardedBuffer<Real> normalized(static_cast<std::int64_t>(y.size()));
+  GuardedBuffer<float> reference(static_cast<std::int64_t>(y.size())), wide = floats(y);
+  GuardedBuffer<float> sums = workspace_of(kernels.reduction_workspace_bytes(channels, threads));
+  kernels.batch_norm_of_moments(normalized.data(), nullptr, actual.mean.data(), actual.inv_std.data(),
+                                actual.running_mean.data(), actual.running_variance.data(), convolved.data(), moments.data(),
+                                scale.data(), bias.data(), nullptr, rows, channels, kEpsilon, kMomentum, Activation::relu,
+                                sums.data(), threads);
+  reference::batch_norm(reference.data(), expected.mean.data(), expected.inv_std.data(), expected.running_mean.data(),
+                        expected.running_variance.data(), wide.data(), scale.data(), bias.data(), nullptr, rows, channels,
+                        kEpsilon, kMomentum, Activation::relu);
+  // Sums of up to some hundred rows, in parts, are in float; they are relative to the deviation. See batch_norm_test.cpp.
+  double deviation = 0;
+  for (std::int64_t c = 0; c < channels; ++c) deviation = std::max(deviation, 1 / static_cast<double>(expected.inv_std[c]));
+  expect_close(actual.mean, expected.mean, {kEps, 4 * kEps * deviation});
+  expect_close(actual.inv_std, expected.inv_std, {16 * kEps, 0});
+  expect_close(actual.running_mean, expected.running_mean, {kEps, 4 * kEps * deviation});
+  expect_close(actual.running_variance, expected.running_variance, {kEps, 16 * kEps * deviation * deviation});
+  expect_close(floats(normalized), reference, rounded<Real>({0, 16 * kEps * (max_abs(reference) + 2)}));
+  for (const GuardedBuffer<float>* buffer : {&moments, &workspace, &sums}) EXPECT_TRUE(buffer->guards_intact());
+}
+
 template <typename Real>
 void check_of(const Conv2dShape& s, std::initializer_list<int> teams) {
   const Operands<Real> operands(s);
@@ -80,6 +122,7 @@ void check_of(const Conv2dShape& s, std::initializer_list<int> teams) {
     for (int threads : teams) {
       SCOPED_TRACE("threads=" + std::to_string(threads));
       const Results<Real> actual = run(kernels, s, operands, threads);
+      check_moments(kernels, s, operands, actual.y, threads);
       const auto tolerance = [&](std::int64_t channels, std::int64_t bias) {
         return kernels.conv2d_is_winograd(s) ? test::winograd_tolerance(channels) : direct(taps * channels + bias);
       };
@@ -102,6 +145,29 @@ void expect_same(const Results<Real>& actual, const Results<Real>& expected) {
   EXPECT_TRUE(test::bit_equal(actual.y, expected.y));
   EXPECT_TRUE(test::bit_equal(actual.dx, expected.dx));
   EXPECT_TRUE(test::bit_equal(actual.dweight, expected.dweight));
+}
+
+// A mean far above the deviation, which drifts from row to row: squares in float would leave nothing of it. By each of the
+// ways to convolve: a product, strips, Winograd's transforms.
+TEST(Conv2d, StatisticsOfALargeMeanMatchReference) {
+  for (const Conv2dShape& s :
+       {convolution_shape(3, 20, 20, 16, 16, 1, 1, 1, 0), convolution_shape(3, 40, 40, 16, 16, 3, 3, 2, 1),
+        convolution_shape(3, 20, 20, 16, 16, 3, 3, 1, 1)}) {
+    Operands<float> o(s);
+    for (std::size_t i = 0; i < o.x.size(); ++i)
+      o.x.data()[i] = 1e4f + 0.01f * o.x.data()[i] + 1e-3f * static_cast<float>(i / 16);
+    std::fill(o.weight.begin(), o.weight.end(), 0.0f);  // but for the center: y is x, or every other pixel
+    const std::int64_t taps = s.kernel_height * s.kernel_width;
+    for (std::int64_t c = 0; c < 16; ++c) o.weight.data()[(c * taps + taps / 2) * 16 + c] = 1;
+    test::for_each_isa_of<float>(describe(s), [&](const cpu::Kernels<float>& kernels) {
+      for (int threads : {1, 3}) {
+        GuardedBuffer<float> y(static_cast<std::int64_t>(o.dy.size()));
+        GuardedBuffer<float> workspace = workspace_of(kernels.conv2d_workspace_bytes(s, threads));
+        kernels.conv2d(y.data(), o.x.data(), o.weight.data(), s, {}, workspace.data(), threads);
+        check_moments(kernels, s, o, y, threads);
+      }
+    });
+  }
 }
 
 TEST(Conv2d, EveryKernelStrideAndPaddingMatchesReference) {
@@ -169,6 +235,8 @@ TEST(Conv2d, EveryTeamMatchesReference) {
   check(convolution_shape(9, 14, 14, 6, 16, 5, 5, 1, 0), teams);
   check(convolution_shape(4, 8, 8, 32, 64, 1, 1, 1, 0), teams);
   check(convolution_shape(4, 8, 8, 64, 128, 1, 1, 2, 0), teams);
+  check(convolution_shape(2, 17, 17, 24, 600, 1, 1, 1, 0), teams);  // several blocks of rows, of columns, and below of k
+  check(convolution_shape(1, 17, 17, 1100, 330, 1, 1, 1, 0), teams);
 }
 
 // Enough weights that the threads divide the output channels instead of adding partial sums.

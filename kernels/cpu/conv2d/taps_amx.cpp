@@ -1,6 +1,7 @@
 // Strips of pixels, and the loops over phases, panels of weights, images and tiles of outputs.
 #include "kernels/cpu/conv2d/taps_amx.h"
 
+#include "kernels/cpu/gemm/column_moments.h"
 #include "kernels/cpu/gemm/pack.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -173,7 +174,7 @@ Panel make_panel(const TapPlan& plan, const Phase& phase, const Word* weights, c
 }
 
 void multiply_phase(const TapPlan& plan, const Phase& phase, const Block& block, Real* y, const Word* weights,
-                    const Epilogue<Real>& epilogue, const Real* strip, PrefetchLines& lines) {
+                    const Epilogue<Real>& epilogue, const Real* strip, PrefetchLines& lines, int part) {
   const std::int64_t rows = min_of(block.rows.end, phase.rows) - block.rows.begin;
   const std::int64_t images = block.images.end - block.images.begin;
   y += phase.y_offset + block.images.begin * plan.image_stride + block.rows.begin * plan.row_stride;
@@ -199,6 +200,9 @@ void multiply_phase(const TapPlan& plan, const Phase& phase, const Block& block,
           multiply(plan, phase, panel, outputs, strip + image * plan.strip_reals, lines);
         }
       }
+      if (epilogue.moments == nullptr) continue;
+      add_block(column_moments(epilogue.moments, plan.out_channels, part), y + image * plan.image_stride + channels.begin,
+                plan.column_stride, rows * phase.columns, channels);
     }
   }
 }
@@ -208,6 +212,7 @@ void multiply_phase(const TapPlan& plan, const Phase& phase, const Block& block,
 void multiply_taps(const TapPlan& plan, Real* y, const Real* images, const Word* packed, const Epilogue<Real>& epilogue,
                    Real* strip, int part) {
   configure_whole_tiles();
+  start_moments(epilogue.moments, plan.out_channels, part, plan.team);
   const std::int64_t groups = divide_up(plan.shape.batch, plan.images_at_once);
   const Range blocks = part_of(groups * plan.blocks, part, plan.team, 1);
   for (std::int64_t index = blocks.begin; index < blocks.end; ++index) {
@@ -217,7 +222,7 @@ void multiply_taps(const TapPlan& plan, Real* y, const Real* images, const Word*
     PrefetchLines lines{reinterpret_cast<const char*>(images), 0, 0};
     if (index + 1 < blocks.end) lines = source_of(plan, images, block_of(plan, index + 1));
     for (std::int64_t i = 0; i < plan.phases; ++i)
-      multiply_phase(plan, make_phase(plan, i), block, y, packed, epilogue, strip, lines);
+      multiply_phase(plan, make_phase(plan, i), block, y, packed, epilogue, strip, lines, part);
   }
 }
 

@@ -1,6 +1,8 @@
 // The loops around the micro-kernel: strips, panels of weights, passes over the depth, rows, tiles.
 #include "kernels/cpu/conv2d/windows.h"
 
+#include "kernels/cpu/gemm/column_moments.h"
+
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
@@ -138,6 +140,8 @@ void multiply_windows(const WindowProduct& product, void* scratch, int part, int
   const StripLayout& layout = product.layout;
   const std::int64_t depth = product_depth(windows, layout);
   Panel panel{};
+  void* const moments = product.epilogue.moments;
+  start_moments(moments, product.out_channels, part, parts);
   panel.sums = reinterpret_cast<float*>(static_cast<char*>(scratch) + strip_bytes(layout));
   const Range strips = part_of(windows.batch * layout.blocks, part, parts, 1);
   for (std::int64_t index = strips.begin; index < strips.end; ++index) {
@@ -149,6 +153,11 @@ void multiply_windows(const WindowProduct& product, void* scratch, int part, int
       panel.vectors = panel_vectors(panel.columns);
       panel.weights = product.weights + panel.channel * depth;
       multiply_panel(product, strip, panel, image, rows);
+      if (moments == nullptr) continue;
+      add_block(column_moments(moments, product.out_channels, part),
+                product.y + image * product.image_stride + rows.begin * product.row_stride + panel.channel,
+                product.column_stride, (rows.end - rows.begin) * windows.columns,
+                {panel.channel, panel.channel + panel.columns});
     }
   }
 }

@@ -23,7 +23,7 @@ std::int64_t product_depth(const Windows& windows, const StripLayout& layout);
 // Scratch of one part in bytes, a multiple of 64: the strip, and float sums if Real is too narrow for the partial sums of
 // several passes.
 std::int64_t product_scratch_bytes(const Windows& windows, const StripLayout& layout);
-// Computes the part-th of `parts` shares.
+// Computes the part-th of `parts` shares. With Epilogue::moments, the rows of windows adjoin in y.
 void multiply_windows(const WindowProduct& product, void* scratch, int part, int parts);
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -11,6 +11,7 @@
 
 #include <omp.h>
 
+#include "kernels/cpu/gemm/column_moments.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/team.h"
 
@@ -94,8 +95,15 @@ struct Target {
   std::int64_t rows, columns, row_stride, column_stride;
 };
 
+// The sums of column_moments.h for the channels of a panel.
+struct Sums {
+  const float* pivot;
+  float *sum, *squares;
+};
+
+template <bool kMoments>
 void transform_sums(const Target& target, const float* m, std::int64_t position_stride, std::int64_t channels,
-                    const float* bias, bool relu) {
+                    const float* bias, bool relu, const Sums& sums) {
   for (std::int64_t c = 0; c < channels; c += kLanes) {
     Vec half[kOut][kIn];
 #pragma GCC unroll 6
@@ -107,6 +115,8 @@ void transform_sums(const Target& target, const float* m, std::int64_t position_
 #pragma GCC unroll 4
       for (int i = 0; i < kOut; ++i) half[i][j] = y[i];
     }
+    Vec pivot = zero_vector(), total = zero_vector(), squares = zero_vector();
+    if constexpr (kMoments) pivot = load(sums.pivot + c);
     const Vec add = bias != nullptr ? load(bias + c) : zero_vector();
 #pragma GCC unroll 4
     for (int i = 0; i < kOut; ++i) {
@@ -119,7 +129,16 @@ void transform_sums(const Target& target, const float* m, std::int64_t position_
         Vec sum = y[j] + add;
         if (relu) sum = maximum(zero_vector(), sum);
         store(target.y + i * target.row_stride + j * target.column_stride + c, sum);
+        if constexpr (kMoments) {
+          const Vec deviation = sum - pivot;
+          total += deviation;
+          squares = multiply_add(deviation, deviation, squares);
+        }
       }
+    }
+    if constexpr (kMoments) {
+      store(sums.sum + c, load(sums.sum + c) + total);
+      store(sums.squares + c, load(sums.squares + c) + squares);
     }
   }
 }
@@ -247,22 +266,49 @@ void multiply_block(float* m, const float* v, const float* u, const Plan& plan, 
   }
 }
 
+// Pixels inside the image.
+std::int64_t pixels_of(const Plan& plan, Range tiles) {
+  std::int64_t pixels = 0;
+  for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    const Place place = place_of(plan, tile);
+    pixels += min_of(kOut, plan.height - place.row) * min_of(kOut, plan.width - place.column);
+  }
+  return pixels;
+}
+
 void compute_block(float* y, const float* x, const float* u, float* scratch, const Plan& plan, const Epilogue<float>& epilogue,
-                   Range tiles) {
+                   Range tiles, int part) {
   float* const v = scratch;
   float* const m = v + kPositions * plan.v_position;
+  const std::int64_t pixels = epilogue.moments != nullptr ? pixels_of(plan, tiles) : 0;
   transform_block(v, x, m + kPositions * plan.m_position, plan, tiles);
   for (std::int64_t column = 0; column < plan.columns; column += kNr) {
     const std::int64_t columns = min_of(kNr, plan.columns - column);
     multiply_block(m, v, u + column * kPositions * plan.depth, plan, tiles.end - tiles.begin, columns);
     const float* const bias = epilogue.bias != nullptr ? epilogue.bias + column : nullptr;
-    for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-      const Place place = place_of(plan, tile);
-      const Target target{y + ((place.image * plan.height + place.row) * plan.width + place.column) * plan.columns + column,
-                          plan.height - place.row, plan.width - place.column, plan.width * plan.columns, plan.columns};
-      transform_sums(target, m + (tile - tiles.begin) * panel_vectors(columns) * kLanes, plan.m_position, columns, bias,
-                     epilogue.relu);
+    const auto transform = [&](auto transform_tile, Range part, const Sums& sums) {
+      for (std::int64_t tile = part.begin; tile < part.end; ++tile) {
+        const Place place = place_of(plan, tile);
+        const Target target{y + ((place.image * plan.height + place.row) * plan.width + place.column) * plan.columns + column,
+                            plan.height - place.row, plan.width - place.column, plan.width * plan.columns, plan.columns};
+        transform_tile(target, m + (tile - tiles.begin) * panel_vectors(columns) * kLanes, plan.m_position, columns, bias,
+                       epilogue.relu, sums);
+      }
+    };
+    if (epilogue.moments == nullptr) {
+      transform(transform_sums<false>, tiles, {});
+      continue;
     }
+    const ColumnMoments moments = column_moments(epilogue.moments, plan.columns, part);
+    const Range channels{column, column + columns};
+    const Sums sums{moments.pivot + column, moments.sum + column, moments.squares + column};
+    if (moments.count[column] == 0) {
+      start_range(moments, channels);
+      transform(transform_sums<true>, {tiles.begin, tiles.begin + 1}, sums);
+      take_pivot(moments, pixels_of(plan, {tiles.begin, tiles.begin + 1}), channels);
+    }
+    transform(transform_sums<true>, tiles, sums);
+    merge_rows(moments, pixels, channels);
   }
 }
 
@@ -307,6 +353,7 @@ void winograd(float* y, const float* x, const float* weight, const Conv2dShape& 
 #pragma omp barrier
     }
     for (int part = thread; part < plan.team; part += granted) {
+      start_moments(epilogue.moments, plan.columns, part, plan.team);
       float* const scratch = own + plan.own_weights + part * plan.scratch;
       float* const zeros = scratch + plan.scratch - round_up(plan.depth, 16);
       for (std::int64_t i = 0; i < plan.depth; ++i) zeros[i] = 0;
@@ -315,7 +362,7 @@ void winograd(float* y, const float* x, const float* weight, const Conv2dShape& 
       const Tiles blocks = cut(tiles.end - tiles.begin, plan.block);
       for (std::int64_t b = 0; b < blocks.count; ++b) {
         const Range block = blocks[b];
-        compute_block(y, x, u, scratch, plan, epilogue, {tiles.begin + block.begin, tiles.begin + block.end});
+        compute_block(y, x, u, scratch, plan, epilogue, {tiles.begin + block.begin, tiles.begin + block.end}, part);
       }
     }
   }

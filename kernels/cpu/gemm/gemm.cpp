@@ -11,6 +11,7 @@
 // C is float, otherwise in the workspace: the result is rounded once.
 #include <omp.h>
 
+#include "kernels/cpu/gemm/column_moments.h"
 #include "kernels/cpu/gemm/plan.h"
 #include "kernels/cpu/kernels.h"
 
@@ -277,8 +278,13 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
       const std::int64_t tiles = divide_up(block_rows.end - block_rows.begin, mr) * panels;
       const std::int64_t fetches = tiles * max_of(depth_of(unit.block) / kPrefetchStep, 1);
       prefetcher.lines = divide_up(prefetcher.now.lines() + prefetcher.then.lines(), fetches);
-      for (std::int64_t column = columns.begin; column < columns.end; column += kGroupPanels * kNr)
-        multiply(call, unit, {column, min_of(column + kGroupPanels * kNr, columns.end)}, prefetcher);
+      for (std::int64_t column = columns.begin; column < columns.end; column += kGroupPanels * kNr) {
+        const Range group{column, min_of(column + kGroupPanels * kNr, columns.end)};
+        multiply(call, unit, group, prefetcher);
+        if (call.epilogue.moments == nullptr || !unit.block.last) continue;
+        add_block(column_moments(call.epilogue.moments, call.shape.n, part), call.c + row * call.shape.n + column, call.shape.n,
+                  block_rows.end - block_rows.begin, group);
+      }
     }
   }
 }
@@ -328,6 +334,7 @@ void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const E
     // The runtime may grant fewer threads than there are parts.
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
     const std::int64_t stages = stages_of(plan);
+    for (int part = thread; part < plan.team; part += granted) start_moments(epilogue.moments, shape.n, part, plan.team);
     for (std::int64_t i = 0; i < stages; ++i) {
       const Stage stage = stage_of(call, i), next = stage_of(call, i + 1);
       Word* const packed_b = blocks_b + i % buffers_of(plan) * plan.b_words;

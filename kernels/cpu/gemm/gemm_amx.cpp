@@ -10,6 +10,7 @@
 // also need. So all loops run along rows, which the CPU prefetches.
 #include <omp.h>
 
+#include "kernels/cpu/gemm/column_moments.h"
 #include "kernels/cpu/gemm/plan_amx.h"
 #include "kernels/cpu/kernels.h"
 
@@ -167,12 +168,23 @@ PanelsB panels_of(const Call& call, const Unit& unit, const Buffers& buffers) {
   return {call.b + (unit.columns.begin / kTilePair * steps + unit.k_block * call.plan.block_steps) * kStepReals, steps};
 }
 
-void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, Rounding& previous) {
+// Rows of C, a multiple of a tile's, whose statistics are added together: their columns of a unit stay in the L2 cache.
+constexpr std::int64_t kMomentRows = 256;
+
+// The statistics of the finished rows of a unit.
+void add_moments(const Call& call, const Unit& unit, Range rows, int part) {
+  add_block(column_moments(call.epilogue.moments, call.shape.n, part), call.c + rows.begin * call.shape.n + unit.columns.begin,
+            call.shape.n, rows.end - rows.begin, unit.columns);
+}
+
+void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, Rounding& previous, int part) {
   const GemmPlan& plan = call.plan;
   const Range k = k_of(call, unit.k_block);
   constexpr int kSumLines = kTileFloats * sizeof(float) / 64 / kTileSteps;
   const std::int64_t steps = steps_of(k.end - k.begin), panels = divide_up(unit.columns.end - unit.columns.begin, kTilePair);
   const PanelsB b = panels_of(call, unit, buffers);
+  const bool moments = call.epilogue.moments != nullptr && unit.k_block + 1 == plan.k_blocks;
+  std::int64_t added = unit.rows.begin;
   for (std::int64_t row = unit.rows.begin; row < unit.rows.end; row += kTilePair) {
     float* const block_sums = buffers.block_sums + (row - unit.rows.begin) / kTilePair * plan.panels * kTileFloats;
     for (std::int64_t step = 0; step == 0 || step < steps; step += plan.tile_steps) {
@@ -211,7 +223,14 @@ void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, R
                     call.epilogue.relu};
       }
     }
+    if (moments && row - added >= kMomentRows) {  // before this row, all tiles are rounded
+      add_moments(call, unit, {added, row}, part);
+      added = row;
+    }
   }
+  if (!moments) return;
+  round_rows(previous, kTilePair);
+  add_moments(call, unit, {added, unit.rows.end}, part);
 }
 
 // The part's share of a block of rows.
@@ -230,7 +249,7 @@ void multiply_part(const Call& call, Range rows, const Buffers& buffers, int par
     for (unit.k_block = 0; unit.k_block < plan.k_blocks; ++unit.k_block) {
       if (!call.shape.packed_b)
         pack_block_b(buffers.b, operand_b(call, column, unit.columns.end - column, k_of(call, unit.k_block)));
-      multiply_unit(call, unit, buffers, previous);
+      multiply_unit(call, unit, buffers, previous, part);
     }
   }
   round_rows(previous, kTilePair);
@@ -267,6 +286,7 @@ void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const E
     const MicrokernelScope scope;
     // The runtime may grant fewer threads than there are parts.
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
+    for (int part = thread; part < plan.team; part += granted) start_moments(epilogue.moments, shape.n, part, plan.team);
     for (std::int64_t row = 0; row < shape.m; row += plan.row_block) {
       const Range rows{row, min_of(row + plan.row_block, shape.m)};
       if (plan.pack_a) {

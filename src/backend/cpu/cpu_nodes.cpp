@@ -73,7 +73,6 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
     case Op::matmul_gelu_grad:
     case Op::matmul_add:
     case Op::linear_grad_weight:
-    case Op::conv2d_batch_norm:
     case Op::conv2d_batch_norm_grad:
       return "the CPU backend has no kernel for " + name;
     case Op::cast:
@@ -87,6 +86,8 @@ std::optional<std::string> CpuNodes<Real>::unsupported(const Graph& graph, const
       return std::nullopt;
     case Op::batch_norm_relu:
       return attributes<BatchNormReluAttributes>(node).mask ? mask_obstacle() : std::nullopt;
+    case Op::conv2d_batch_norm:
+      return unsupported(graph, node.parts[1]);
     case Op::batch_norm_relu_grad:
       return attributes<BatchNormReluGradAttributes>(node).mask ? mask_obstacle() : std::nullopt;
     case Op::sgd:
@@ -117,6 +118,8 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
     case Op::conv2d:
     case Op::conv2d_bias:
       return k_->conv2d_workspace_bytes(convolution(graph, node), threads_);
+    case Op::conv2d_batch_norm:
+      return moment_bytes(graph, node) + std::max(workspace_bytes(graph, node.parts[0]), workspace_bytes(graph, node.parts[1]));
     case Op::conv2d_grad_input:
       return k_->conv2d_grad_input_workspace_bytes(convolution(graph, node), threads_);
     case Op::conv2d_grad_weight:
@@ -175,8 +178,33 @@ HostStep CpuNodes<Real>::pack_step(const Graph& graph, const Node& node, const V
   return [=, k = k_, threads = threads_] { k->pack_conv2d(o.y(0), o.x(0), s, threads); };
 }
 
+// Of the workspace of conv2d_batch_norm; the rest is that of the convolution and then that of the norm.
+template <typename Real>
+std::size_t CpuNodes<Real>::moment_bytes(const Graph& graph, const Node& node) const {
+  return k_->moments_workspace_bytes(rows_channels(graph.desc(node.outputs[0])).channels, threads_);
+}
+
+// x, weight, scale, bias, =mean, =variance [, shortcut] -> y, mean, inv_std, the two variables [, mask], convolution
+template <typename Real>
+HostStep CpuNodes<Real>::convolution_norm(const Graph& graph, const Node& node, const ValueMemory& memory,
+                                          void* workspace) const {
+  const NodeOperands<Real> o{&memory, node.inputs, node.outputs};
+  const Node& norm = node.parts[1];
+  const BatchNormReluAttributes a = batch_norm_attributes(norm);
+  const std::size_t moments = moment_bytes(graph, node);
+  void* const rest = workspace == nullptr ? nullptr : static_cast<std::byte*>(workspace) + moments;
+  return [=, k = k_, threads = threads_, s = convolution(graph, node.parts[0]), activation = activation_of(norm),
+          between = o.out.size() - 1, shortcut = o.in.size() > 6, size = rows_channels(graph.desc(node.outputs[0]))] {
+    k->conv2d(o.y(between), o.x(0), o.x(1), s, Epilogue<Real>{.moments = workspace}, rest, threads);
+    k->batch_norm_of_moments(o.y(0), a.mask ? o.y_mask(5) : nullptr, o.y32(1), o.y32(2), o.y32(3), o.y32(4), o.y(between),
+                             workspace, o.x32(2), o.x32(3), o.x_if(shortcut, 6), size.rows, size.channels, a.batch_norm.epsilon,
+                             a.batch_norm.momentum, activation, rest, threads);
+  };
+}
+
 template <typename Real>
 std::string CpuNodes<Real>::algorithm(const Graph& graph, const Node& node) const {
+  if (node.op == Op::conv2d_batch_norm) return algorithm(graph, node.parts[0]);
   const bool transformable = node.op == Op::conv2d || node.op == Op::conv2d_bias || node.op == Op::conv2d_grad_input;
   return transformable && k_->conv2d_is_winograd(convolution(graph, node)) ? "winograd" : "";
 }
@@ -198,6 +226,8 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
                               relu = attributes<Conv2dBiasAttributes>(node).relu](auto run) {
         run(o.y(0), o.x(0), o.x(weight), s, Epilogue<Real>{o.x(2), relu});
       });
+    case Op::conv2d_batch_norm:
+      return convolution_norm(graph, node, memory, workspace);
     case Op::pack_weight:
       return pack_step(graph, node, memory);
     case Op::cross_entropy_grad:

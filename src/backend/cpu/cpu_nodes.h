@@ -49,6 +49,8 @@ class CpuNodes {
   Conv2dShape convolution(const Graph& graph, const Node& node) const;
   int rank() const;
   HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const;
+  std::size_t moment_bytes(const Graph& graph, const Node& node) const;
+  HostStep convolution_norm(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) const;
   HostStep pack_step(const Graph& graph, const Node& node, const ValueMemory& memory) const;
 
   const cpu::Kernels<Real>* k_;

@@ -45,9 +45,7 @@ cuda::Convolution::Tensors forward_tensors(const NodeOperands<void>& o, const Sc
 std::function<void(cuda::Stream)> forward_norm(const CudaNodeSource& source, const Scratch& t) {
   const NodeOperands<void> o = source.operands();
   const Node& norm = norm_of(source.node);
-  const bool relu = norm.op == Op::batch_norm_relu;
-  const BatchNormReluAttributes a =
-      relu ? attributes<BatchNormReluAttributes>(norm) : BatchNormReluAttributes{attributes<BatchNormAttributes>(norm)};
+  const BatchNormReluAttributes a = batch_norm_attributes(norm);
   return [=, size = size_between(source.graph, source.node), element = source.element(o.in[0]),
           activation = activation_of(norm)](cuda::Stream stream) {
     cuda::batch_norm_of_sums(o.y(0), a.mask ? o.y_mask(5) : nullptr, o.y32(1), o.y32(2), o.y32(3), o.y32(4),

@@ -55,6 +55,11 @@ Conv2dShape depthwise_conv2d_shape(const Graph& graph, const Node& node) {
   return {x[0], x[1], x[2], x[3], y[1], y[2], y[3], weight[0], weight[1], a.stride, a.padding};
 }
 
+BatchNormReluAttributes batch_norm_attributes(const Node& norm) {
+  if (const auto* fused = std::get_if<BatchNormReluAttributes>(&norm.attributes)) return *fused;
+  return {attributes<BatchNormAttributes>(norm)};
+}
+
 Activation activation_of(const Node& node) {
   const auto* fused = std::get_if<BatchNormReluAttributes>(&node.attributes);
   return fused == nullptr ? Activation::none : fused->six ? Activation::relu6 : Activation::relu;

@@ -21,6 +21,7 @@ Conv2dShape conv2d_shape(const Graph& graph, const Node& node);  // conv2d, conv
 GemmShape packed_gemm_shape(const PackWeightAttributes& a);      // of the product that reads a packed weight
 Conv2dShape packed_conv2d_shape(const PackWeightAttributes& a, const Shape& weight);  // likewise
 Conv2dShape depthwise_conv2d_shape(const Graph& graph, const Node& node);             // and its gradients
+BatchNormReluAttributes batch_norm_attributes(const Node& norm);                      // with or without an activation
 Activation activation_of(const Node& node);                                           // of a batch norm, fused or not
 bool is_int8(const Graph& graph, const Node& node);                    // whether it runs a kernel of int8 inference
 Conv2dShape int8_weights_shape(const Graph& graph, const Node& node);  // of packed weights; without images

@@ -82,9 +82,8 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
     case Op::batch_norm:
     case Op::batch_norm_relu:
       if constexpr (requires { k.batch_norm; }) {
-        const bool relu = node.op == Op::batch_norm_relu, shortcut = node.inputs.size() > 5;
-        const BatchNormReluAttributes a =
-            relu ? attributes<BatchNormReluAttributes>(node) : BatchNormReluAttributes{attributes<BatchNormAttributes>(node)};
+        const bool shortcut = node.inputs.size() > 5;
+        const BatchNormReluAttributes a = batch_norm_attributes(node);
         const Activation activation = activation_of(node);
         return make(k.batch_norm, [=](auto run) {
           run(o.y(0), a.mask ? o.y_mask(5) : nullptr, o.y32(1), o.y32(2), o.y32(3), o.y32(4), o.x(0), o.x32(1), o.x32(2),
@@ -94,9 +93,8 @@ auto common_step(const Graph& graph, const Node& node, std::uint64_t seed, const
       break;
     case Op::batch_norm_inference:
     case Op::batch_norm_inference_relu: {
-      const bool relu = node.op == Op::batch_norm_inference_relu, shortcut = node.inputs.size() > 5;
-      const double epsilon =
-          relu ? attributes<BatchNormReluAttributes>(node).batch_norm.epsilon : attributes<BatchNormAttributes>(node).epsilon;
+      const bool shortcut = node.inputs.size() > 5;
+      const double epsilon = batch_norm_attributes(node).batch_norm.epsilon;
       return make(k.batch_norm_inference, [=, activation = activation_of(node)](auto run) {
         run(o.y(0), o.x(0), o.x32(1), o.x32(2), o.x32(3), o.x32(4), o.x_if(shortcut, 5), rows, channels, epsilon, activation);
       });
