@@ -1,5 +1,6 @@
 // The gradient of the maximum over windows. Each element of dx checks for every window that covers it whether it was the
-// maximum. So the rows of dx are independent, and each element is a float sum, rounded once.
+// maximum. So the rows of dx are independent, and each element is a float sum, rounded once. Where windows do not overlap and
+// channels are few, each element of dy is stored at its maximum instead.
 #include <omp.h>
 
 #include "kernels/cpu/kernels.h"
@@ -124,12 +125,36 @@ void gather_row(Real* dx, const Real* dy, const std::uint8_t* index, const PoolS
   }
 }
 
+// The rows of dx from window row `oy` to the next, where windows do not overlap. `offsets`: of each position in a window.
+void scatter_row(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& s, std::int64_t oy,
+                 const std::int64_t* offsets) {
+  const std::int64_t top = oy * s.stride - s.padding, row_elements = s.width * s.channels;
+  const std::int64_t begin = oy == 0 ? 0 : top, end = oy + 1 == s.out_height ? s.height : min_of(top + s.stride, s.height);
+  __builtin_memset(dx + begin * row_elements, 0, sizeof(Real) * static_cast<std::size_t>((end - begin) * row_elements));
+  for (std::int64_t ox = 0; ox < s.out_width; ++ox) {
+    const std::int64_t first = top * row_elements + (ox * s.stride - s.padding) * s.channels;
+    const std::int64_t at = (oy * s.out_width + ox) * s.channels;
+    for (std::int64_t c = 0; c < s.channels; ++c) dx[first + c + offsets[index[at + c]]] = dy[at + c];
+  }
+}
+
+void scatter(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& s, Range window_rows) {
+  std::int64_t offsets[kMaxSpan * kMaxSpan];
+  for (std::int64_t i = 0; i < s.window * s.window; ++i) offsets[i] = (i / s.window * s.width + i % s.window) * s.channels;
+  for (std::int64_t row = window_rows.begin; row < window_rows.end; ++row) {
+    const std::int64_t image = row / s.out_height, before = image * s.out_height * s.out_width * s.channels;
+    scatter_row(dx + image * s.height * s.width * s.channels, dy + before, index + before, s, row % s.out_height, offsets);
+  }
+}
+
 }  // namespace
 
 void max_pool_grad(Real* dx, const Real* dy, const std::uint8_t* index, const PoolShape& shape, int threads) {
   const PoolShape s = shape;
 #pragma omp parallel num_threads(threads) if (s.batch * s.height * s.width * s.channels > kSerialElements)
-  {
+  if (s.channels < kFewChannels && s.stride >= s.window) {
+    scatter(dx, dy, index, s, part_of(s.batch * s.out_height, omp_get_thread_num(), omp_get_num_threads(), 1));
+  } else {
     const Range rows = part_of(s.batch * s.height, omp_get_thread_num(), omp_get_num_threads(), 1);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       const std::int64_t image = row / s.height, before = image * s.out_height * s.out_width * s.channels;

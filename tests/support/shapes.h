@@ -84,6 +84,7 @@ inline const PoolShape kMaxPools[] = {
     pool(4, 5, 6, 3, 3, 1, 1),        // overlapping in both directions
     pool(2, 8, 9, 65, 2, 3, 0),       // gaps: pixels in no window
     pool(5, 4, 4, 17, 4, 4, 2),       // as much padding as a window allows
+    pool(2, 6, 5, 5, 4, 4, 2),        // the same for few channels
     pool(1, 20, 20, 2, 16, 2, 8),     // the largest window: 256 positions
     pool(1, 18, 17, 21, 16, 3, 8),    // and registers of channels
     pool(2, 9, 80, 15, 3, 2, 1),      // few channels, rows in several pieces
