@@ -65,6 +65,7 @@ std::string without_paths(const std::string& text) {
 Context anonymous(Context context) {
   context.host_name.reset();
   context.command_line.reset();
+  for (EarlierCall& call : context.earlier_calls) call.command_line.reset();
   for (GpuInfo& gpu : context.gpus) {
     gpu.uuid.clear();
     gpu.pci_bus_id.clear();

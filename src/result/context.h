@@ -97,12 +97,25 @@ void build_fields(auto& visit, auto& build, const char* version_key) {
   VISIT(build, git_sha, git_dirty, build_type, compiler);
 }
 
+// A call whose runs a later one kept and added to (--resume).
+struct EarlierCall : BuildInfo {
+  std::string date;
+  std::optional<std::vector<std::string>> command_line;
+};
+
+void fields(auto& visit, Is<EarlierCall> auto& call) {
+  visit("date", call.date);
+  build_fields(visit, call, "epochbench_version");
+  visit("command_line", call.command_line);
+}
+
 struct Context : BuildInfo {  // of the binary that measured
   std::string date;           // RFC 3339
   std::optional<std::string> host_name;
   std::optional<std::string> os = {}, kernel = {};  // "Debian GNU/Linux 12 (bookworm)", "Linux 6.1.0-18-amd64"
   std::optional<std::vector<std::string>> command_line;
-  std::optional<std::string> suite;  // built-in suite whose cases were measured
+  std::vector<EarlierCall> earlier_calls;  // oldest first
+  std::optional<std::string> suite;        // built-in suite whose cases were measured
   std::vector<double> load_average;
   CpuInfo cpu;
   std::vector<GpuInfo> gpus;
@@ -112,6 +125,7 @@ void fields(auto& visit, Is<Context> auto& context) {
   VISIT(context, date, host_name);
   build_fields(visit, context, "epochbench_version");
   VISIT(context, os, kernel, command_line);
+  visit("earlier_calls", context.earlier_calls, {.omitted_if_empty = true});
   visit("suite", context.suite, {.addition = true});
   VISIT(context, load_average, cpu, gpus);
 }

@@ -170,7 +170,8 @@ GroupsMeasurement measure_groups(const GroupsRequest& request) {
   const bool resumes = request.resume && std::filesystem::exists(request.out);
   Resumed resumed = resume(resumes ? request.out : "", planned, false);
   Result& result = resumed.result;
-  result.context = describe_context(request.command_line);
+  const Context earlier = std::exchange(result.context, describe_context(request.command_line));
+  result.context.earlier_calls = calls_of(earlier);
   result.context.gpus = list_gpus();
   ResultKeeper keeper(ResultFile(request.out), false);
   catch_interrupts();

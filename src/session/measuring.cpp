@@ -262,6 +262,7 @@ Measurement measure(const MeasuringRequest& request) {
   print_obstacles(remaining);
   ProgressDisplay display(count_to_run(remaining), request.quiet);
   const Context earlier = std::exchange(result.context, describe_context(request.command_line));
+  result.context.earlier_calls = calls_of(earlier);
   result.context.suite = request.suite;
   result.context.gpus = std::move(gpus);
   MachineMeters meters(meter_sources(), result.context.gpus);

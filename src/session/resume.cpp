@@ -55,6 +55,12 @@ Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool ano
   return resumed;
 }
 
+std::vector<EarlierCall> calls_of(const Context& context) {
+  std::vector<EarlierCall> calls = context.earlier_calls;
+  if (!context.date.empty()) calls.push_back({context, context.date, context.command_line});
+  return calls;
+}
+
 std::vector<GpuInfo> with_known_gpus(std::vector<GpuInfo> visible, const std::vector<GpuInfo>& known, const std::string& path) {
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (i >= visible.size()) {

@@ -20,6 +20,10 @@ struct Resumed {
 // Errors: CallError for a file that is missing or was measured on another machine, FormatError.
 Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool anonymous);
 
+// The calls that made a result before the present one goes on with it, oldest first. `context`: of that result; without a date,
+// nothing was resumed.
+std::vector<EarlierCall> calls_of(const Context& context);
+
 // The GPUs of this machine together with what a resumed result knows about them: measured values, and GPUs that are no longer
 // visible but may have runs there. `path`: of that result. Errors: CallError if a visible one is a different model.
 std::vector<GpuInfo> with_known_gpus(std::vector<GpuInfo> visible, const std::vector<GpuInfo>& known, const std::string& path);

@@ -79,9 +79,12 @@ class Sweep(CliTest):
 
     def test_resume_adds_what_is_missing(self):
         self.sweep_ok("--over", "batch", "--values", "4")
-        first = self.result()["runs"][0]
+        before, first = self.result()["context"], self.result()["runs"][0]
+        self.assertNotIn("earlier_calls", before)
         self.sweep_ok("--over", "batch", "--values", "4,8", "--resume", self.out)
-        runs = self.result()["runs"]
+        context, runs = self.result()["context"], self.result()["runs"]
+        call = ("date", "epochbench_version", "git_sha", "git_dirty", "build_type", "compiler", "command_line")
+        self.assertEqual(context["earlier_calls"], [{key: before[key] for key in call}])
         self.assertEqual(runs[0], first)
         self.assertEqual([run["workload"]["batch"] for run in runs], [4, 8])
         self.assertIn(self.result()["answers"]["best"][0]["value"], (4, 8))

@@ -127,6 +127,8 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
   Result result;
   result.context.host_name = "secret-host";
   result.context.command_line = {{"/home/me/epochbench"}};
+  result.context.earlier_calls.resize(1);
+  result.context.earlier_calls[0].command_line = {{"/home/me/old"}};
   result.context.gpus = {GpuInfo{}};
   result.context.gpus[0].uuid = "GPU-secret";
   result.context.gpus[0].pci_bus_id = "0000:65:00.0";
@@ -139,6 +141,8 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
   result.runs[1].message = "no /dev/nvidia*, no libcuda in /home/me/lib";
   const Result hidden = anonymous(result);
   EXPECT_FALSE(hidden.context.host_name || hidden.context.command_line);
+  ASSERT_EQ(hidden.context.earlier_calls.size(), 1u);
+  EXPECT_FALSE(hidden.context.earlier_calls[0].command_line);
   EXPECT_EQ(hidden.context.gpus[0].uuid + hidden.context.gpus[0].pci_bus_id, "");
   EXPECT_EQ(hidden.runs[2].energy->reason, "CPU: <path> holds no number");
   EXPECT_EQ(hidden.runs[0].name, "lenet5/cpu/fp32/b64/data=idx:/threads=1");

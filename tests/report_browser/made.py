@@ -179,6 +179,8 @@ def hostile():
     result = document([made, failed], host=text, date="2026-01-02T03:04:05Z")
     result["context"]["cpu"]["model"] = result["context"]["compiler"] = text
     result["context"]["command_line"] = [text]
+    build = {key: text for key in ("date", "epochbench_version", "git_sha", "build_type", "compiler")}
+    result["context"]["earlier_calls"] = [{**build, "git_dirty": None, "command_line": [text]}]
     return result
 
 

@@ -44,6 +44,7 @@ inline Context complete_context() {
   c.os = "Debian GNU/Linux 12 (bookworm)";
   c.kernel = "Linux 6.1.0";
   c.command_line = {{"epochbench", "run"}};
+  c.earlier_calls = {{{"0.1.0", "abd", false, "Release", "gcc 12.2.0"}, "2026-01-01T03:04:05Z", {{"epochbench", "run"}}}};
   c.load_average = {0.5, 0.25, 0.125};
   c.cpu.model = "Some CPU";
   c.cpu.sockets = 1;

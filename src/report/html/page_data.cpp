@@ -48,6 +48,17 @@ Json machine_json(const Context& context, const std::string& path) {
   return {{"host", json_of(context.host_name)}, {"cpu", json_of(context.cpu)}, {"gpus", gpus}, {"measured_in", path}};
 }
 
+// The command lines of the calls that made the result, oldest first; those that the file does not name are left out.
+Json commands_json(const Context& context) {
+  Json commands = Json::array();
+  const auto add = [&](const auto& call) {
+    if (call.command_line) commands.push_back(joined(*call.command_line, " "));
+  };
+  for (const EarlierCall& call : context.earlier_calls) add(call);
+  add(context);
+  return commands;
+}
+
 Json file_json(const NamedResult& named, std::ptrdiff_t machine) {
   const Context& context = named.result.context;
   const auto count = [&](RunStatus status) { return std::ranges::count(named.result.runs, status, &Run::status); };
@@ -60,7 +71,7 @@ Json file_json(const NamedResult& named, std::ptrdiff_t machine) {
           {"git_dirty", json_of(context.git_dirty)},
           {"build_type", context.build_type},
           {"compiler", context.compiler},
-          {"command", context.command_line ? Json(joined(*context.command_line, " ")) : Json(nullptr)},
+          {"commands", commands_json(context)},
           {"runs", std::ssize(named.result.runs) - skipped},
           {"ok", count(RunStatus::ok)},
           {"skipped", skipped}};

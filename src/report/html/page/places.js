@@ -76,8 +76,9 @@ function placesSection(data) {
     numberColumn("runs", (file) => file.runs, format.count),
     numberColumn("of these ok", (file) => file.ok, format.count),
     numberColumn("skipped", (file) => file.skipped, format.count),
-    {title: "command", value: (file) => file.command || UNKNOWN, prose: true,
-     node: (file) => file.command ? element("code", {}, file.command) : UNKNOWN},
+    {title: "commands", value: (file) => file.commands.join("; ") || UNKNOWN, prose: true,
+     node: (file) => file.commands.length
+       ? element("div", {}, file.commands.map((command) => element("div", {}, element("code", {}, command)))) : UNKNOWN},
   ].filter(Boolean);
   return folded("Machines, result files and builds",
     element("div", {class: "cards"}, data.machines.flatMap((machine, index) => machineCards(machine, index, data))),
