@@ -15,9 +15,9 @@ class CblasProduct final : public PeerCall {
       : sgemm_(sgemm), c_(c), a_(a), b_(b), shape_(shape) {}
   void run() override {
     constexpr int kRowMajor = 101, kPlain = 111, kTransposed = 112;
-    const auto& [m, n, k, transpose_a, transpose_b] = shape_;
-    sgemm_(kRowMajor, transpose_a ? kTransposed : kPlain, transpose_b ? kTransposed : kPlain, m, n, k, 1, a_,
-           transpose_a ? m : k, b_, transpose_b ? k : n, 0, c_, n);
+    const GemmShape& s = shape_;
+    sgemm_(kRowMajor, s.transpose_a ? kTransposed : kPlain, s.transpose_b ? kTransposed : kPlain, s.m, s.n, s.k, 1, a_,
+           s.transpose_a ? s.m : s.k, b_, s.transpose_b ? s.k : s.n, 0, c_, s.n);
   }
   void finish() override {}
 
