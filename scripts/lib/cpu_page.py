@@ -40,6 +40,14 @@ class Records:
         except UNREADABLE:
             return {}
 
+    def cpu_name(self):
+        """As results have it: a general name, such as AMD EPYC, with the numbers of the kind."""
+        return self.info().get("model") or self.facts["cpu"]["name"]
+
+    def stem(self):
+        """Of the names of the files in results/."""
+        return f"{cpu_machine.slug(self.cpu_name())}-{self.facts['threads']}cores-check"
+
     def documents(self):
         """(result, its runs that are kept) of what passed and can be read; the smoke test contributes only its context."""
         for name in self.passed("smoke") + self.passed("training-") + self.passed("inference-"):
@@ -78,7 +86,7 @@ def page(records):
     facts, measured = records.facts, records.measured()
     core = {command.name for command in records.commands if command.core and not command.here and not command.absent}
     passed = set(records.passed())
-    lines = [f"# epochbench on {facts['cpu']['name']}", "", f"{len(passed)} of {len(measured)} commands passed; of the core, which is "
+    lines = [f"# epochbench on {records.cpu_name()}", "", f"{len(passed)} of {len(measured)} commands passed; of the core, which is "
              f"all but training and inference, {len(core & passed)} of {len(core)}.", "", *machine_lines(records)]
     sections = {"kernel correct": lambda: test_lines(records), "the libraries": lambda: kernel_lines(records.kernels()),
                 "int8": lambda: inference_lines(records.inference()), "PyTorch": lambda: training_lines(records.training())}
@@ -216,7 +224,3 @@ def readable(part):
         return part()
     except UNREADABLE:
         return None  # the page says so
-
-
-def stem(facts):
-    return f"{cpu_machine.slug(facts['cpu']['name'])}-{facts['threads']}cores-check"

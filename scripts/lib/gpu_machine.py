@@ -95,12 +95,16 @@ def find_nvcc():
 
 
 def cpu_name():
+    """With the numbers of its kind, because hypervisors give CPUs of different speed the same name."""
     try:
         text = pathlib.Path("/proc/cpuinfo").read_text()
     except OSError:
         text = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.machine()
+    found = {key: re.search(rf"^{key}[ \t]*:[ \t]*(.+)$", text, re.MULTILINE) for key in ("model name", "cpu family", "model", "stepping")}
+    if not found["model name"]:
+        return platform.machine()
+    kind = ", ".join(f"{key.removeprefix('cpu ')} {value[1]}" for key, value in found.items() if value and key != "model name")
+    return found["model name"][1].strip() + (f" ({kind})" if kind else "")
 
 
 def why_it_does_not_work(program, environment):

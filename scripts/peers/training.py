@@ -177,7 +177,8 @@ class Training:
             torch.cuda.synchronize()
 
     def device_name(self):
-        return torch.cuda.get_device_name(self.device) if self.on_gpu else cpu_name()
+        """A CPU needs none: it is the one of the machine."""
+        return torch.cuda.get_device_name(self.device) if self.on_gpu else ""
 
     def threads(self):
         return None if self.on_gpu else torch.get_num_threads()
@@ -190,11 +191,6 @@ class Training:
         if not self.scaler or self.taken >= GROWTH_INTERVAL:
             return None
         return round(math.log2(FIRST_SCALE / self.scaler.get_scale()))
-
-
-def cpu_name():
-    with open("/proc/cpuinfo") as file:
-        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "")
 
 
 def peak_resident_bytes():

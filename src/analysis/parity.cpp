@@ -25,9 +25,10 @@ std::size_t count_of_others(const Run& run) {
   return others.size();
 }
 
+// PyTorch begins with weights and batches of its own.
 bool comparable(const Run& run) {
-  return run.status == RunStatus::ok && run.workload.mode == "train" && run.quality && !run.quality->loss.empty() &&
-         !run.quality->dropout_masks;
+  return run.device.backend != "pytorch" && run.status == RunStatus::ok && run.workload.mode == "train" && run.quality &&
+         !run.quality->loss.empty() && !run.quality->dropout_masks;
 }
 
 // What runs share whose losses differ only by rounding.

@@ -5,6 +5,7 @@
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/machine/cgroup.h"
+#include "src/machine/environment.h"
 
 namespace epochbench {
 namespace {
@@ -104,6 +105,7 @@ Ready Conversation::prepare(const CaseSpec& spec, const std::optional<Workload>&
   // The reference has one thread, whatever the case asks for.
   if (spec.device.kind == DeviceKind::cpu && spec.threads.value_or(0) > 0)
     require_equal("threads", ready.device.threads, *spec.threads);
+  if (spec.device.kind == DeviceKind::cpu) ready.device.name = cpu_info().model;
   return ready;
 }
 

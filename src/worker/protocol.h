@@ -54,7 +54,7 @@ struct JsonConversion<CaseSpec> {
 
 // What a process reports about the case that it has prepared. `parameters`: from a worker that builds its own model.
 struct Ready {
-  Device device;
+  Device device;  // of a CPU, Conversation replaces the name by that of this machine
   std::optional<Input> input;
   std::optional<std::string> fingerprint;
   std::optional<double> data_seconds, compile_seconds;  // to open the data set; to build and compile the program

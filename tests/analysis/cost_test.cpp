@@ -286,6 +286,13 @@ TEST(Parity, ComparesWithTheCpuFp32RunOfTheSameWorkload) {
   EXPECT_FALSE(runs[2].quality->parity_with) << "the reference itself";
 }
 
+TEST(Parity, IsNotThatOfPyTorchWhichBeginsWithOtherWeights) {
+  std::vector<epochbench::Run> runs{training("m/cpu/fp32/b8", {1.0, 1.0}),
+                                    training("m/pytorch/fp32/b8", {1.0, 2.0}, "pytorch")};
+  fill_parity(runs);
+  EXPECT_FALSE(runs[1].quality->parity_with || runs[1].quality->parity_max_relative_difference);
+}
+
 TEST(Parity, ComparesWhatIsLeftOutWithTheRunThatHasAll) {
   std::vector<epochbench::Run> runs{
       training("m/cpu/fp32/b8/without=fusion", {1.0, 2.0}), training("m/cpu/fp32/b8/gemm=portable/threads=1", {1.0, 2.0}),

@@ -39,7 +39,7 @@ print(f"Model name:   Example(R) CPU 9000 @ 2.0GHz\\nCPU family: 25\\nL2 cache: 
 """
 EPOCHBENCH = """
 if args[0] == "info":
-    print(json.dumps({"cpu": {"isa": ["fma", "avx2"], "memory_bytes": 2 ** 34, "memory_bandwidth_bytes_per_second": 5e10,
+    print(json.dumps({"cpu": {"model": "Example (family 6, model 7, stepping 8)", "isa": ["fma", "avx2"], "memory_bytes": 2 ** 34, "memory_bandwidth_bytes_per_second": 5e10,
                               "peak_flops_per_second": {"fp32": 2e11, "bf16": None}, "peak_instruction": {"fp32": "vfmadd"}}}))
     sys.exit()
 if args[0] == "speedup":
@@ -173,7 +173,8 @@ class CheckCpu(unittest.TestCase):
         self.assertEqual(self.row(page, "resnet50, 16", "int8"), ["27.5", "110", "4.00 [3.67, 4.40]"])
         self.assertEqual(self.row(page, "resnet50, 16", "bf16, 2"),
                          ["1,234, 50%", "8.25, 50%", "9, 50%", "1.50 [1.40, 1.60]", "1.30 (1.10 to 1.70)"])
-        for text in ("# epochbench on Example(R) CPU 9000 @ 2.0GHz\n", "CPU family 25", "caches: L2 2 MiB (2 instances)", "fma",
+        for text in ("# epochbench on Example (family 6, model 7, stepping 8)\n", "- CPU: Example(R) CPU 9000 @ 2.0GHz (",
+                     "CPU family 25", "caches: L2 2 MiB (2 instances)", "fma",
                      "fp32 200 GFLOP/s (vfmadd)", "16.0 GiB, 50.0 GB/s", "compiler: gcc 12.2.0", "PyTorch: 2.15.0", "mkl: mkl 1.2"):
             self.assertIn(text, page)
         self.call()
@@ -183,14 +184,14 @@ class CheckCpu(unittest.TestCase):
         done = self.call("--only", "info,smoke,products-fp32-2,training-lenet5", FAULT="crashes@take_turns", code=1)
         self.assertNotIn("is replaced", done.stderr)
         files = {path.name: path.read_text() for path in (self.machine.root / "results").iterdir()}
-        self.assertEqual(files.keys(), {"example-9000-2cores-check.json", "example-9000-2cores-check.md"})
+        self.assertEqual(files.keys(), {"example-family-6-model-7-stepping-8-2cores-check.json", "example-family-6-model-7-stepping-8-2cores-check.md"})
         for text in files.values():
             for secret in ("laptop", "somebody", str(self.folder)):
                 self.assertNotIn(secret, text)
-        document = json.loads(files["example-9000-2cores-check.json"])
+        document = json.loads(files["example-family-6-model-7-stepping-8-2cores-check.json"])
         self.assertEqual(document["check"]["kernels"]["products-fp32-2"]["whole"][1]["ratio"], "1.250 [1.180, 1.323]")
-        self.assertIn("FAILED: training-lenet5-fp32, 2 attempts: p: failed: killed, see log", files["example-9000-2cores-check.md"])
-        self.assertIn("example-9000-2cores-check.md is replaced", self.call("--only", "training-lenet5").stderr)
+        self.assertIn("FAILED: training-lenet5-fp32, 2 attempts: p: failed: killed, see log", files["example-family-6-model-7-stepping-8-2cores-check.md"])
+        self.assertIn("example-family-6-model-7-stepping-8-2cores-check.md is replaced", self.call("--only", "training-lenet5").stderr)
 
     def test_page_is_written_again_without_running_anything(self):
         page = self.call("--only", "info,own-products-fp32").stdout

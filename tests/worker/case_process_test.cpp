@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+#include "src/machine/environment.h"
 #include "src/worker/case_driver.h"
 
 namespace epochbench {
@@ -96,7 +97,7 @@ TEST(CaseProcess, KnowsItsEndAlsoWhereSigchldWasLeftIgnored) {
 TEST(RunCase, FillsTheRunOfFixedSteps) {
   const epochbench::Run run = run_fake(spec_of("good"));
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
-  EXPECT_EQ(run.device.name, "fake");
+  EXPECT_EQ(run.device.name, cpu_info().model) << "whatever a worker calls this CPU";
   ASSERT_TRUE(run.timing && run.throughput && run.efficiency && run.memory && run.interference && run.quality);
   EXPECT_THAT(run.timing->step_seconds, SizeIs(20));
   EXPECT_THAT(run.timing->step_seconds, Each(Ge(0.001)));
