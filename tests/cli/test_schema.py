@@ -38,6 +38,13 @@ def oldest(document, schema):
     return {key: oldest(each, schema["properties"].get(key, {})) for key, each in document.items() if key in schema["required"]}
 
 
+def load_ours(text):
+    """A result in results/. Those of scripts/check_cpu have a further key, which no command reads."""
+    document = json.loads(text)
+    document.pop("check", None)
+    return load(json.dumps(document))
+
+
 class Schema(CliTest):
     def complete(self):
         return load(subprocess.run([COMPLETE], check=True, capture_output=True, text=True).stdout)
@@ -46,7 +53,7 @@ class Schema(CliTest):
         jsonschema.Draft7Validator.check_schema(SCHEMA)
 
     def test_results_that_we_stand_behind(self):
-        for folder, loader in (("results", load), ("results/history", load_turns)):  # test_import.py has results/published
+        for folder, loader in (("results", load_ours), ("results/history", load_turns)):  # test_import.py has results/published
             documents = [path for path in sorted((ROOT / folder).glob("*.json")) if not path.name.endswith("schema.json")]
             self.assertTrue(documents, folder)
             for path in documents:
