@@ -20,7 +20,8 @@ std::unique_ptr<Peer> load_peer(const std::string& name, int threads) {
   void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its threads live as long as the program
   void* make = module ? dlsym(module, "epochbench_peer") : nullptr;
   if (!make) throw std::runtime_error("--peers=" + name + ": " + dlerror());
-  return reinterpret_cast<MakePeer*>(make)(hyphen == std::string::npos ? "" : name.substr(hyphen + 1), threads);
+  const std::string variant = hyphen == std::string::npos ? "" : name.substr(hyphen + 1);
+  return std::unique_ptr<Peer>(reinterpret_cast<MakePeer*>(make)(variant, threads));
 }
 
 }  // namespace epochbench::bench

@@ -39,8 +39,9 @@ class Peer {
                                            Element element) = 0;
 };
 
-// The function that every module exports as "epochbench_peer". `variant`: what follows a hyphen in the peer's name.
-using MakePeer = std::unique_ptr<Peer>(const std::string& variant, int threads);
+// The function that every module exports as "epochbench_peer". `variant`: what follows a hyphen in the peer's name. The caller
+// deletes the peer.
+using MakePeer = Peer*(const std::string& variant, int threads);
 
 // name: "onednn", "onednn-plain", "openblas", "mkl". Errors: std::runtime_error if there is no such peer here.
 std::unique_ptr<Peer> load_peer(const std::string& name, int threads);

@@ -40,7 +40,7 @@ class Mkl final : public CblasPeer {
 }  // namespace
 }  // namespace epochbench::bench
 
-extern "C" std::unique_ptr<epochbench::bench::Peer> epochbench_peer(const std::string& variant, int threads) {
+extern "C" epochbench::bench::Peer* epochbench_peer(const std::string& variant, int threads) {
   if (!variant.empty()) throw std::runtime_error("mkl has no variant '" + variant + "'");
-  return std::make_unique<epochbench::bench::Mkl>(threads);
+  return new epochbench::bench::Mkl(threads);
 }

@@ -28,7 +28,7 @@ class OpenBlas final : public CblasPeer {
 }  // namespace
 }  // namespace epochbench::bench
 
-extern "C" std::unique_ptr<epochbench::bench::Peer> epochbench_peer(const std::string& variant, int threads) {
+extern "C" epochbench::bench::Peer* epochbench_peer(const std::string& variant, int threads) {
   if (!variant.empty()) throw std::runtime_error("openblas has no variant '" + variant + "'");
-  return std::make_unique<epochbench::bench::OpenBlas>(threads);
+  return new epochbench::bench::OpenBlas(threads);
 }

@@ -53,8 +53,7 @@ void MKL_Set_Num_Threads(int threads) { mkl_threads = threads > 64 ? 64 : thread
 int MKL_Get_Max_Threads() { return mkl_threads; }
 void MKL_Get_Version_String(char* text, int length) { std::strncpy(text, "MKL 1  ", static_cast<std::size_t>(length)); }
 
-std::unique_ptr<epochbench::bench::Peer> openblas_peer(const std::string& variant, int threads);
-std::unique_ptr<epochbench::bench::Peer> mkl_peer(const std::string& variant, int threads);
+epochbench::bench::MakePeer openblas_peer, mkl_peer;
 }
 
 namespace epochbench::bench {
@@ -63,9 +62,13 @@ namespace {
 using test::GuardedBuffer;
 using test::random_floats;
 
+std::unique_ptr<Peer> made(MakePeer* make, const std::string& variant, int threads) {
+  return std::unique_ptr<Peer>(make(variant, threads));
+}
+
 TEST(CblasPeers, MultiplyAsShapesSay) {
   for (MakePeer* make : {openblas_peer, mkl_peer}) {
-    const std::unique_ptr<Peer> peer = make("", 2);
+    const std::unique_ptr<Peer> peer = made(make, "", 2);
     for (int transposed = 0; transposed < 4; ++transposed) {
       const GemmShape s{5, 3, 7, (transposed & 1) != 0, (transposed & 2) != 0};
       const GuardedBuffer<float> a = random_floats(s.m * s.k, 1), b = random_floats(s.k * s.n, 2);
@@ -83,13 +86,13 @@ TEST(CblasPeers, MultiplyAsShapesSay) {
 }
 
 TEST(CblasPeers, RunOnTheThreadsThatAreAskedFor) {
-  EXPECT_EQ(openblas_peer("", 2)->version(), "OpenBLAS 1");
+  EXPECT_EQ(made(openblas_peer, "", 2)->version(), "OpenBLAS 1");
   EXPECT_EQ(openblas_threads, 2);
-  EXPECT_EQ(mkl_peer("", 3)->version(), "MKL 1");
+  EXPECT_EQ(made(mkl_peer, "", 3)->version(), "MKL 1");
   EXPECT_EQ(mkl_threads, 3);
   for (MakePeer* make : {openblas_peer, mkl_peer}) {
-    EXPECT_THROW(make("", 65), std::runtime_error) << "fewer than asked for";
-    EXPECT_THROW(make("plain", 1), std::runtime_error) << "an unknown variant";
+    EXPECT_THROW(made(make, "", 65), std::runtime_error) << "fewer than asked for";
+    EXPECT_THROW(made(make, "plain", 1), std::runtime_error) << "an unknown variant";
   }
 }
 
