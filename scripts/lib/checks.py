@@ -3,6 +3,7 @@ the parts of a page that say what passed, what failed and what was not run."""
 
 import hashlib
 import re
+import shlex
 import subprocess
 
 from commands import UNFINISHED
@@ -49,7 +50,7 @@ def dry_run(commands):
     for command in commands:
         print(f"# {command.name}: {'core, ' if command.core else ''}about {command.expected} s, at most {command.limit} s"
               f"{', not here: ' + command.absent if command.absent else ''}")
-        print(" ".join(command.arguments(command.limit)) + (f" > {command.out}" if command.out else ""))
+        print(shlex.join(command.arguments(command.limit)) + (f" > {command.out}" if command.out else ""))
     return 0
 
 

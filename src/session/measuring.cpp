@@ -293,6 +293,8 @@ Measurement measure(const MeasuringRequest& request) {
     keeper.save(result);
   }
   if (remaining.empty()) {
+    display.line("nothing is left to run");
+    if (!earlier.date.empty()) result.context = earlier;  // this call measured nothing
     conclude();
     keeper.save(result);
   }

@@ -400,10 +400,10 @@ TEST(PageData, ListsTheCommandsOfAllCallsThatMadeAResult) {
   NamedResult named = made_result("result.json", "box", {{"cpu", "fp32", 10}});
   named.result.context.command_line.reset();
   EXPECT_THAT(page_of({named})["files"][0]["commands"], IsEmpty());
-  named.result.context.command_line = {"epochbench", "run", "--resume", "result.json"};
+  named.result.context.command_line = {"epochbench", "run", "--resume", "my result.json"};
   named.result.context.earlier_calls.resize(2);  // the second is of an anonymous file
   named.result.context.earlier_calls[0].command_line = {"epochbench", "run"};
-  EXPECT_EQ(page_of({named})["files"][0]["commands"], Json({"epochbench run", "epochbench run --resume result.json"}));
+  EXPECT_EQ(page_of({named})["files"][0]["commands"], Json({"epochbench run", "epochbench run --resume 'my result.json'"}));
 }
 
 TEST(PageData, ShowsWhatTwoBinariesThatTookTurnsSay) {

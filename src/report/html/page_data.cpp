@@ -52,7 +52,7 @@ Json machine_json(const Context& context, const std::string& path) {
 Json commands_json(const Context& context) {
   Json commands = Json::array();
   const auto add = [&](const auto& call) {
-    if (call.command_line) commands.push_back(joined(*call.command_line, " "));
+    if (call.command_line) commands.push_back(joined(*call.command_line, shell_word, " "));
   };
   for (const EarlierCall& call : context.earlier_calls) add(call);
   add(context);
