@@ -57,14 +57,13 @@ std::optional<double> losses_apart_by_seed(const Series& series, const Series& p
 }
 
 // How far its losses are from the CPU's in fp32, as the result recorded it for each repetition. Files measured separately could
-// not record it, so for them the pair's own losses are compared. Empty: not known, as of PyTorch, which begins with weights and
-// batches of its own.
+// not record it, so for them the pair's own losses are compared. Empty: not known, as of other
+// frameworks.
 std::optional<double> loss_difference(const Series& series, const Series& partner) {
-  const auto is_peer = [](const Series& one) { return one.first().device.backend == "pytorch"; };
-  if (is_peer(series)) return std::nullopt;
+  if (!is_ours(series.first())) return std::nullopt;
   const auto recorded = [](const Run* run) { return member_of(run->quality, &Quality::parity_max_relative_difference); };
   if (known_values(series.runs, recorded).size() == series.runs.size()) return worst_of(series, recorded);
-  const bool comparable = !is_peer(partner) && series.file != partner.file && series.conditions == partner.conditions &&
+  const bool comparable = is_ours(partner.first()) && series.file != partner.file && series.conditions == partner.conditions &&
                           series.first().workload.fingerprint == partner.first().workload.fingerprint;
   return comparable ? losses_apart_by_seed(series, partner) : std::nullopt;
 }

@@ -25,9 +25,8 @@ std::size_t count_of_others(const Run& run) {
   return others.size();
 }
 
-// PyTorch begins with weights and batches of its own.
 bool comparable(const Run& run) {
-  return run.device.backend != "pytorch" && run.status == RunStatus::ok && run.workload.mode == "train" && run.quality &&
+  return is_ours(run) && run.status == RunStatus::ok && run.workload.mode == "train" && run.quality &&
          !run.quality->loss.empty() && !run.quality->dropout_masks;
 }
 

@@ -67,6 +67,8 @@ std::string name_of(const std::vector<const Run*>& repetitions) {
   return one_name ? first.name : label_of(speed_settings(first));
 }
 
+bool is_ours(const Run& run) { return run.device.backend != "pytorch"; }
+
 std::vector<double> Series::samples_per_second() const {
   std::vector<double> rates;
   for (const Run* run : runs) rates.push_back(run->throughput->samples_per_second);
@@ -75,9 +77,7 @@ std::vector<double> Series::samples_per_second() const {
 
 double Series::rate() const { return geometric_mean(samples_per_second()); }
 
-bool Series::on_gpu() const {
-  return first().device.backend == "cuda" || (first().device.backend == "pytorch" && !first().device.threads);
-}
+bool Series::on_gpu() const { return first().device.backend == "cuda" || (!is_ours(first()) && !first().device.threads); }
 
 AllSeries series_of(const std::vector<NamedResult>& results) {
   AllSeries all;

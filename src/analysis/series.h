@@ -34,6 +34,8 @@ std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::functio
 // Their name if they share one; for several seeds the name without them.
 std::string name_of(const std::vector<const Run*>& repetitions);
 
+bool is_ours(const Run& run);  // not another framework's, which begins with weights and batches of its own
+
 struct Series {
   std::vector<const Run*> runs;         // ok, with a throughput above 0, one per repetition; at least one
   const NamedResult* source = nullptr;  // the first file that has it

@@ -261,6 +261,18 @@ Measurement measure(const MeasuringRequest& request) {
   catch_interrupts();
   print_obstacles(remaining);
   ProgressDisplay display(count_to_run(remaining), request.quiet);
+  const auto finished = [&]() -> Measurement {
+    const bool written = keeper.finish(result);
+    const bool also_written = also.write(request.anonymous ? anonymous(result) : result);
+    display.clear();
+    return {std::move(result), keeper.path(), written, also_written};
+  };
+  if (!request.resume.empty() && remaining.empty()) {
+    display.line("nothing is left to run");
+    conclude();
+    keeper.save(result);
+    return finished();
+  }
   const Context earlier = std::exchange(result.context, describe_context(request.command_line));
   result.context.earlier_calls = calls_of(earlier);
   result.context.suite = request.suite;
@@ -292,16 +304,7 @@ Measurement measure(const MeasuringRequest& request) {
     conclude();
     keeper.save(result);
   }
-  if (remaining.empty()) {
-    display.line("nothing is left to run");
-    if (!earlier.date.empty()) result.context = earlier;  // this call measured nothing
-    conclude();
-    keeper.save(result);
-  }
-  const bool written = keeper.finish(result);
-  const bool also_written = also.write(request.anonymous ? anonymous(result) : result);
-  display.clear();
-  return {std::move(result), keeper.path(), written, also_written};
+  return finished();
 }
 
 void print_result(const MeasuringRequest& request, const Measurement& measurement) {

@@ -44,7 +44,7 @@ Resumed resume(const std::string& path, std::vector<PlannedCase> cases, bool ano
   const Context now = describe_context({});
   if (resumed.result.context.git_sha != now.git_sha)
     print_error("warning: the runs in " + path + " are of another build (" +
-                resumed.result.context.git_sha.value_or("unknown") + "); the file will name this one");
+                resumed.result.context.git_sha.value_or("unknown") + "); the file will name both");
   for (PlannedCase& planned : cases) {
     const bool done = std::ranges::any_of(resumed.result.runs, [&](const Run& run) {
       return run.status == RunStatus::ok && run.workload.fingerprint == planned.workload.fingerprint &&

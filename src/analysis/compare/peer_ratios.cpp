@@ -4,14 +4,13 @@
 #include <tuple>
 #include <utility>
 
+#include "src/analysis/series.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
 #include "src/result/load.h"
 
 namespace epochbench {
 namespace {
-
-bool is_ours(const Run& run) { return run.device.backend != "pytorch"; }
 
 // Seconds per step, one per round.
 std::vector<double> turns_of(const Run& run) {

@@ -163,7 +163,7 @@ class Pairing {
 
   std::vector<const Series*> ours_on_same_device(const Series& contender) const {
     return nearest(contender, false, [&](const Series& other) {
-      return other.first().device.backend != "pytorch" && other.first().device.name == contender.first().device.name &&
+      return is_ours(other.first()) && other.first().device.name == contender.first().device.name &&
              other.first().precision == contender.first().precision;
     });
   }
@@ -172,7 +172,7 @@ class Pairing {
     const Run& run = contender.first();
     std::vector<const Series*> found;
     const auto add = [&](const std::vector<const Series*>& more) { found.insert(found.end(), more.begin(), more.end()); };
-    if (run.device.backend == "pytorch") add(ours_on_same_device(contender));
+    if (!is_ours(run)) add(ours_on_same_device(contender));
     if (found.empty() && run.device.backend != "cpu") add(cpu_baselines(contender));
     if (found.empty()) add(earlier(contender));
     const auto precision = precision_from_name(run.precision);
