@@ -16,14 +16,14 @@ namespace {
 // x[ky * row + (ox * stride - padding + kx) * channels].
 struct Window {
   Real* y;
-  const Real *x, *weight;
-  Range inside;  // rows of the windows inside the image, counted from row 0 of the first window
-  std::int64_t row, out_row, width, channels, count, padding;  // count: channels from y, x and weight on
-  bool past;                                                   // y is stored past the caches
+  const Real *x, *weight;  // weight: of the first tap; the next one is `tap` further, which is below 0 from last to first
+  Range inside;            // rows of the windows inside the image, counted from row 0 of the first window
+  std::int64_t row, out_row, width, channels, count, padding, tap;  // count: channels from y, x and weight on
+  bool past;                                                        // y is stored past the caches
 };
 
-// Pixels [ox, ox + kTile) of kCount rows. kFlip: with the taps from last to first. kEdge: some taps are outside the row.
-template <int kKernel, int kStride, int kCount, bool kFlip, bool kEdge>
+// Pixels [ox, ox + kTile) of kCount rows. kEdge: some taps are outside the row.
+template <int kKernel, int kStride, int kCount, bool kEdge>
 void window_tile(Window r, std::int64_t ox) {
   constexpr int kColumns = (kTile - 1) * kStride + kKernel, kWindow = (kCount - 1) * kStride + kKernel;
   const std::int64_t left = ox * kStride - r.padding;
@@ -44,9 +44,9 @@ void window_tile(Window r, std::int64_t ox) {
       for (int kx = 0; kx < kKernel; ++kx) {
         const int tap = y * kKernel + kx;
         if (kCount == 2 && kStride == 1) w[kCount - 1][kx] = w[0][kx];
-        if (y < kKernel) w[0][kx] = load(part, r.weight + (kFlip ? kKernel * kKernel - 1 - tap : tap) * r.channels + c);
+        if (y < kKernel) w[0][kx] = load(part, r.weight + tap * r.tap + c);
         if (kCount == 2 && kStride == 2 && y >= kStride)
-          w[kCount - 1][kx] = load(part, r.weight + (tap - kStride * kKernel) * r.channels + c);
+          w[kCount - 1][kx] = load(part, r.weight + (tap - kStride * kKernel) * r.tap + c);
       }
       if (y < r.inside.begin || y >= r.inside.end) continue;
 #pragma GCC unroll 16
@@ -74,13 +74,13 @@ void window_tile(Window r, std::int64_t ox) {
   });
 }
 
-template <int kKernel, int kStride, int kCount, bool kFlip>
+template <int kKernel, int kStride, int kCount>
 void window_tile_at(const Window& r, std::int64_t ox) {
   const std::int64_t left = ox * kStride - r.padding;
   if (left >= 0 && left + (kTile - 1) * kStride + kKernel <= r.width)
-    window_tile<kKernel, kStride, kCount, kFlip, false>(r, ox);
+    window_tile<kKernel, kStride, kCount, false>(r, ox);
   else
-    window_tile<kKernel, kStride, kCount, kFlip, true>(r, ox);
+    window_tile<kKernel, kStride, kCount, true>(r, ox);
 }
 
 // One pixel of the forward pass, for any kernel size.
@@ -197,10 +197,20 @@ void forward_rows(Real* y, const Real* x, const Real* weight, const Conv2dShape&
   const std::int64_t row = s.width * s.channels, out_row = s.out_width * s.channels, top = oy * kStride - s.padding;
   const Range inside = taps_inside(top, (kCount - 1) * kStride + kKernel, s.height);
   for_each_block<kKernel>(s.channels, [&](std::int64_t c, std::int64_t count) {
-    const Window r = {
-        y + oy * out_row + c, x + top * row + c, weight + c, inside, row, out_row, s.width, s.channels, count, s.padding, past};
+    const Window r = {y + oy * out_row + c,
+                      x + top * row + c,
+                      weight + c,
+                      inside,
+                      row,
+                      out_row,
+                      s.width,
+                      s.channels,
+                      count,
+                      s.padding,
+                      s.channels,
+                      past};
     for_each_tile(
-        s.out_width, [&](std::int64_t ox) { window_tile_at<kKernel, kStride, kCount, false>(r, ox); },
+        s.out_width, [&](std::int64_t ox) { window_tile_at<kKernel, kStride, kCount>(r, ox); },
         [&](std::int64_t ox) {
           for (int i = 0; i < kCount && c == 0; ++i) forward_pixel(y, x, weight, s, oy + i, ox);
         });
@@ -217,7 +227,7 @@ void grad_rows(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& 
     for_each_block<kKernel>(s.channels, [&](std::int64_t c, std::int64_t count) {
       const Window r = {dx + iy * row + c,
                         dy + top * out_row + c,
-                        weight + c,
+                        weight + (kKernel * kKernel - 1) * s.channels + c,
                         inside,
                         out_row,
                         row,
@@ -225,9 +235,10 @@ void grad_rows(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& 
                         s.channels,
                         count,
                         padding,
+                        -s.channels,
                         past};
       for_each_tile(
-          s.width, [&](std::int64_t ix) { window_tile_at<kKernel, 1, kCount, true>(r, ix); },
+          s.width, [&](std::int64_t ix) { window_tile_at<kKernel, 1, kCount>(r, ix); },
           [&](std::int64_t ix) {
             for (int i = 0; i < kCount && c == 0; ++i) grad_pixel(dx, dy, weight, s, iy + i, ix);
           });
