@@ -163,7 +163,7 @@ constexpr KernelsByRows make() {
 }
 
 constexpr KernelsByRows kKernels[2][kMaxVectors] = {
-    {make<AccessA::rows, 1>(), make<AccessA::rows, 2>(), make<AccessA::rows, 3>()},
+    {make<AccessA::rows, 1>(), make<AccessA::rows, 2>()},  // conv2d/grad_weight.cpp alone has tiles of three, by columns
     {make<AccessA::columns, 1>(), make<AccessA::columns, 2>(), make<AccessA::columns, 3>()},
 };
 

@@ -2,6 +2,8 @@
 // of four bytes share it. Accumulators [rows][vectors] stay in registers.
 #pragma once
 
+#include <utility>
+
 #include "kernels/cpu/gemm/multiply_steps.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -20,29 +22,26 @@ static inline const Word* row_address(const char* base, const RowStrides& stride
   if constexpr (kRow == 7) return reinterpret_cast<const Word*>(base + strides.seven);
 }
 
+// The functions below are expanded over rows and words rather than recursive: the compiler optimizes each function of a
+// recursion again with all that it has inlined, which took twice as long.
 template <int kRow, typename Sum, int kRows, int kVectors>
-static inline __attribute__((always_inline)) void multiply_rows(Sum (&accumulators)[kRows][kVectors],
-                                                                const WordVec (&b)[kVectors], const char* low, const char* high,
-                                                                const RowStrides& strides) {
-  if constexpr (kRow < kRows) {
-    const WordVec a = broadcast(row_address<kRow % 8>(kRow < 8 ? low : high, strides));
+static inline __attribute__((always_inline)) void multiply_row(Sum (&accumulators)[kRows][kVectors],
+                                                               const WordVec (&b)[kVectors], const char* low, const char* high,
+                                                               const RowStrides& strides) {
+  const WordVec a = broadcast(row_address<kRow % 8>(kRow < 8 ? low : high, strides));
 #pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) accumulators[kRow][v] = multiply_add(a, b[v], accumulators[kRow][v]);
-    multiply_rows<kRow + 1>(accumulators, b, low, high, strides);
-  }
+  for (int v = 0; v < kVectors; ++v) accumulators[kRow][v] = multiply_add(a, b[v], accumulators[kRow][v]);
 }
 
-// Multiplies `left` words.
-template <int kLeft, typename LayoutB, typename Sum, int kRows, int kVectors>
-static inline __attribute__((always_inline)) void multiply_words(Sum (&accumulators)[kRows][kVectors], const Word* b,
-                                                                 const LayoutB& layout, const char* low, const char* high,
-                                                                 const RowStrides& strides) {
+template <typename LayoutB, typename Sum, int kRows, int kVectors, int... kRow>
+static inline __attribute__((always_inline)) void multiply_word(Sum (&accumulators)[kRows][kVectors], const Word* b,
+                                                                const LayoutB& layout, const char* low, const char* high,
+                                                                const RowStrides& strides,
+                                                                std::integer_sequence<int, kRow...>) {
   WordVec panel[kVectors];
 #pragma GCC unroll 3
   for (int v = 0; v < kVectors; ++v) panel[v] = load(b + layout.vector(v));
-  multiply_rows<0>(accumulators, panel, low, high, strides);
-  if constexpr (kLeft > 1)
-    multiply_words<kLeft - 1>(accumulators, b + layout.step(), layout, low + sizeof(Word), high + sizeof(Word), strides);
+  (multiply_row<kRow>(accumulators, panel, low, high, strides), ...);
 }
 
 // a [kRows, k] with these strides between rows, b [k, kVectors].
@@ -61,10 +60,13 @@ static inline __attribute__((always_inline)) void multiply_by_rows(Sum (&accumul
         if constexpr (kRows > 3) opaque(strides.three);
         if constexpr (kRows > 5) opaque(strides.five);
         if constexpr (kRows > 7) opaque(strides.seven);
-        multiply_words<kWords>(accumulators, b, layout, low, high, strides);
-        low += kWords * sizeof(Word);
-        high += kWords * sizeof(Word);
-        b += kWords * layout.step();
+#pragma GCC unroll 8
+        for (int word = 0; word < kWords; ++word) {
+          multiply_word(accumulators, b, layout, low, high, strides, std::make_integer_sequence<int, kRows>{});
+          low += sizeof(Word);
+          high += sizeof(Word);
+          b += layout.step();
+        }
       });
 }
 
