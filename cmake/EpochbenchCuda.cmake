@@ -2,7 +2,7 @@
 # EPOCHBENCH_HAS_CUDA, and prints one message that names what is missing if it is off.
 #
 # EPOCHBENCH_CUDA                AUTO: if everything is found; ON: missing parts are an error; OFF
-# EPOCHBENCH_CUDA_ARCHITECTURES  "native", or numbers as in CMAKE_CUDA_ARCHITECTURES, to build for one GPU
+# EPOCHBENCH_CUDA_ARCHITECTURES  as CMAKE_CUDA_ARCHITECTURES, to build for these GPUs only; scripts/run names those of this machine
 # CUDA_HOME (environment)        the toolkit's folder; without it PATH, /usr/local/cuda and EPOCHBENCH_PACKAGES are searched
 # EPOCHBENCH_PACKAGES            folder of packages from the Python index (scripts/lib/cuda.sh fetches them), also searched
 #                                for cuDNN and cudnn_frontend; may be an environment variable
@@ -20,6 +20,7 @@ if(DEFINED ENV{EPOCHBENCH_PACKAGES})
 endif()
 set(EPOCHBENCH_PACKAGES "${default_packages}" CACHE PATH "Folder with packages from the Python index")
 set(EPOCHBENCH_HAS_CUDA FALSE)
+set(EPOCHBENCH_GPU_CODE "")  # the architectures in the binary
 
 include(EpochbenchCudaArchitectures)
 include(EpochbenchFindCuda)
@@ -48,7 +49,7 @@ else()
     endif()
     set(EPOCHBENCH_HAS_CUDA TRUE)
     set(EPOCHBENCH_CUDA_MISSING "" CACHE INTERNAL "Why there is no CUDA backend")
-    epochbench_lowest_architecture(EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE "${CMAKE_CUDA_ARCHITECTURES}")
+    set(EPOCHBENCH_GPU_CODE ${CMAKE_CUDA_ARCHITECTURES})
     message(STATUS "CUDA backend: CUDA ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
   elseif(EPOCHBENCH_CUDA STREQUAL "AUTO")
     message(STATUS "CUDA backend: left out, ${cuda_missing}")

@@ -7,8 +7,14 @@ add_library(epochbench_options INTERFACE)
 target_include_directories(epochbench_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 target_compile_options(epochbench_options INTERFACE
   "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic$<$<BOOL:${EPOCHBENCH_WERROR}>:;-Werror>>")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ collects garbage from 128 MiB on, a tenth of its time; the largest files need 1 GiB in any case.
+  target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false positives of GCC 12 in std::string's operator+
+  # False positives in std::string: of GCC 12 in operator+, and with precompiled headers in insert.
+  target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  set(epochbench_text_options -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   target_compile_options(epochbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>)  # what changed with g++ 10
@@ -26,17 +32,46 @@ if(EPOCHBENCH_SANITIZE)
   set(epochbench_loop_options -O1)
 endif()
 
-# epochbench_library(NAME [TOGETHER] [BRIEF] SOURCES ... LIBRARIES ...): a static library of this folder. TOGETHER: a unity build,
-# which takes a third of the time; the files must not define the same local names. BRIEF: the code runs only for moments and is
-# never timed, so a release optimizes it less, which takes two thirds of the time.
+# Headers that most files include, precompiled: fully optimized, for moments, and likewise with JSON; unless there is a compiler
+# cache, which works better without. Like the unity build, they hide missing includes.
+set(epochbench_brief_options $<$<CONFIG:Release>:-O1>)
+if(EPOCHBENCH_UNITY_BUILD AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  file(WRITE ${PROJECT_BINARY_DIR}/generated/headers.cpp "// compiled only for its headers\n")
+  foreach(headers epochbench_timed_headers epochbench_brief_headers epochbench_json_headers)
+    add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/generated/headers.cpp)
+    target_link_libraries(${headers} PRIVATE epochbench_options)
+    target_precompile_headers(${headers} PRIVATE <algorithm> <array> <cmath> <filesystem> <functional> <map> <memory> <optional> <set>
+      <span> <stdexcept> <string> <string_view> <utility> <vector>)
+  endforeach()
+  target_precompile_headers(epochbench_json_headers PRIVATE <nlohmann/json.hpp>)
+  target_link_libraries(epochbench_json_headers PRIVATE nlohmann_json::nlohmann_json)
+  target_compile_options(epochbench_brief_headers PRIVATE ${epochbench_brief_options})
+  target_compile_options(epochbench_json_headers PRIVATE ${epochbench_brief_options})
+endif()
+
+# epochbench_library(NAME [TOGETHER] [TIMED | KERNELS | JSON] SOURCES ... LIBRARIES ...): a static library of this folder. TOGETHER: a unity
+# build, which takes a third of the time; the files must not define the same local names. TIMED: the code runs within timed steps or
+# over whole data sets, and a release optimizes it fully; other code runs for moments, and -O1 compiles in two thirds of the time.
+# KERNELS: timed loops over numbers, which include little. JSON: most files include src/base/json.h.
 function(epochbench_library name)
-  cmake_parse_arguments(ARG "TOGETHER;BRIEF" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "TOGETHER;TIMED;KERNELS;JSON" "" "SOURCES;LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   if(ARG_TOGETHER)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ${EPOCHBENCH_UNITY_BUILD})
   endif()
-  if(ARG_BRIEF AND NOT EPOCHBENCH_SANITIZE)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  set(headers epochbench_timed_headers)
+  if(NOT ARG_TIMED AND NOT ARG_KERNELS)
+    target_compile_options(${name} PRIVATE ${epochbench_brief_options})
+    set(headers epochbench_brief_headers)
+    if(ARG_JSON)
+      set(headers epochbench_json_headers)
+    endif()
+  endif()
+  if(NOT ARG_KERNELS)
+    target_compile_options(${name} PRIVATE ${epochbench_text_options})
+    if(TARGET ${headers})
+      target_precompile_headers(${name} REUSE_FROM ${headers})
+    endif()
   endif()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
     # The same pictures and answers on every machine: fused multiply-adds, which x86-64 lacks, round differently.
@@ -69,12 +104,28 @@ function(epochbench_tests name)
   endif()
   # Teams exceed the number of cores, and several tests run at once: spinning threads would occupy the others' cores.
   set(properties LABELS ${ARG_LABEL} ENVIRONMENT OMP_WAIT_POLICY=passive)
+  if(EPOCHBENCH_SANITIZE)  # sanitized programs start slowly, so each is one test
+    if(ARG_LABEL MATCHES "slow|gpu")
+      set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    else()
+      add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 --gtest_filter=-${slow_under_sanitizers})
+      set_tests_properties(${name} PROPERTIES ${properties})
+    endif()
+    return()
+  endif()
   if(ARG_ALONE)
     gtest_discover_tests(${name} TEST_FILTER ${ARG_ALONE} TEST_LIST ${name}_alone PROPERTIES ${properties} RUN_SERIAL TRUE
                          DISCOVERY_TIMEOUT 60)
     set(others TEST_FILTER -${ARG_ALONE})
   endif()
   gtest_discover_tests(${name} ${others} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# epochbench_quoted(RESULT LIST): the list as the text of a C++ initializer: "a","b".
+function(epochbench_quoted result list)
+  list(TRANSFORM list REPLACE "^(.+)$" "\"\\1\"")
+  list(JOIN list "," text)
+  set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
 # epochbench_embed(TARGET NAMESPACE FILES ...): embeds files in the binary, which finds them by name.

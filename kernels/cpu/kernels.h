@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/instruction_sets.h"
 #include "kernels/shapes.h"
 
 namespace epochbench::cpu {
@@ -39,14 +40,14 @@ struct Kernels {
 #undef EPOCHBENCH_LIST
 };
 
-enum class Isa : std::uint8_t { portable, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8, neon, neon_bf16 };
 // The instruction sets that have a table for Real, slowest first.
 template <typename Real>
 inline constexpr Isa kIsas[] = {Isa::portable, Isa::avx2, Isa::avx512, Isa::neon};
 template <>
 inline constexpr Isa kIsas<Bf16>[] = {Isa::avx512_bf16, Isa::amx_bf16, Isa::neon_bf16};
 
-bool available(Isa isa);  // compiled in, and supported by this CPU
+bool compiled(Isa isa);  // whether this build has a table for it
+inline bool available(Isa isa) { return compiled(isa) && supported(isa); }
 template <typename Real>
 const Kernels<Real>& kernels(Isa isa);  // precondition: available(isa), and it is one of kIsas<Real>
 

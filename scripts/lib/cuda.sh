@@ -1,13 +1,14 @@
 # shellcheck shell=sh disable=SC2154,SC2034
 #
-# The CUDA part of scripts/lib/setup.sh, which sources it. If there is a CUDA toolkit, it fetches cudnn_frontend and cuDNN from
-# the Python index unless their headers are present, and with MPI (mpicc) NCCL, through which ranks on GPUs exchange; each may
-# also be a package of this Python, as with PyTorch. It warns if the build cannot use this machine's GPU, and fails only if CUDA
-# was asked for: without CUDA the build supports only the CPU, without NCCL no ranks on GPUs.
+# The CUDA part of scripts/lib/setup.sh, which sources it. Where there is an NVIDIA GPU, or EPOCHBENCH_KERNELS=all, and a CUDA
+# toolkit, it fetches cudnn_frontend and cuDNN from the Python index unless their headers are present, and with MPI (mpicc) NCCL,
+# through which ranks on GPUs exchange; each may also be a package of this Python, as with PyTorch. It warns if the build cannot use
+# this machine's GPU, and fails only if CUDA was asked for: without CUDA the build supports only the CPU, without NCCL no ranks on
+# GPUs.
 #
 # Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF disables
-# CUDA; ON requires it, and downloads a toolkit if none is found. EPOCHBENCH_PACKAGES, a folder with include/ and lib/ that is used
-# in place of build/packages.
+# CUDA; ON requires it, downloads a toolkit if none is found, and builds for all GPUs where there is none. EPOCHBENCH_PACKAGES, a
+# folder with include/ and lib/ that is used in place of build/packages.
 
 packages=${EPOCHBENCH_PACKAGES:-$build/packages}
 fetched_toolkit=$packages/nvidia/cu13
@@ -27,6 +28,37 @@ find_nvcc() {
     fi
   done
   return 1
+}
+
+# The architectures of this machine's NVIDIA GPUs as CMake names them, "80-real;90-real"; "unknown" if the driver does not say;
+# nothing without a GPU.
+gpu_architectures() {
+  listed=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null) && listed=${listed:-unknown}
+  case $listed in
+    [0-9]*.[0-9]*) echo "$listed" | awk -F '[. ]' '!seen[$1 $2]++ { printf "%s%s%s-real", separator, $1, $2; separator = ";" }' ;;
+    *) if [ -n "$listed" ] || has_nvidia_device; then echo unknown; fi ;;
+  esac
+}
+
+# The device files that a driver creates, and the vendors of PCI devices, as in src/backend/host/nvidia_device.h.
+has_nvidia_device() {
+  for file in /dev/nvidia*; do
+    if [ -e "$file" ]; then return 0; fi
+  done
+  grep -qs 0x10de /sys/bus/pci/devices/*/vendor
+}
+
+# What the build has for GPUs: sets cuda (AUTO, ON, OFF), cuda_architectures (empty: all), and without_cuda, what to say about it.
+choose_cuda() {
+  cuda=${EPOCHBENCH_CUDA:-AUTO} cuda_architectures='' without_cuda=
+  if [ "$kernels" = all ] || [ "$cuda" = OFF ]; then return 0; fi
+  cuda_architectures=$(gpu_architectures)
+  if [ "$cuda_architectures" = unknown ]; then
+    cuda_architectures=
+  elif [ -z "$cuda_architectures" ] && [ "$cuda" = AUTO ]; then
+    cuda=OFF
+    if find_nvcc >/dev/null; then without_cuda="; no GPU, so no CUDA code (EPOCHBENCH_CUDA=ON: all GPUs)"; fi
+  fi
 }
 
 # Folders with headers in the packages of this Python, such as those that come with PyTorch.
@@ -75,14 +107,14 @@ fetch_package() { # NAME [PROCESSOR]
 }
 
 prepare_cuda() {
-  if [ "${EPOCHBENCH_CUDA:-AUTO}" = OFF ] || [ ! -d "$root/kernels/cuda" ]; then return 0; fi
+  if [ "$cuda" = OFF ] || [ ! -d "$root/kernels/cuda" ]; then return 0; fi
   wanted=
   if nvcc=$(find_nvcc); then
     # The toolkit may have been installed after the first build.
     if grep -q '^EPOCHBENCH_NVCC:[A-Z]*=.*NOTFOUND$' "$build/CMakeCache.txt" 2>/dev/null; then changed=yes; fi
     toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
     major=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
-  elif [ "${EPOCHBENCH_CUDA:-AUTO}" = ON ] && [ -z "${CUDA_HOME:-}" ]; then
+  elif [ "$cuda" = ON ] && [ -z "${CUDA_HOME:-}" ]; then
     say "no CUDA toolkit found; downloading CUDA 13.0 and cuDNN (about 1 GB)"
     toolkit=$fetched_toolkit major=13 wanted=$toolkit_packages
   else
@@ -112,14 +144,14 @@ prepare_cuda() {
 }
 
 leave_cuda_out() { # REASON PACKAGES
-  if [ "${EPOCHBENCH_CUDA:-AUTO}" = ON ]; then die "EPOCHBENCH_CUDA is ON, but $1 $2 from the Python index; log: $log"; fi
+  if [ "$cuda" = ON ]; then die "EPOCHBENCH_CUDA is ON, but $1 $2 from the Python index; log: $log"; fi
   say "WARNING: CPU-only build: $1 $2 from the Python index; log: $log"
   say "WARNING: to measure the GPU, install its headers in $toolkit/include, then run this again"
 }
 
 # Warns if the build cannot use this machine's NVIDIA GPU, and why.
 explain_missing_cuda() {
-  if ! command -v nvidia-smi >/dev/null 2>&1 && [ ! -e /proc/driver/nvidia ]; then return 0; fi
+  if [ "$cuda" = OFF ] || { ! command -v nvidia-smi >/dev/null 2>&1 && [ ! -e /proc/driver/nvidia ]; }; then return 0; fi
   if [ ! -d "$root/kernels/cuda" ]; then
     say "WARNING: this version of epochbench has no CUDA backend; the NVIDIA GPU of this machine is not measured"
   elif ! find_nvcc >/dev/null; then

@@ -128,7 +128,8 @@ class Plan:
 
     def configure(self, tests):
         """Without D3, because pages are drawn elsewhere."""
-        options = ["-DCMAKE_BUILD_TYPE=Release", "-DEPOCHBENCH_CUDA=ON", f"-DEPOCHBENCH_TESTS={tests}", "-DEPOCHBENCH_D3=OFF",
+        options = ["-DCMAKE_BUILD_TYPE=Release", "-DEPOCHBENCH_KERNELS=native", "-DEPOCHBENCH_CUDA=ON",
+                   f"-DEPOCHBENCH_TESTS={tests}", "-DEPOCHBENCH_D3=OFF",
                    f"-DEPOCHBENCH_CUDA_ARCHITECTURES={self.capability.replace('.', '')}", f"-DEPOCHBENCH_PYTHON={sys.executable}"]
         if self.packages:
             options += [f"-DCMAKE_PREFIX_PATH={self.packages}", f"-DEPOCHBENCH_PACKAGES={self.packages}"]

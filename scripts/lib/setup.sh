@@ -5,11 +5,13 @@
 # folder and writes only to stderr, so that stdout belongs to the program. A failed setup exits with 2.
 #
 # Environment: CXX selects the compiler (one of Debian's, such as g++-14 or clang++-19, is installed if it is missing),
-# EPOCHBENCH_JOBS the number of parallel compilations; EPOCHBENCH_WERROR=ON makes warnings errors, here and in later calls; for
-# CUDA see cuda.sh.
+# EPOCHBENCH_JOBS the number of parallel compilations; EPOCHBENCH_WERROR=ON makes warnings errors, here and in later calls;
+# EPOCHBENCH_KERNELS=all builds what any machine can run, for a binary that travels, instead of what this one can (native); for CUDA
+# see cuda.sh.
 
 build=$root/build
 log=$build/setup.log
+kernels=${EPOCHBENCH_KERNELS:-native}
 compiler=${CXX:-g++}
 case $compiler in
   g++-[0-9]*) compiler_packages=$compiler ;;
@@ -109,6 +111,12 @@ install_packages() {
   }
 }
 
+# Whether build/ is for another CPU than this one, as after the folder has moved to another machine.
+is_for_another_cpu() {
+  probe=$build/supported_instruction_sets
+  [ "$kernels" = native ] && [ -x "$probe" ] && ! cached EPOCHBENCH_NATIVE_KERNELS "$("$probe")"
+}
+
 cached() { grep -q "^$1:[A-Z]*=$2\$" "$build/CMakeCache.txt" 2>/dev/null; }
 
 # Configures build/ as a release with the given NAME=VALUE options, unless it already is configured so.
@@ -122,11 +130,14 @@ configure() {
     cached "${option%%=*}" "${option#*=}" || changed=yes
     definitions="$definitions -D$option"
   done
+  if is_for_another_cpu; then changed=yes; fi
   if [ "$changed" = no ]; then return 0; fi
 
   generator=
   if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja >/dev/null 2>&1; then generator="-G Ninja"; fi
-  say "configuring $build"
+  scope="what this machine can run (EPOCHBENCH_KERNELS=all: any machine)$without_cuda"
+  if [ "$kernels" = all ]; then scope="what any machine can run"; fi
+  say "configuring $build for $scope"
   # shellcheck disable=SC2086
   cmake -S "$root" -B "$build" $generator $definitions >>"$log" 2>&1 </dev/null ||
     die_with_log "CMake could not configure the build"
@@ -163,6 +174,7 @@ build() {
 # set_up TARGETS OPTIONS PACKAGES: installs, configures, builds; TARGETS '' builds everything. A lock allows one call per tree.
 set_up() {
   mkdir -p "$build" 2>/dev/null || true
+  case $kernels in all | native) ;; *) die "EPOCHBENCH_KERNELS is $kernels; use all or native" ;; esac
   [ -w "$build" ] || die "cannot write to $build: clone the repository into a folder that you own"
   if command -v flock >/dev/null 2>&1; then
     exec 9>"$build/.lock"
@@ -172,9 +184,11 @@ set_up() {
   changed=no
   # shellcheck disable=SC2086
   install_packages $3
+  choose_cuda
   prepare_cuda
   # shellcheck disable=SC2086
-  configure $2 "EPOCHBENCH_CUDA=${EPOCHBENCH_CUDA:-AUTO}" ${EPOCHBENCH_WERROR:+"EPOCHBENCH_WERROR=$EPOCHBENCH_WERROR"}
+  configure $2 "EPOCHBENCH_KERNELS=$kernels" "EPOCHBENCH_CUDA=$cuda" "EPOCHBENCH_CUDA_ARCHITECTURES=$cuda_architectures" \
+    ${EPOCHBENCH_WERROR:+"EPOCHBENCH_WERROR=$EPOCHBENCH_WERROR"}
   build "$1"
   explain_missing_cuda
   exec 9>&-

@@ -100,10 +100,14 @@ std::string best_instructions(const CpuInfo& cpu, const std::string& precision) 
 void add_kernels(std::vector<Warning>& warnings, const Series& series) {
   const Device& device = series.first().device;
   if (device.backend != "cpu" || !device.isa) return;
-  const std::string best = best_instructions(context_of(series).cpu, series.first().precision);
-  if (device.isa->find("portable") != std::string::npos)
+  const Context& context = context_of(series);
+  const std::string best = best_instructions(context.cpu, series.first().precision);
+  const bool unused = !best.empty() && device.isa->find(best) == std::string::npos;
+  if (unused && contains(missing_kernels(context), best))
+    warnings.push_back({WarningCode::kernels_missing, series.name(), 0, 0, *device.isa, best});
+  else if (device.isa->find("portable") != std::string::npos)
     warnings.push_back({WarningCode::portable_kernel, series.name(), 0, 0, *device.isa});
-  else if (!best.empty() && device.isa->find(best) == std::string::npos)
+  else if (unused)
     warnings.push_back({WarningCode::unused_instruction, series.name(), 0, 0, *device.isa, best});
 }
 
@@ -231,6 +235,7 @@ const char* name(WarningCode code) {
                                     "foreign_load",
                                     "portable_kernel",
                                     "unused_instruction",
+                                    "kernels_missing",
                                     "held_back",
                                     "noisy_sample",
                                     "noisy_repetitions",
@@ -242,6 +247,16 @@ const char* name(WarningCode code) {
                                     "batch_differs"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(WarningCode::batch_differs) + 1);
   return kNames[static_cast<std::size_t>(code)];
+}
+
+std::vector<std::string> missing_kernels(const Context& context) {
+  std::vector<std::string> missing;
+  if (!context.cpu_kernels) return missing;
+  for (const char* precision : kCpuPeaks)
+    if (const std::string best = best_instructions(context.cpu, precision);
+        !best.empty() && !contains(*context.cpu_kernels, best))
+      missing.push_back(best);
+  return missing;
 }
 
 std::string handicap_of(const Series& series) { return beyond(handicaps_of(series), {}); }

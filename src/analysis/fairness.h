@@ -26,6 +26,7 @@ enum class WarningCode : std::uint8_t {
   foreign_load,              // value: cores
   portable_kernel,           // first: the kernels' instruction set
   unused_instruction,        // first: what was used; second: what the CPU has
+  kernels_missing,           // likewise, where the build has no kernels for it
   handicap,                  // the baseline, and the contender shares it; first: the handicap
   noisy_sample,              // value: how far one run's median step may be off, judged by its own steps, relative
   noisy_repetitions,         // value: their relative standard deviation
@@ -55,6 +56,9 @@ inline constexpr double kFairRepetitionNoise = 0.05;
 // In the order of the codes, the baseline's before the contender's. For several repetitions: the mean of fractions, the worst
 // of what should not occur at all.
 std::vector<Warning> fairness_warnings(const Series& baseline, const Series& contender);
+
+// The best instruction sets of this CPU, one per precision, for which the build has no kernels; empty if that is not known.
+std::vector<std::string> missing_kernels(const Context& context);
 
 // Those that put a series' own times in doubt, whatever it is compared with: foreign_load, noisy_repetitions, throttled.
 std::vector<Warning> doubts_of(const Series& series);

@@ -1,4 +1,6 @@
 // From argc and argv to a subcommand, and from what it throws to an exit code.
+#include "src/cli/command_line.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -14,6 +16,7 @@
 
 #include "epochbench/backend.h"
 #include "epochbench/dataset.h"
+#include "src/base/gpu_code.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
@@ -29,11 +32,13 @@ constexpr const char* kExamples = R"(Examples:
   epochbench run resnet20 --batch 128   one model
   epochbench help run                   all options; run -h: those used most)";
 
-std::string version_text() {  // "epochbench 0.1.0 (1a2b3c4, Release, GNU 12.2.0)"
-  const Context context = describe_context({});
-  std::string text = "epochbench " + context.version + " (";
-  if (context.git_sha) text += context.git_sha->substr(0, 12) + (context.git_dirty.value_or(false) ? "-dirty, " : ", ");
-  return text + context.build_type + ", " + context.compiler + ")";
+// "epochbench 0.1.0 (1a2b3c4, Release, gcc 12.2.0)", and a line each for what the build contains.
+std::string version_text() {
+  const BuildInfo build = build_info();
+  std::string text = "epochbench " + build.version + " (";
+  if (build.git_sha) text += build.git_sha->substr(0, 12) + (build.git_dirty.value_or(false) ? "-dirty, " : ", ");
+  return text + build.build_type + ", " + build.compiler + ")\nCPU kernels: " + joined(*build.cpu_kernels) +
+         "\nGPU code: " + gpu_code_text(*build.gpu_code);
 }
 
 // "help run" as "run --help". Errors: CallError.

@@ -106,6 +106,5 @@ void add_sweep(Commands& commands);
 void add_system(Commands& commands);
 
 void add_all(Commands& commands);  // in the order of the help
-int command_line(int argc, char** argv);
 
 }  // namespace epochbench

@@ -9,11 +9,14 @@
 
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
+#include "src/base/errors.h"
+#include "src/base/gpu_code.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/machine/environment.h"
 #include "src/machine/meters.h"
+#include "src/report/text/result_text.h"
 #include "src/result/result_json.h"
 #include "src/session/machine.h"
 #include "src/workload/workload.h"
@@ -79,8 +82,8 @@ void print_row(const std::string& name, const std::string& text) {
   print_fitted(wrapped(head, std::string(kName, ' '), text));
 }
 
-void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std::optional<std::string>& no_gpu,
-                const std::vector<MeterInfo>& all_meters) {
+void print_text(const BuildInfo& build, const CpuInfo& cpu, const std::vector<GpuInfo>& gpus,
+                const std::optional<std::string>& no_gpu, const std::vector<MeterInfo>& all_meters) {
   const auto bytes = [](const std::optional<std::int64_t>& value) {
     return value ? format_bytes(static_cast<double>(*value)) : std::string("?");
   };
@@ -89,6 +92,7 @@ void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std:
               cpu.sockets ? std::to_string(*cpu.sockets).c_str() : "?", cpu.cores ? std::to_string(*cpu.cores).c_str() : "?",
               cpu.threads_available);
   print_row("instructions", joined(cpu.isa, " "));
+  print_row("kernels", joined(*build.cpu_kernels));
   std::printf("caches            L1d %s, L2 %s, L3 %s\n", bytes(cpu.l1d_bytes).c_str(), bytes(cpu.l2_bytes).c_str(),
               bytes(cpu.l3_bytes).c_str());
   std::printf("memory            %s\n", bytes(cpu.memory_bytes).c_str());
@@ -97,6 +101,7 @@ void print_text(const CpuInfo& cpu, const std::vector<GpuInfo>& gpus, const std:
   std::printf("memory bandwidth  %s\n", cpu.memory_bandwidth_bytes_per_second
                                             ? (format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s") + ", measured").c_str()
                                             : "not known");
+  print_row("GPU code", gpu_code_text(*build.gpu_code));
   if (no_gpu) print_row("GPUs", "none: " + *no_gpu);
   for (std::size_t i = 0; i < gpus.size(); ++i) print_gpu(static_cast<int>(i), gpus[i]);
   for (const MeterInfo& meter : all_meters) {
@@ -115,7 +120,8 @@ int info(const InfoOptions& options) {
   const std::optional<std::string> no_gpu = why_no_gpu();
   const std::vector<MeterInfo> all_meters = meters(all_gpus, no_gpu);
   if (!options.json) {
-    print_text(cpu, all_gpus, no_gpu, all_meters);
+    print_text(context, cpu, all_gpus, no_gpu, all_meters);
+    if (const std::string remark = kernels_remark(context); !remark.empty()) print_error("warning: " + remark);
     return kExitDone;
   }
   Json gpus = Json::array(), meter_list = Json::array();
@@ -126,7 +132,12 @@ int info(const InfoOptions& options) {
                           {"readable", !meter.obstacle.has_value()},
                           {"reason", json_of(meter.obstacle)},
                           {"missing", meter.missing}});
-  const Json document = {{"cpu", json_of(cpu)}, {"gpus", gpus}, {"gpus_reason", json_of(no_gpu)}, {"meters", meter_list}};
+  const Json document = {{"cpu_kernels", json_of(context.cpu_kernels)},
+                         {"gpu_code", json_of(context.gpu_code)},
+                         {"cpu", json_of(cpu)},
+                         {"gpus", gpus},
+                         {"gpus_reason", json_of(no_gpu)},
+                         {"meters", meter_list}};
   print(print_json(document));
   return kExitDone;
 }

@@ -153,6 +153,8 @@ BuildInfo build_info() {
   }
   build.build_type = EPOCHBENCH_BUILD_TYPE;
   build.compiler = compiler();
+  build.cpu_kernels = std::vector<std::string>{EPOCHBENCH_CPU_KERNELS};
+  build.gpu_code = std::vector<std::string>{EPOCHBENCH_GPU_CODE};
   return build;
 }
 

@@ -89,12 +89,16 @@ struct BuildInfo {
   std::optional<std::string> git_sha;
   std::optional<bool> git_dirty;
   std::string build_type, compiler;
+  std::optional<std::vector<std::string>> cpu_kernels = {};  // instruction sets of its CPU kernels: "portable", "avx2", …
+  std::optional<std::vector<std::string>> gpu_code = {};     // as CMake names architectures: "90-real"; empty: no CUDA backend
 };
 
 // `version_key`: a document and the protocol (src/worker/protocol.h) spell it differently.
 void build_fields(auto& visit, auto& build, const char* version_key) {
   visit(version_key, build.version);
   VISIT(build, git_sha, git_dirty, build_type, compiler);
+  visit("cpu_kernels", build.cpu_kernels, {.addition = true});
+  visit("gpu_code", build.gpu_code, {.addition = true});
 }
 
 // A call whose runs a later one kept and added to (--resume).

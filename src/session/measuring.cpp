@@ -228,6 +228,14 @@ TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<dou
   return TimeLeft(std::move(expected), budget_seconds);
 }
 
+// Before anything is measured: such a CPU run is slower than it could be.
+void warn_of_missing_kernels(const Context& context, const std::vector<PlannedCase>& cases) {
+  const bool on_cpu = std::ranges::any_of(
+      cases, [](const PlannedCase& planned) { return !planned.obstacle && planned.spec.device.kind == DeviceKind::cpu; });
+  const std::string remark = kernels_remark(context);
+  if (on_cpu && !remark.empty()) print_error("warning: " + remark);
+}
+
 std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft& left) {
   return counted(count_to_run(cases), "run", "runs") + ", expected to take about " + about_seconds(left.of_all());
 }
@@ -277,6 +285,7 @@ Measurement measure(const MeasuringRequest& request) {
   result.context.earlier_calls = calls_of(earlier);
   result.context.suite = request.suite;
   result.context.gpus = std::move(gpus);
+  warn_of_missing_kernels(result.context, remaining);
   MachineMeters meters(meter_sources(), result.context.gpus);
   measure_idle_of(meters, remaining, display);
   display.note("measuring this machine's peaks");

@@ -47,6 +47,11 @@ const std::vector<Unfair>& unfair_changes() {
       {"foreign_load", cpu([](auto& run) { run.interference->foreign_cpu_cores = run.repetition == 3 ? 0.16 : 0; })},
       {"portable_kernel", cpu([](auto& run) { run.device.isa = "portable"; })},
       {"unused_instruction", cpu([](auto& run) { run.device.isa = "avx2"; })},
+      {"kernels_missing",
+       [](NamedResult& named) {
+         cpu([](auto& run) { run.device.isa = "portable"; })(named);
+         named.result.context.cpu_kernels = {{"portable"}};
+       }},
       {"noisy_sample", cpu([](auto& run) {
          run.timing->step_seconds_ci95 = {0.15, 0.17};
        })},
@@ -106,6 +111,18 @@ TEST(Fairness, NamesTheMissingAmxInstruction) {
   const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
   ASSERT_THAT(codes_of(speedup.pairs[0]), ElementsAre("unused_instruction"));
   EXPECT_THAT(to_string(speedup.pairs[0].warnings[0]), HasSubstr("the CPU has amx_bf16"));
+}
+
+TEST(Fairness, KernelsAreMissingIfTheBuildLacksTheBestOnes) {
+  Context context;
+  context.cpu.isa = {"avx2", "fma", "avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512_bf16", "avx512_vnni"};
+  EXPECT_THAT(missing_kernels(context), IsEmpty()) << "an older file does not name its kernels";
+  context.cpu_kernels = {{"portable", "avx2", "avx512"}};
+  EXPECT_THAT(missing_kernels(context), ElementsAre("avx512_bf16", "avx512_vnni"));
+  context.cpu_kernels = {{"portable", "avx2", "avx512", "avx512_bf16", "avx512_vnni"}};
+  EXPECT_THAT(missing_kernels(context), IsEmpty()) << "kernels that are not the best may be missing, such as AMX's here";
+  context.cpu = {};
+  EXPECT_THAT(missing_kernels(context), IsEmpty()) << "a CPU that is not known";
 }
 
 TEST(Fairness, NamesTheMissingNeonKernels) {

@@ -2,9 +2,6 @@
 epochbench_test(backend/cuda_usability_test LABEL unit LIBRARIES epochbench_cuda_logic)
 epochbench_test(backend/tuning_time_test LABEL unit)
 epochbench_test(backend/choice_store_test LABEL unit LIBRARIES epochbench_cuda_logic)
-add_test(NAME CudaBuild.KnowsTheOldestSupportedGpu
-         COMMAND ${CMAKE_COMMAND} -P ${CMAKE_CURRENT_SOURCE_DIR}/kernels_cuda/cuda_lowest_architecture.cmake)
-set_tests_properties(CudaBuild.KnowsTheOldestSupportedGpu PROPERTIES LABELS unit)
 
 if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
   # Whole commands with GPUs that the CPU emulates, for tests/cli/test_gpus.py. It is never installed, and its results say so.
@@ -14,7 +11,7 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
     ${PROJECT_SOURCE_DIR}/src/backend/cuda/cuda_backend_main.cpp ${PROJECT_SOURCE_DIR}/src/backend/cuda/cuda_device.cpp
     ${PROJECT_SOURCE_DIR}/src/backend/cuda/cuda_gpus.cpp)
   epochbench_version_header(epochbench_emulated_cuda)
-  target_compile_definitions(epochbench_emulated_cuda PRIVATE EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE=75)
+  target_compile_definitions(epochbench_emulated_cuda PRIVATE EPOCHBENCH_GPU_CODE="75")
   target_link_libraries(epochbench_emulated_cuda PUBLIC
     epochbench_cuda_logic epochbench_kernels_cuda_on_cpu epochbench_cuda_kernel_sweep epochbench_kernels_reference)
   add_executable(epochbench_emulated_gpu ${PROJECT_SOURCE_DIR}/src/main.cpp)

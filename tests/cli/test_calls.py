@@ -229,6 +229,18 @@ class OtherCommands(CliTest):
             self.assertNotIn("calibrate", call.stdout)
         self.assertRegex(self.call("--version").stdout, r"^epochbench \d+\.\d+\.\d+")
 
+    def test_what_a_build_contains(self):
+        _, kernels, gpu_code = self.call("--version").stdout.splitlines()
+        self.assertRegex(kernels, r"^CPU kernels: portable(, \w+)*$")
+        self.assertRegex(gpu_code, r"^GPU code: (none, since it has no CUDA backend|compute capability .+)$")
+        machine = json.loads(self.call("info", "--json").stdout)
+        self.assertEqual(", ".join(machine["cpu_kernels"]), kernels.removeprefix("CPU kernels: "))
+        self.assertEqual(bool(machine["gpu_code"]), "none" not in gpu_code)
+        call = self.call("run", *QUICK, "--device", "cpu", "-o", self.out)
+        self.assertNotIn("kernels_missing", call.stdout + call.stderr, "this machine built it")
+        context = json.loads(self.out.read_text())["context"]
+        self.assertEqual((context["cpu_kernels"], context["gpu_code"]), (machine["cpu_kernels"], machine["gpu_code"]))
+
     def test_list(self):
         document = json.loads(self.call("list", "--json").stdout)
         self.assertEqual(sorted(document), ["claims", "datasets", "devices", "models", "prices", "published", "recipes", "suites"])

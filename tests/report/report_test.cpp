@@ -314,6 +314,22 @@ TEST(Remarks, TellOfAMeanFarAboveTheMedian) {
   EXPECT_EQ(remarks(result), "") << "2 % is noise";
 }
 
+TEST(Remarks, NameKernelsThatTheBuildLacks) {
+  Result result;
+  result.context.cpu.isa = {"avx2", "fma", "avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512_bf16"};
+  result.context.cpu_kernels = {{"portable", "avx2"}};
+  result.runs = {run_of("on a GPU", "digits")};
+  result.runs.back().device.backend = "cuda";
+  EXPECT_EQ(remarks(result), "") << "no run is slower by it";
+  result.runs.push_back(run_of("on the CPU", "digits"));
+  result.runs.back().device.backend = "cpu";
+  EXPECT_EQ(remarks(result),
+            "kernels_missing: this build has no kernels for avx512, avx512_bf16, which this CPU has, so the CPU can be faster; "
+            "build here with scripts/run, or with EPOCHBENCH_KERNELS=all\n");
+  result.context.cpu_kernels->insert(result.context.cpu_kernels->end(), {"avx512", "avx512_bf16"});
+  EXPECT_EQ(remarks(result), "");
+}
+
 TEST(Remarks, NameRunsWhosePeakIsThatOfMoreThreads) {
   Result result;
   result.context.cpu.peak_threads = 2;

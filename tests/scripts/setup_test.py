@@ -15,9 +15,14 @@ CMAKE = r"""
 echo "cmake $*" >> "$CALLS"
 case $1 in
   -S) mkdir -p "$4" && : > "$4/build.ninja"
-      { echo "CMAKE_HOME_DIRECTORY:INTERNAL=$2"; echo CMAKE_BUILD_TYPE:STRING=Release; echo EPOCHBENCH_SANITIZE:STRING=;
-        echo EPOCHBENCH_CUDA:STRING=AUTO; echo "EPOCHBENCH_NVCC:FILEPATH=$(command -v $CUDA_HOME/bin/nvcc || echo EPOCHBENCH_NVCC-NOTFOUND)"; } \
-        > "$4/CMakeCache.txt" ;;
+      { echo "CMAKE_HOME_DIRECTORY:INTERNAL=$2"; echo "EPOCHBENCH_NATIVE_KERNELS:INTERNAL=portable;avx2"
+        echo "EPOCHBENCH_NVCC:FILEPATH=$(command -v $CUDA_HOME/bin/nvcc || echo EPOCHBENCH_NVCC-NOTFOUND)"; } > "$4/CMakeCache.txt"
+      { echo '#!/bin/sh'; echo 'printf "portable;avx2"'; } > "$4/supported_instruction_sets"
+      chmod +x "$4/supported_instruction_sets"
+      cache=$4/CMakeCache.txt
+      for option; do
+        case $option in -D*) option=${option#-D}; echo "${option%%=*}:STRING=${option#*=}" >> "$cache" ;; esac
+      done ;;
   --build) [ -z "$COMPILER_FAILS" ] || { echo "error: no such thing"; exit 1; }
       { echo '#!/bin/sh'; echo 'echo "$PWD|$*"; exit 3'; } > "$2/epochbench"; chmod +x "$2/epochbench" ;;
 esac
@@ -76,14 +81,17 @@ class Machine:
         (self.root / "kernels/cuda").mkdir(parents=True, exist_ok=True)
         script = self.root / "scripts/lib/cuda.sh"
         text = script.read_text()
-        for of_this_machine in (" /usr/include /usr/local/include ", " /usr/local/cuda/bin "):
+        for of_this_machine in (" /usr/include /usr/local/include ", " /usr/local/cuda/bin ", " /dev/nvidia*",
+                                " /sys/bus/pci/devices/*/vendor"):
             assert of_this_machine in text
             text = text.replace(of_this_machine, " ")
         script.write_text(text)
 
-    def toolkit(self, *headers):
-        """A CUDA toolkit with these headers."""
+    def toolkit(self, *headers, gpus=("9.0",)):
+        """A CUDA toolkit with these headers, and GPUs with these compute capabilities."""
         self.cuda_backend()
+        if gpus:
+            self.command("nvidia-smi", "".join(f"echo {capability}\n" for capability in gpus))
         folder = self.bin.parent / "toolkit"
         for path in (folder / "bin", folder / "include"):
             path.mkdir(parents=True)
@@ -312,6 +320,65 @@ class SetUp(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("EPOCHBENCH_CUDA is ON, but could not fetch nvidia-cuda-crt from the Python index", done.stderr)
         self.assertEqual(machine.calls("cmake"), [])
+
+    def test_what_this_machine_cannot_run_is_not_built(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn.h", gpus=())
+        machine.command("python3", PYTHON)
+        done = machine.run("info")
+        self.assertIn("EPOCHBENCH_KERNELS=all", done.stderr)
+        self.assertIn("no GPU, so no CUDA code (EPOCHBENCH_CUDA=ON: all GPUs)", done.stderr)
+        self.assertNotIn("WARNING", done.stderr)
+        (configure,) = machine.calls("cmake -S")
+        self.assertIn("-DEPOCHBENCH_KERNELS=native -DEPOCHBENCH_CUDA=OFF", configure)
+        self.assertEqual(machine.calls("nvidia-"), [], "nothing is fetched for it either")
+        self.assertEqual(machine.run("info").stderr, "", "it is said once")
+
+    def test_cuda_without_a_gpu_is_built_for_all_where_it_is_asked_for(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
+        machine.run("info", EPOCHBENCH_CUDA="ON")
+        (configure,) = machine.calls("cmake -S")
+        self.assertRegex(configure, "-DEPOCHBENCH_CUDA=ON -DEPOCHBENCH_CUDA_ARCHITECTURES=( |$)")
+
+    def test_cuda_is_built_for_the_gpus_that_are_there(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=("8.0", "12.0", "8.0"))
+        machine.run("info")
+        (configure,) = machine.calls("cmake -S")
+        self.assertIn("-DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=80-real;120-real", configure)
+        machine.command("nvidia-smi", "echo 9.0")  # another card
+        machine.run("info")
+        self.assertIn("-DEPOCHBENCH_CUDA_ARCHITECTURES=90-real", machine.calls("cmake -S")[0])
+
+    def test_a_driver_too_old_to_say_what_its_gpus_are_gets_code_for_all(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
+        machine.command("nvidia-smi", "echo 'Field \"compute_cap\" is not a valid field to query.'; exit 2")
+        machine.run("info")
+        self.assertRegex(machine.calls("cmake -S")[0], "-DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=( |$)")
+
+    def test_a_binary_that_travels_has_everything(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
+        machine.run("info", EPOCHBENCH_KERNELS="all")
+        (configure,) = machine.calls("cmake -S")
+        self.assertRegex(configure, "-DEPOCHBENCH_KERNELS=all -DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=( |$)")
+
+    def test_kernels_that_do_not_exist_are_refused(self):
+        done = Machine(self.folder).run("info", EPOCHBENCH_KERNELS="avx2")
+        self.assertEqual((done.returncode, done.stderr), (2, "scripts/run: EPOCHBENCH_KERNELS is avx2; use all or native\n"))
+
+    def test_a_folder_that_moved_to_another_cpu_is_configured_again(self):
+        machine = Machine(self.folder)
+        machine.run("info")
+        (machine.root / "build/supported_instruction_sets").write_text("#!/bin/sh\nprintf 'portable;avx2;avx512'\n")
+        machine.run("info")
+        self.assertEqual(len(machine.calls("cmake -S")), 1)
+        machine.run("info", EPOCHBENCH_KERNELS="all")
+        (machine.root / "build/supported_instruction_sets").write_text("#!/bin/sh\nprintf 'portable'\n")
+        machine.run("info", EPOCHBENCH_KERNELS="all")
+        self.assertEqual(machine.calls("cmake -S"), [], "kernels for any machine fit this one")
 
     def test_cuda_can_be_left_out(self):
         machine = Machine(self.folder)

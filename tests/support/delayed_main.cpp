@@ -13,7 +13,7 @@
 #include "epochbench/backend.h"
 #include "epochbench/gpu.h"
 #include "src/base/clock.h"
-#include "src/cli/commands.h"
+#include "src/cli/command_line.h"
 #include "src/worker/case_server.h"
 #include "src/workload/workload.h"
 

@@ -197,7 +197,7 @@ std::vector<Warning> warnings_of(const SeriesPair& pair) {
     const bool stated = warning.code == WarningCode::precision_differs || warning.code == WarningCode::batch_differs ||
                         warning.code == WarningCode::settings_differ;
     const bool meant = warning.code == WarningCode::portable_kernel || warning.code == WarningCode::unused_instruction ||
-                       warning.code == WarningCode::handicap;
+                       warning.code == WarningCode::kernels_missing || warning.code == WarningCode::handicap;
     return stated || (ablation && meant);
   });
   return warnings;

@@ -57,9 +57,9 @@ class CpuBackend final : public Backend {
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
     if (has_any(graph, node, DType::f16))
       return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " + name_of(Precision::bf16);
-    if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, "AVX512-VNNI");
+    if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, cpu::kInt8Isas, "AVX512-VNNI");
     if (!has_any(graph, node, DType::bf16)) return fp32_.unsupported(graph, node);
-    return bf16_ ? bf16_->unsupported(graph, node) : no_products(Precision::bf16, kBf16Instructions);
+    return bf16_ ? bf16_->unsupported(graph, node) : no_products(Precision::bf16, cpu::kIsas<Bf16>, kBf16Instructions);
   }
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {
@@ -112,10 +112,13 @@ class CpuBackend final : public Backend {
     return options.portable_kernels ? cpu::kernels<float>(cpu::Isa::portable) : *cpu::best_kernels<float>();
   }
 
-  // Why products in this precision are unavailable; `instructions`: what they need.
-  std::optional<std::string> no_products(Precision precision, const char* instructions) const {
+  // Why products in this precision are unavailable; `isas`: those with kernels for it; `instructions`: what they need.
+  std::optional<std::string> no_products(Precision precision, std::span<const cpu::Isa> isas, const char* instructions) const {
     const std::string use = "; use " + name_of(Precision::fp32);
     if (portable_) return "the portable kernels have no " + name_of(precision) + use + " with them";
+    if (std::ranges::any_of(isas, cpu::supported))
+      return "this build has no kernels for the " + name_of(precision) +
+             " products of this CPU; build here with scripts/run, or with EPOCHBENCH_KERNELS=all";
     return "this CPU has no " + name_of(precision) + " products (" + instructions + ")" + use + " on it";
   }
 

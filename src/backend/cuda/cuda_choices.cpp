@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "src/backend/cuda/cuda_usability.h"
+#include "src/base/gpu_code.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -29,8 +30,7 @@ class Temporarily {
 };
 
 ChoicePlace place_of(const cuda::DeviceProperties& device, const cuda::LibraryVersions& versions, const std::string& program) {
-  return {device.name, cuda::capability_text(device.compute_capability), device.driver, versions.cublas, versions.cudnn,
-          program};
+  return {device.name, capability_text(device.compute_capability), device.driver, versions.cublas, versions.cudnn, program};
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ DeviceProperties usable_device(int index) {
   check(cudaGetDeviceProperties(&properties, index), "asking for a device's properties");
   const DeviceProperties device{properties.name, properties.major * 10 + properties.minor,
                                 static_cast<std::int64_t>(properties.totalGlobalMem), NvidiaManagement().driver_version()};
-  if (const auto reason = why_unusable(device, index, EPOCHBENCH_CUDA_LOWEST_ARCHITECTURE)) throw DeviceError(*reason);
+  if (const auto reason = why_unusable(device, index, {EPOCHBENCH_GPU_CODE})) throw DeviceError(*reason);
   return device;
 }
 

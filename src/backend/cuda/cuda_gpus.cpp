@@ -19,6 +19,7 @@
 #include "src/backend/cuda/cuda_handles.h"
 #include "src/backend/cuda/cuda_usability.h"
 #include "src/backend/host/nvidia_management.h"
+#include "src/base/gpu_code.h"
 
 namespace epochbench {
 namespace {
@@ -148,7 +149,7 @@ std::vector<GpuInfo> list_gpus() {
     gpu.name = properties.name;
     gpu.uuid = management.uuid_text(bytes_of(properties.uuid));
     gpu.pci_bus_id = bus_id_of(index);
-    gpu.compute_capability = cuda::capability_text(properties.major * 10 + properties.minor);
+    gpu.compute_capability = capability_text(properties.major * 10 + properties.minor);
     gpu.driver = driver;
     gpu.cuda = cuda::cuda_version_text(runtime);
     gpu.cublas = libraries.cublas;

@@ -5,6 +5,7 @@
 #include "src/backend/cuda/cuda_nodes.h"
 #include "src/backend/cuda/cuda_plans.h"
 #include "src/backend/cuda/cuda_usability.h"
+#include "src/base/gpu_code.h"
 
 namespace epochbench {
 std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability) {
@@ -17,10 +18,10 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
   const bool in_float = graph.desc(node.inputs[0]).dtype == DType::f32 && (with_norm || !is_tf32(node.attributes));
   if ((with_norm || with_gelu) && (compute_capability < kAmpere || in_float))
     return std::string(name(node.op)) + " is run in parts, unless in 16 bits" + (with_gelu ? " or tf32" : "") +
-           " on a GPU of compute capability " + cuda::capability_text(kAmpere) + " or higher";
+           " on a GPU of compute capability " + capability_text(kAmpere) + " or higher";
   if (compute_capability >= kAmpere) return std::nullopt;
-  const std::string has = " needs a GPU of compute capability " + cuda::capability_text(kAmpere) + " or higher; this one has " +
-                          cuda::capability_text(compute_capability);
+  const std::string has = " needs a GPU of compute capability " + capability_text(kAmpere) + " or higher; this one has " +
+                          capability_text(compute_capability);
   for (const auto* values : {&node.inputs, &node.outputs})
     for (ValueId id : *values)
       if (graph.desc(id).dtype == DType::bf16) return name(Precision::bf16) + has;

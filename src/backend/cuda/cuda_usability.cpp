@@ -1,12 +1,11 @@
 #include "src/backend/cuda/cuda_usability.h"
 
 #include "src/backend/host/nvidia_device.h"
+#include "src/base/gpu_code.h"
 
 namespace epochbench::cuda {
 
 std::string cuda_name(int index) { return "cuda:" + std::to_string(index); }
-
-std::string capability_text(int capability) { return std::to_string(capability / 10) + "." + std::to_string(capability % 10); }
 
 std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -49,15 +48,15 @@ std::optional<std::string> why_unusable(const RuntimeState& state, int index) {
   return std::nullopt;
 }
 
-std::optional<std::string> why_unusable(const DeviceProperties& device, int index, int lowest_of_build) {
+std::optional<std::string> why_unusable(const DeviceProperties& device, int index, const std::vector<std::string>& gpu_code) {
   const std::string what =
       cuda_name(index) + " (" + device.name + ", compute capability " + capability_text(device.compute_capability) + ")";
   if (device.compute_capability < kLowestCapability)
     return what + " is too old: compute capability " + capability_text(kLowestCapability) +
            " or later is needed, since CUDA 13 and current versions of cuDNN support no older one";
-  if (device.compute_capability < lowest_of_build)
-    return what + " is older than what this build has code for, compute capability " + capability_text(lowest_of_build) +
-           " and later: set EPOCHBENCH_CUDA_ARCHITECTURES and build again";
+  if (!has_gpu_code(gpu_code, device.compute_capability))
+    return "this build has no code for " + what + ", only for " + gpu_code_text(gpu_code) +
+           ": build on this machine with scripts/run, or for all GPUs with EPOCHBENCH_KERNELS=all";
   return std::nullopt;
 }
 

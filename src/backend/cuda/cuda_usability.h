@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/backend/cuda/cuda_device.h"
 
@@ -21,12 +22,11 @@ struct RuntimeState {
 
 inline constexpr int kLowestCapability = 75;
 
-std::string cuda_name(int index);             // "cuda:0"
-std::string capability_text(int capability);  // 90: "9.0"
-std::string cuda_version_text(int version);   // 13000: "13.0"
+std::string cuda_name(int index);            // "cuda:0"
+std::string cuda_version_text(int version);  // 13000: "13.0"
 
 std::optional<std::string> why_unusable(const RuntimeState& state, int index);
-// lowest_of_build: the oldest compute capability that this build has code for; 0 if unknown.
-std::optional<std::string> why_unusable(const DeviceProperties& device, int index, int lowest_of_build);
+// gpu_code: the architectures that this build has code for (src/base/gpu_code.h).
+std::optional<std::string> why_unusable(const DeviceProperties& device, int index, const std::vector<std::string>& gpu_code);
 
 }  // namespace epochbench::cuda

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/analysis/fairness.h"
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
@@ -130,8 +131,18 @@ std::string energy_remarks(const Result& result) {
          throttling(result);
 }
 
+std::string kernels_remark(const Context& context) {
+  const std::vector<std::string> missing = missing_kernels(context);
+  if (missing.empty()) return "";
+  return "kernels_missing: this build has no kernels for " + joined(missing) +
+         ", which this CPU has, so the CPU can be faster; build here with scripts/run, or with EPOCHBENCH_KERNELS=all";
+}
+
 std::string remarks(const Result& result) {
   std::string text;
+  const bool on_cpu = std::ranges::any_of(
+      result.runs, [](const Run& run) { return run.status == RunStatus::ok && run.device.backend == "cpu"; });
+  if (const std::string remark = kernels_remark(result.context); on_cpu && !remark.empty()) text += remark + "\n";
   if (const auto [skewed, most, count] = furthest_above(kNoticeable, result.runs, mean_over_median); skewed)
     text += "mean: " + (count == 1 ? std::string("a run's") : std::to_string(count) + " runs'") +
             " steps last longer on average than their median, by " + significant((most - 1) * 100, 2) + " % in " +

@@ -22,6 +22,9 @@ std::string ratios_text(const Result& result);
 // Remarks on the table, one line each; empty if there are none.
 std::string remarks(const Result& result);
 
+// Which kernels this build lacks that this CPU could run, without a line break; empty if it lacks none.
+std::string kernels_remark(const Context& context);
+
 // "lenet5/cpu/fp32/b64 reached accuracy=0.97 (97.2 %) in 9 of 10 repetitions, after 0.26 s, the median (0.25 s to 0.28 s), 0.02
 // s of it evaluation, ...".
 std::string time_to_quality(const TimeToQuality& time);

@@ -60,6 +60,9 @@ std::string sentence(const Warning& w) {
       return w.run + " ran the portable kernels, which use no vector instructions by name";
     case WarningCode::unused_instruction:
       return instruction_sentence(w);
+    case WarningCode::kernels_missing:
+      return w.run + " computed with " + w.first + ", because the build has no kernels for " + w.second +
+             ", which the CPU has; build it with EPOCHBENCH_KERNELS=all";
     case WarningCode::handicap:
       return w.run + " was restricted on purpose (" + w.first + "), and could be faster; the contender was too";
     case WarningCode::noisy_sample:
