@@ -6,6 +6,9 @@ execute_process(COMMAND ${Python3_EXECUTABLE} -c "import jsonschema" RESULT_VARI
 if(no_jsonschema)
   message(FATAL_ERROR "The command-line tests need Python's jsonschema: install python3-jsonschema")
 endif()
+# Classes that also run under sanitizers: whole runs, files in and out, and GPUs that the CPU emulates.
+set(sanitized_classes test_gpus.Disappears test_gpus.OutOfMemory test_gpus.SeveralCards test_gpus.Usable test_hostile.Hostile
+  test_images.Images test_outputs.Outputs test_weights.Weights)
 # epochbench with steps that are slower by a known fraction.
 add_executable(epochbench_delayed support/delayed_main.cpp)
 target_link_libraries(epochbench_delayed PRIVATE epochbench_options $<TARGET_NAME_IF_EXISTS:epochbench_cuda> epochbench_cli)
@@ -17,6 +20,9 @@ if(EPOCHBENCH_HAS_IMAGES)
   set(make_images $<TARGET_FILE:epochbench_make_images>)
 endif()
 function(epochbench_cli_test class label)  # more test properties may follow
+  if(EPOCHBENCH_SANITIZE AND NOT class IN_LIST sanitized_classes)
+    return()
+  endif()
   add_test(NAME cli.${class} COMMAND ${Python3_EXECUTABLE} -B -m unittest -v ${class}
            WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
   set_tests_properties(cli.${class} PROPERTIES LABELS ${label} TIMEOUT 600
@@ -40,7 +46,7 @@ epochbench_cli_test(test_cost.Cost unit)
 epochbench_cli_test(test_cost.PriceOfAMachine unit)
 epochbench_cli_test(test_outputs.Outputs unit)
 epochbench_cli_test(test_outputs.ExportOfSeveral unit)
-epochbench_cli_test(test_meters.Meters unit COST 30)
+epochbench_cli_test(test_meters.Meters slow COST 30)
 epochbench_cli_test(test_sweep.Sweep unit)
 epochbench_cli_test(test_claims.Claims unit COST 30)
 epochbench_cli_test(test_predictions.Predictions unit)
@@ -53,7 +59,7 @@ epochbench_cli_test(test_labels.Labels unit COST 10)
 epochbench_cli_test(test_import.Import unit)
 epochbench_cli_test(test_import.Refusals unit)
 epochbench_cli_test(test_compare.History unit)
-epochbench_cli_test(test_odd_results.OddResults unit COST 60)
+epochbench_cli_test(test_odd_results.OddResults slow COST 60)
 epochbench_cli_test(test_faults.Faults slow)
 if(TARGET epochbench-mpi)
   epochbench_cli_test(test_ranks.Ranks slow PROCESSORS 2)
@@ -79,8 +85,10 @@ if(TARGET epochbench_emulated_gpu)
   endif()
   foreach(class IN LISTS classes)
     epochbench_cli_test(test_gpus.${class} unit COST 40)
-    set_property(TEST cli.test_gpus.${class} APPEND PROPERTY
-      ENVIRONMENT EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench_emulated_gpu>)
+    if(TEST cli.test_gpus.${class})
+      set_property(TEST cli.test_gpus.${class} APPEND PROPERTY
+        ENVIRONMENT EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench_emulated_gpu>)
+    endif()
   endforeach()
 endif()
 # Readers of exports, where Python has them.
