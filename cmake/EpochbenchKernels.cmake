@@ -1,12 +1,7 @@
-# EPOCHBENCH_KERNELS  which CPU kernels are built: "all", for a binary that travels, or "native", those that this machine's CPU can
-#                     run, in two thirds of the time or less. Sets EPOCHBENCH_NATIVE_KERNELS, the instruction sets of the latter;
-#                     empty: all of them.
-set(EPOCHBENCH_KERNELS all CACHE STRING "CPU kernels: all, or native: those that this CPU can run")
-set_property(CACHE EPOCHBENCH_KERNELS PROPERTY STRINGS all native)
-set(EPOCHBENCH_NATIVE_KERNELS "" CACHE INTERNAL "All instruction sets")
-if(NOT EPOCHBENCH_KERNELS MATCHES "^(all|native)$")
-  message(FATAL_ERROR "EPOCHBENCH_KERNELS is ${EPOCHBENCH_KERNELS}: use all or native")
-endif()
+# EPOCHBENCH_KERNELS  which CPU kernels are built: "all", for a binary that travels; "native", those that this machine's CPU can run,
+#                     in less time; or a list, "portable;avx2". Sets EPOCHBENCH_BUILT_KERNELS, the list; empty: all of them.
+set(EPOCHBENCH_KERNELS all CACHE STRING "CPU kernels: all, native (those that this CPU can run), or a list of instruction sets")
+set(EPOCHBENCH_BUILT_KERNELS "" CACHE INTERNAL "All instruction sets")
 if(EPOCHBENCH_KERNELS STREQUAL "native")
   if(CMAKE_CROSSCOMPILING)
     message(FATAL_ERROR "EPOCHBENCH_KERNELS is native, but this build is for another machine: use all")
@@ -26,5 +21,10 @@ if(EPOCHBENCH_KERNELS STREQUAL "native")
   if(NOT status EQUAL 0 OR NOT "portable" IN_LIST names)
     message(FATAL_ERROR "${program} could not name the instruction sets of this CPU (${status}): use EPOCHBENCH_KERNELS=all")
   endif()
-  set(EPOCHBENCH_NATIVE_KERNELS "${names}" CACHE INTERNAL "Instruction sets of this CPU")
+  set(EPOCHBENCH_BUILT_KERNELS "${names}" CACHE INTERNAL "Instruction sets of this CPU")
+elseif(NOT EPOCHBENCH_KERNELS STREQUAL "all")
+  if(NOT "portable" IN_LIST EPOCHBENCH_KERNELS)
+    message(FATAL_ERROR "EPOCHBENCH_KERNELS is ${EPOCHBENCH_KERNELS}: use all, native, or a list that has portable")
+  endif()
+  set(EPOCHBENCH_BUILT_KERNELS ${EPOCHBENCH_KERNELS} CACHE INTERNAL "Instruction sets that were chosen")
 endif()

@@ -114,7 +114,7 @@ install_packages() {
 # Whether build/ is for another CPU than this one, as after the folder has moved to another machine.
 is_for_another_cpu() {
   probe=$build/supported_instruction_sets
-  [ "$kernels" = native ] && [ -x "$probe" ] && ! cached EPOCHBENCH_NATIVE_KERNELS "$("$probe")"
+  [ "$kernels" = native ] && [ -x "$probe" ] && ! cached EPOCHBENCH_BUILT_KERNELS "$("$probe")"
 }
 
 cached() { grep -q "^$1:[A-Z]*=$2\$" "$build/CMakeCache.txt" 2>/dev/null; }

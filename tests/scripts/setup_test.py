@@ -15,7 +15,7 @@ CMAKE = r"""
 echo "cmake $*" >> "$CALLS"
 case $1 in
   -S) mkdir -p "$4" && : > "$4/build.ninja"
-      { echo "CMAKE_HOME_DIRECTORY:INTERNAL=$2"; echo "EPOCHBENCH_NATIVE_KERNELS:INTERNAL=portable;avx2"
+      { echo "CMAKE_HOME_DIRECTORY:INTERNAL=$2"; echo "EPOCHBENCH_BUILT_KERNELS:INTERNAL=portable;avx2"
         echo "EPOCHBENCH_NVCC:FILEPATH=$(command -v $CUDA_HOME/bin/nvcc || echo EPOCHBENCH_NVCC-NOTFOUND)"; } > "$4/CMakeCache.txt"
       { echo '#!/bin/sh'; echo 'printf "portable;avx2"'; } > "$4/supported_instruction_sets"
       chmod +x "$4/supported_instruction_sets"
