@@ -83,7 +83,8 @@ class Sweep(CliTest):
         self.assertNotIn("earlier_calls", before)
         self.sweep_ok("--over", "batch", "--values", "4,8", "--resume", self.out)
         context, runs = self.result()["context"], self.result()["runs"]
-        call = ("date", "epochbench_version", "git_sha", "git_dirty", "build_type", "compiler", "command_line")
+        call = ("date", "epochbench_version", "git_sha", "git_dirty", "build_type", "compiler", "cpu_kernels", "gpu_code",
+                "command_line")
         self.assertEqual(context["earlier_calls"], [{key: before[key] for key in call}])
         self.assertEqual(runs[0], first)
         self.assertEqual([run["workload"]["batch"] for run in runs], [4, 8])
