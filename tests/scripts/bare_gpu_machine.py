@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from stand_in import HEAD
+from stand_in import HEAD, copy_sources
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
@@ -28,9 +28,9 @@ CMAKE = """
 if args[0] == "--build":
     if "epochbench" in args:
         import shutil
-        shutil.copy2(os.environ["EPOCHBENCH_STAND_IN"], pathlib.Path(args[1]) / "epochbench")
+        shutil.copy2(os.environ["EPOCHBENCH_STAND_IN"], args[1] + "/epochbench")
 else:
-    pathlib.Path(value("-B")).mkdir(parents=True, exist_ok=True)
+    os.makedirs(value("-B"), exist_ok=True)
 """
 CTEST = """
 skipped = ["Gpu.Parity"] if fault == "skips" else []
@@ -40,9 +40,9 @@ if skipped:
     print("The following tests did not run:" + "".join(f"\\n\\t  3 - {name} (Skipped)" for name in skipped))
 """
 SANITIZER = """
-log = pathlib.Path(value("--log-file").replace("%p", str(os.getpid())))
-log.write_text("========= COMPUTE-SANITIZER\\n" + ("========= Invalid read\\n=========     at epochbench::sum()\\n" if fault else "") +
-               f"========= ERROR SUMMARY: {1 if fault else 0} errors\\n")
+log = open(value("--log-file").replace("%p", str(os.getpid())), "w")
+log.write("========= COMPUTE-SANITIZER\\n" + ("========= Invalid read\\n=========     at epochbench::sum()\\n" if fault else "") +
+          f"========= ERROR SUMMARY: {1 if fault else 0} errors\\n")
 """
 # Runs of every case asked for; exit code 2 for a precision that the call names and the card does not have. The GPU's losses
 # differ from the CPU's by 1e-6. Choices are stored where the program stores them.
@@ -50,17 +50,18 @@ EPOCHBENCH = """
 if args == ["--version"]:
     sys.exit()
 if args[0] == "info":
-    print(json.dumps({"gpus": [] if fault == "sees none" else [{"name": "H100", "cuda": "12.8", "cublas": "12.8.4", "cudnn": "9.19.0"}],
-                      "gpus_reason": "none built"}))
+    gpu = {"name": "H100", "cuda": "12.8", "cublas": "12.8.4", "cudnn": "9.19.0"}
+    print(json_of({"gpus": [] if fault == "sees none" else [gpu], "gpus_reason": "none built"}))
     sys.exit()
 absent = {"tf32", "bf16"} & set(value("--precision").split(",")) if os.environ.get("CARD", "9").startswith("7") else ()
 if absent and value("--suite") == "":
     sys.exit(2)
-choices = pathlib.Path(os.environ["XDG_CACHE_HOME"]) / "epochbench" / "choices-1.json"
-choices.parent.mkdir(parents=True, exist_ok=True)
-print(call, file=open(choices, "a"))
-out = pathlib.Path(value("--out") or value("--resume"))
-runs = [run for run in json.loads(out.read_text())["runs"] if run["status"] == "ok"] if out.exists() else []
+choices = os.environ["XDG_CACHE_HOME"] + "/epochbench"
+os.makedirs(choices, exist_ok=True)
+print(call, file=open(choices + "/choices-1.json", "a"))
+out = value("--out") or value("--resume")
+before = os.path.exists(out)
+runs = [run for run in read_json(out)["runs"] if run["status"] == "ok"] if before else []
 for model in value("--model", "resnet50").split(","):
   for device in value("--device", "cpu").split(","):
     for precision in value("--precision", "fp32").split(","):
@@ -68,7 +69,7 @@ for model in value("--model", "resnet50").split(","):
         name = f"{model}/{backend}/{precision}/b{batch}"
         if backend == "cpu" and precision != "fp32" or any(run["name"] == name for run in runs):
             continue  # not supported, or done before
-        cut = fault == "ends early" and not out.exists()
+        cut = fault == "ends early" and not before
         shift = 0 if backend == "cpu" else 0.1 if fault == "is wrong" and precision == "bf16" else 1e-6
         runs.append({
             "name": name, "status": "skipped" if cut else "ok", "precision": precision,
@@ -80,18 +81,18 @@ for model in value("--model", "resnet50").split(","):
             "energy": {"joules_per_epoch": 700.0}, "cost": {"usd_per_epoch": 0.002, "price_source": value("--price")},
             "quality": {"loss": [2.0 * (1 + shift)] * int(value("--steps", "10")),
                         "parity_with": f"{model}/cpu/fp32/b{batch}" if backend == "cuda" else None}})
-out.write_text(json.dumps({"runs": runs}))
+print(json_of({"runs": runs}), file=open(out, "w"))
 """
 PEER = """
 if os.environ.get("CARD", "9").startswith("7") and value("--precision") in ("tf32", "bf16"):
     sys.exit(2)
-out = pathlib.Path(value("--out") or value("--resume"))
-runs = json.loads(out.read_text())["runs"] if out.exists() else []
+out = value("--out") or value("--resume")
+runs = read_json(out)["runs"] if os.path.exists(out) else []
 compiled = value("--compile") != "eager"
 runs.append({"name": "p/compile=" + value("--compile") if compiled else "p", "status": "ok", "precision": value("--precision"),
              "workload": {"model": value("--model"), "batch": int(value("--batch"))}, "device": {"backend": "pytorch"},
              "throughput": {"samples_per_second": 800.0 if compiled else 640.0}})
-out.write_text(json.dumps({"runs": runs}))
+print(json_of({"runs": runs}), file=open(out, "w"))
 """
 TORCH = "Metadata-Version: 2.1\nName: torch\nVersion: 2.11.0\n"
 
@@ -103,8 +104,7 @@ class Bare:
         self.folder, self.root, self.bin = folder, folder / "clone", folder / "bin"
         self.calls_file, self.site = folder / "calls", folder / "site"
         self.bin.mkdir(parents=True)
-        for part in ("scripts", "bench/suites"):
-            shutil.copytree(REPOSITORY / part, self.root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        copy_sources(("scripts", "bench/suites"), self.root)
         for list_of in ("devices", "prices"):
             shutil.copy2(REPOSITORY / "bench" / f"{list_of}.json", self.root / "bench")
         (self.root / "tests").mkdir()

@@ -20,13 +20,13 @@ import cpu_machine  # noqa: E402
 import cpu_page  # noqa: E402
 import cpu_plan  # noqa: E402
 import cpu_results  # noqa: E402
-from stand_in import HEAD  # noqa: E402
+from stand_in import HEAD, copy_sources  # noqa: E402
 
 # In place of scripts/lib/setup.sh, which setup_test.py tests: the build leaves the stand-ins behind.
 SETUP = 'test_packages=packages\nset_up() { "$root/../bin/set_up" "$@"; }\n'
 SET_UP = """
+import pathlib, shutil
 build = pathlib.Path(__file__).parent.parent / "clone" / "build"
-import shutil
 for target in args[0].split():
     folder = build if target == "epochbench" else build / ("bench" if target == "epochbench_bench" else "tests")
     folder.mkdir(parents=True, exist_ok=True)
@@ -38,6 +38,7 @@ flags = os.environ.get("FLAGS", "avx2 avx512f avx512_bf16 avx512_vnni")
 print(f"Model name:   Example(R) CPU 9000 @ 2.0GHz\\nCPU family: 25\\nL2 cache:  2 MiB (2 instances)\\nFlags: {flags}")
 """
 EPOCHBENCH = """
+import json, pathlib
 if args[0] == "info":
     print(json.dumps({"cpu": {"model": "Example (family 6, model 7, stepping 8)", "isa": ["fma", "avx2"], "memory_bytes": 2 ** 34, "memory_bandwidth_bytes_per_second": 5e10,
                               "peak_flops_per_second": {"fp32": 2e11, "bf16": None}, "peak_instruction": {"fp32": "vfmadd"}}}))
@@ -81,6 +82,7 @@ if fault == "offline":
     sys.exit("libraries: /home/somebody/.cache/libraries could not be made: check the network")
 """
 TAKE_TURNS = """
+import json, pathlib
 out = pathlib.Path(value("--out"))
 bad = fault == "crashes"
 runs = [{"name": "p", "status": "failed" if bad else "ok", "message": "killed, see /home/somebody/log" if bad else None,
@@ -101,8 +103,7 @@ class Bare:
     def __init__(self, folder):
         self.folder, self.root, self.bin, self.calls_file = folder, folder / "clone", folder / "bin", folder / "calls"
         self.bin.mkdir(parents=True)
-        for part in ("scripts/lib", "tests/kernels", "tests/graph"):
-            shutil.copytree(REPOSITORY / part, self.root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        copy_sources(("scripts/lib", "tests/kernels", "tests/graph"), self.root)
         shutil.copy2(REPOSITORY / "scripts/check_cpu", self.root / "scripts")
         (self.root / "scripts/lib/setup.sh").write_text(SETUP)
         (self.root / "scripts/peers").mkdir()
@@ -227,7 +228,7 @@ class CheckCpu(unittest.TestCase):
     def test_one_that_hangs_ends_with_the_call_and_the_next_call_goes_on(self):
         self.call("--only", "tests-gelu")
         begin = time.monotonic()
-        done = self.call("--budget", 4, "--only", "info,smoke,tests-cast", FAULT="hangs@info --json", code=4)
+        done = self.call("--budget", 3, "--only", "info,smoke,tests-cast", FAULT="hangs@info --json", code=4)
         self.assertLess(time.monotonic() - begin, 20)
         self.assertIn("- stopped: info: had ", done.stdout)
         self.assertIn("- not run: smoke, tests-cast_test: no time was left", done.stdout)

@@ -238,7 +238,7 @@ class CheckGpu(unittest.TestCase):
     def test_results_of_suites_leave_room_for_what_travels(self):
         machine, out = self.bare(), self.folder / "out"
         self.assert_ends(machine.call(out, "--only", "record-resnet50-bf16"), 0)
-        (out / "claims.json").write_text('{"runs": [{"timing": {"step_seconds": [' + "0.001," * (46 * 2 ** 20 // 6) + "1]}}]}")
+        (out / "claims.json").write_text('{"runs": [{"timing": {"step_seconds": [' + f"{0.001:1023}," * (46 * 2 ** 10) + "1]}}]}")
         done = machine.call(out, "--page")
         self.assert_ends(done, 0, "state stay under 60 MiB: the steps of suites beyond the first 100 of a run; see")
         self.assertEqual(len(done.stderr.splitlines()), 1)

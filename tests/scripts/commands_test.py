@@ -1,9 +1,10 @@
 """The runner of commands behind scripts/check_gpu and scripts/check_cpu, with real processes."""
 
+import os
 import pathlib
+import select
 import sys
 import tempfile
-import time
 import unittest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -90,10 +91,17 @@ class RealCommands(unittest.TestCase):
         self.assertEqual(said[1], "first: passed in 0 s")
 
     def test_descendants_end_too(self):
-        marker = self.folder / "alive"
-        self.run_commands(Command("parent", ["sh", "-c", f"(trap '' INT; sleep 7; touch {marker}) & sleep 30"], 0.3, 0))
-        time.sleep(8)
-        self.assertFalse(marker.exists())
+        held = self.folder / "held"  # a pipe that ends with the last process that writes to it
+        os.mkfifo(held)
+        pipe = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, pipe)
+        script = f"(trap '' INT; echo begun; exec sleep 30) > {held} & sleep 30"
+        self.run_commands(Command("parent", ["sh", "-c", script], 0.5, 0))
+        said = []
+        while not said or said[-1]:
+            self.assertTrue(select.select([pipe], [], [], 10)[0], "a descendant lives on")
+            said.append(os.read(pipe, 100))
+        self.assertIn(b"begun", said[0])
 
 
 if __name__ == "__main__":

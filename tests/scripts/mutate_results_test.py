@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "mutate_results"
-# What a made-up epochbench does -> what the script says of it.
+# What a made-up epochbench does, one after the other -> what the script says of it.
 MISTAKES = {
     "kill -SEGV $$": "ended by signal 11",
     "exit 7": "exit code 7",
@@ -37,19 +37,20 @@ class MutateResults(unittest.TestCase):
                               capture_output=True, text=True)
 
     def made_up(self, mistake):
-        """Takes the files that the script starts from, which come without a second one."""
+        """Takes the objects that the script starts from, which come without a second file."""
         binary = self.folder / "epochbench"
-        binary.write_text(f"#!/bin/sh\n[ -e second.json ] || exit 0\n{mistake}\n")
+        binary.write_text(f"#!/bin/sh\n[ -e second.json ] || exec grep -q ^{{ first.json\n{mistake}\n")
         binary.chmod(0o755)
         return binary
 
     def test_finds_each_mistake(self):
-        for mistake, sentence in MISTAKES.items():
-            with self.subTest(mistake):
-                call = self.call(self.made_up(mistake), "5")
-                self.assertEqual(call.returncode, 1, call.stderr)
-                self.assertIn(sentence, call.stdout)
-                self.assertIn("5 executions with seed 1: 5 findings in ", call.stdout)
+        count = f"number=0; until mkdir {self.folder}/$number 2> {os.devnull}; do number=$((number + 1)); done; case $number in"
+        cases = "".join(f"{number}) {mistake} ;;\n" for number, mistake in enumerate(MISTAKES))
+        call = self.call(self.made_up(f"{count}\n{cases}esac"), str(len(MISTAKES)))
+        self.assertEqual(call.returncode, 1, call.stderr)
+        found = [line.split(": ", 2)[2] for line in call.stdout.splitlines() if line.startswith("finding ")]
+        self.assertEqual(sorted(found), sorted(MISTAKES.values()))
+        self.assertIn(f"{len(MISTAKES)} executions with seed 1: {len(MISTAKES)} findings in ", call.stdout)
 
     def test_repeats_one(self):
         binary = self.made_up("exit 7")

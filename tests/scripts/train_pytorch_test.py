@@ -1,5 +1,6 @@
 """scripts/peers/train_pytorch without PyTorch: a made-up worker answers in its place, epochbench is the real one."""
 
+import functools
 import json
 import os
 import pathlib
@@ -52,6 +53,22 @@ for line in sys.stdin:
 """
 
 
+@functools.cache
+def result_of_epochbench():
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "ours.json"
+        subprocess.run([BINARY, "run", "--model", "resnet20", "--batch", "16", "--steps", "1", "-q", "--out", out], check=True)
+        return json.loads(out.read_text())
+
+
+def known_peaks():
+    """A result without runs: a call that resumes it takes this machine's peaks from it, and need not measure them for 2 s."""
+    result = result_of_epochbench()
+    cpu = result["context"]["cpu"]
+    context = {**result["context"], "cpu": {**cpu, "peak_processes": 5 * cpu["peak_processes"][:1]}}
+    return json.dumps({**result, "context": context, "runs": []})
+
+
 class TrainPytorch(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -68,8 +85,10 @@ class TrainPytorch(unittest.TestCase):
                               env={**os.environ, "FAULT": fault, "ASKED": str(self.asked), "STEP": str(step)},
                               capture_output=True, text=True, timeout=120)
 
-    def measure(self, *arguments, code=0, **more):
-        done = self.call(*arguments, **more)
+    def measure(self, *arguments, code=0, into="--resume", **more):
+        if into == "--resume" and not self.out.exists():
+            self.out.write_text(known_peaks())
+        done = self.call(*arguments, into=into, **more)
         self.assertEqual(done.returncode, code, done.stderr)
         document = json.loads(self.out.read_text())
         VALIDATOR.validate(document)
@@ -79,11 +98,8 @@ class TrainPytorch(unittest.TestCase):
         return [json.loads(line) for line in self.asked.read_text().splitlines()]
 
     def test_the_workload_is_that_of_epochbench(self):
-        [run] = self.measure("--model", "resnet20", "--batch", 16, "--steps", 4)
-        ours = self.folder / "ours.json"
-        subprocess.run([BINARY, "run", "--model", "resnet20", "--batch", "16", "--steps", "1", "--quiet", "--out", ours],
-                       check=True)
-        self.assertEqual(run["workload"], json.loads(ours.read_text())["runs"][0]["workload"])
+        [run] = self.measure("--model", "resnet20", "--batch", 16, "--steps", 4, into="--out")
+        self.assertEqual(run["workload"], result_of_epochbench()["runs"][0]["workload"])
         self.assertEqual(run["name"], "resnet20/pytorch/fp32/b16")
 
     def test_numbers_follow_from_the_steps(self):
@@ -123,9 +139,9 @@ class TrainPytorch(unittest.TestCase):
 
     def test_resume_keeps_what_is_good_and_what_was_not_asked(self):
         self.measure("--model", "lenet5", "--steps", 2)
-        self.measure("--model", "resnet20", "--steps", 2, into="--resume", fault="no memory", code=1)
+        self.measure("--model", "resnet20", "--steps", 2, fault="no memory", code=1)
         self.asked.unlink()
-        runs = self.measure("--model", "lenet5,resnet20", "--steps", 2, into="--resume")
+        runs = self.measure("--model", "lenet5,resnet20", "--steps", 2)
         self.assertEqual([run["status"] for run in runs], ["ok", "ok"])
         self.assertEqual([c["case"]["model"] for c in self.commands() if c["command"] == "prepare"], ["resnet20"])
 
