@@ -81,7 +81,7 @@ function(epochbench_library name)
 endfunction()
 
 # epochbench_test(FOLDER/NAME LABEL unit|parity|gpu|slow LIBRARIES ...): the program NAME of tests/FOLDER/NAME.cpp, one ctest per
-# TEST(). ALONE names those, by a pattern, beside which no other test may run.
+# TEST(). ALONE names those, by a pattern, beside which no other test may run; RELEASE those that only a release needs.
 function(epochbench_test path)
   get_filename_component(name ${path} NAME)
   epochbench_tests(${name} TESTS ${path} ${ARGN})
@@ -89,7 +89,7 @@ endfunction()
 
 # epochbench_tests(NAME LABEL ... LIBRARIES ... TESTS FOLDER/NAME ...): the program NAME of several such files, compiled TOGETHER.
 function(epochbench_tests name)
-  cmake_parse_arguments(ARG "" "LABEL;ALONE" "LIBRARIES;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;ALONE;RELEASE" "LIBRARIES;TESTS" ${ARGN})
   list(LENGTH ARG_TESTS count)
   list(TRANSFORM ARG_TESTS PREPEND ${PROJECT_SOURCE_DIR}/tests/)
   list(TRANSFORM ARG_TESTS APPEND .cpp)
@@ -117,6 +117,10 @@ function(epochbench_tests name)
     gtest_discover_tests(${name} TEST_FILTER ${ARG_ALONE} TEST_LIST ${name}_alone PROPERTIES ${properties} RUN_SERIAL TRUE
                          DISCOVERY_TIMEOUT 60)
     set(others TEST_FILTER -${ARG_ALONE})
+  elseif(ARG_RELEASE)
+    gtest_discover_tests(${name} TEST_FILTER ${ARG_RELEASE} TEST_LIST ${name}_release PROPERTIES ${properties} LABELS release
+                         DISCOVERY_TIMEOUT 60)
+    set(others TEST_FILTER -${ARG_RELEASE})
   endif()
   gtest_discover_tests(${name} ${others} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
 endfunction()

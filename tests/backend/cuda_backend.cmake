@@ -4,26 +4,6 @@ epochbench_test(backend/tuning_time_test LABEL unit)
 epochbench_test(backend/choice_store_test LABEL unit LIBRARIES epochbench_cuda_logic)
 
 if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
-  # Whole commands with GPUs that the CPU emulates, for tests/cli/test_gpus.py. It is never installed, and its results say so.
-  add_library(epochbench_emulated_cuda OBJECT
-    support/cuda_emulated/collectives.cpp support/cuda_emulated/libraries.cpp support/cuda_emulated/machine.cpp
-    support/cuda_emulated/runtime.cpp support/cuda_emulated/streams.cpp ${PROJECT_SOURCE_DIR}/kernels/cuda/error.cpp
-    ${PROJECT_SOURCE_DIR}/src/backend/cuda/cuda_backend_main.cpp ${PROJECT_SOURCE_DIR}/src/backend/cuda/cuda_device.cpp
-    ${PROJECT_SOURCE_DIR}/src/backend/cuda/cuda_gpus.cpp)
-  epochbench_version_header(epochbench_emulated_cuda)
-  target_compile_definitions(epochbench_emulated_cuda PRIVATE EPOCHBENCH_GPU_CODE="75")
-  target_link_libraries(epochbench_emulated_cuda PUBLIC
-    epochbench_cuda_logic epochbench_kernels_cuda_on_cpu epochbench_cuda_kernel_sweep epochbench_kernels_reference)
-  add_executable(epochbench_emulated_gpu ${PROJECT_SOURCE_DIR}/src/main.cpp)
-  target_link_libraries(epochbench_emulated_gpu PRIVATE epochbench_emulated_cuda epochbench_cli)
-  if(TARGET epochbench_communication_mpi)  # its ranks, which it looks for beside itself
-    add_executable(epochbench_emulated_gpu_mpi ${PROJECT_SOURCE_DIR}/src/mpi_main.cpp)
-    target_link_libraries(epochbench_emulated_gpu_mpi PRIVATE
-      epochbench_emulated_cuda epochbench_worker epochbench_workload epochbench_communication_mpi)
-    set_target_properties(epochbench_emulated_gpu_mpi PROPERTIES OUTPUT_NAME epochbench-mpi)
-    add_dependencies(epochbench_emulated_gpu epochbench_emulated_gpu_mpi)
-  endif()
-
   epochbench_test(backend/cuda_fake_device_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
   foreach(test choices_test cuda_executable_test cuda_executable_state_test)
