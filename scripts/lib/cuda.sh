@@ -7,7 +7,8 @@
 # GPUs.
 #
 # Environment: CUDA_HOME, the toolkit's folder; without it PATH and /usr/local/cuda are searched. EPOCHBENCH_CUDA=OFF disables
-# CUDA; ON requires it, downloads a toolkit if none is found, and builds for all GPUs where there is none. EPOCHBENCH_PACKAGES, a
+# CUDA; ON requires it, downloads a toolkit if none is found, and builds for all GPUs where there is none.
+# EPOCHBENCH_CUDA_ARCHITECTURES builds for these GPUs, as CMake names them, instead of those that are there. EPOCHBENCH_PACKAGES, a
 # folder with include/ and lib/ that is used in place of build/packages.
 
 packages=${EPOCHBENCH_PACKAGES:-$build/packages}
@@ -50,8 +51,8 @@ has_nvidia_device() {
 
 # What the build has for GPUs: sets cuda (AUTO, ON, OFF), cuda_architectures (empty: all), and without_cuda, what to say about it.
 choose_cuda() {
-  cuda=${EPOCHBENCH_CUDA:-AUTO} cuda_architectures='' without_cuda=
-  if [ "$kernels" = all ] || [ "$cuda" = OFF ]; then return 0; fi
+  cuda=${EPOCHBENCH_CUDA:-AUTO} cuda_architectures=${EPOCHBENCH_CUDA_ARCHITECTURES:-} without_cuda=
+  if [ "$kernels" = all ] || [ "$cuda" = OFF ] || [ -n "$cuda_architectures" ]; then return 0; fi
   cuda_architectures=$(gpu_architectures)
   if [ "$cuda_architectures" = unknown ]; then
     cuda_architectures=
