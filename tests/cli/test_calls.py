@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from support import BINARY, CliTest, QUICK, TIMEOUT_SECONDS
+from support import BINARY, CliTest, QUICK, TIMEOUT_SECONDS, known_peaks
 
 
 @contextlib.contextmanager
@@ -229,14 +229,23 @@ class OtherCommands(CliTest):
             self.assertNotIn("calibrate", call.stdout)
         self.assertRegex(self.call("--version").stdout, r"^epochbench \d+\.\d+\.\d+")
 
-    def test_what_a_build_contains(self):
+    def test_info_and_what_a_build_contains(self):
         _, kernels, gpu_code = self.call("--version").stdout.splitlines()
         self.assertRegex(kernels, r"^CPU kernels: portable(, \w+)*$")
         self.assertRegex(gpu_code, r"^GPU code: (none, since it has no CUDA backend|compute capability .+)$")
         machine = json.loads(self.call("info", "--json").stdout)
         self.assertEqual(", ".join(machine["cpu_kernels"]), kernels.removeprefix("CPU kernels: "))
         self.assertEqual(bool(machine["gpu_code"]), "none" not in gpu_code)
-        call = self.call("run", *QUICK, "--device", "cpu", "-o", self.out)
+        self.assertGreater(machine["cpu"]["peak_flops_per_second"]["fp32"], 1e8)
+        self.assertGreater(machine["cpu"]["memory_bandwidth_bytes_per_second"], 1e7)
+        self.assertTrue(machine["cpu"]["peak_instruction"]["fp32"])
+        self.assertEqual(machine["cpu"]["peak_instruction"]["bf16"] is None,
+                         machine["cpu"]["peak_flops_per_second"]["bf16"] is None)
+        self.assertGreaterEqual(machine["cpu"]["peak_threads"], 1)
+        self.assertEqual(machine["gpus"], [])
+        self.assertTrue(machine["gpus_reason"])
+        self.assertEqual({meter["name"] for meter in machine["meters"]}, {"rapl", "nvml", "proc-stat"})
+        call = self.call("run", *QUICK, "--device", "cpu", *known_peaks(), "-o", self.out)
         self.assertNotIn("kernels_missing", call.stdout + call.stderr, "this machine built it")
         context = json.loads(self.out.read_text())["context"]
         self.assertEqual((context["cpu_kernels"], context["gpu_code"]), (machine["cpu_kernels"], machine["gpu_code"]))
@@ -270,11 +279,11 @@ class OtherCommands(CliTest):
         suite = self.folder / "suite.json"
         suite.write_text('{"cases": [{"model": "mlp", "steps": 2}]}')
         with busy_cpus():
-            loud = self.call("run", "--suite", suite, "-o", self.out)
+            loud = self.call("run", "--suite", suite, *known_peaks(), "-o", self.out)
             self.assertRegex(loud.stderr, "(?m)^system: .*foreign load.* disturbs? measurements here: epochbench system$")
-            quiet = self.call("run", "--suite", suite, "-o", self.out, "--overwrite", "--quiet")
+            quiet = self.call("run", "--suite", suite, *known_peaks(), "-o", self.out, "--overwrite", "--quiet")
             self.assertEqual(quiet.stderr, "")
-            alone = self.call("run", *QUICK, "-o", self.out, "--overwrite")
+            alone = self.call("run", *QUICK, *known_peaks(), "-o", self.out, "--overwrite")
             self.assertNotIn("system: ", alone.stderr)
 
     def test_plan_of_lists_is_a_table(self):
@@ -389,17 +398,6 @@ class OtherCommands(CliTest):
         self.assert_refused(self.call("plan", "lenet5", "--without", "winograd"), 2, "winograd", "lenet5")
         for part in ("prefetch", "graph-capture"):
             self.assert_refused(self.call("plan", "lenet5", "--without", "fusion+" + part), 2, "--without " + part, "run")
-
-    def test_info(self):
-        info = json.loads(self.call("info", "--json").stdout)
-        self.assertGreater(info["cpu"]["peak_flops_per_second"]["fp32"], 1e8)
-        self.assertGreater(info["cpu"]["memory_bandwidth_bytes_per_second"], 1e7)
-        self.assertTrue(info["cpu"]["peak_instruction"]["fp32"])
-        self.assertEqual(info["cpu"]["peak_instruction"]["bf16"] is None, info["cpu"]["peak_flops_per_second"]["bf16"] is None)
-        self.assertGreaterEqual(info["cpu"]["peak_threads"], 1)
-        self.assertEqual(info["gpus"], [])
-        self.assertTrue(info["gpus_reason"])
-        self.assertEqual({meter["name"] for meter in info["meters"]}, {"rapl", "nvml", "proc-stat"})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import unittest
 
-from support import BINARY, QUICK, CliTest, load, reject_constant
+from support import BINARY, QUICK, CliTest, known_peaks, load, reject_constant
 
 MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent / "zen4-2cores-quick.json"
 GIVEN = ["--purchase", "876", "--lifetime", "2", "--power", "500", "--idle", "100", "--electricity", "0.2"]
@@ -135,7 +135,8 @@ class PriceOfAMachine(CliTest):
                 self.assertEqual(list(self.folder.iterdir()), [], "nothing ran")
 
     def test_the_cost_of_a_run_states_the_share(self):
-        call = self.call("run", *QUICK, "--price", f"cpu={self.INSTANCE}", "--price-scaling", "per-vcpu", "-o", self.out)
+        call = self.call("run", *QUICK, "--price", f"cpu={self.INSTANCE}", "--price-scaling", "per-vcpu", *known_peaks(), "-o",
+                         self.out)
         self.assertEqual(call.returncode, 0, call.stderr)
         used = len(os.sched_getaffinity(0))
         share = f"price for {self.VCPUS} vCPUs, {used} used"
@@ -146,7 +147,7 @@ class PriceOfAMachine(CliTest):
         self.assertAlmostEqual(cost["usd_per_hour"] * self.VCPUS / used, 0.357 * self.VCPUS / 8)
 
     def test_a_plain_number_is_the_price_of_the_machine(self):
-        call = self.call("run", *QUICK, "--price", "cpu=0.357", "-o", self.out)
+        call = self.call("run", *QUICK, "--price", "cpu=0.357", *known_peaks(), "-o", self.out)
         self.assertEqual(call.returncode, 0, call.stderr)
         self.assertEqual(self.result()["runs"][0]["cost"]["price_source"], "user")
         self.assertIn("\nprice: given with --price\n", call.stdout)

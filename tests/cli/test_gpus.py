@@ -8,7 +8,7 @@ import os
 import subprocess
 import unittest
 
-from support import CliTest
+from support import CliTest, known_peaks
 
 TINY = ["--batch", "16", "--steps", "5", "--warmup", "1", "--meters", "off"]
 ONE_STEP = ["--batch", "1", "--steps", "1", "--warmup", "1", "--meters", "off"]
@@ -38,11 +38,14 @@ class GpuTest(CliTest):
         path.write_text(json.dumps({"defaults": {"batch": 16, "steps": 5, "warmup": 1, "meters": "off", **defaults}, "cases": cases}))
         return ["--suite", path]
 
-    def run_it(self, *arguments, out=("--out",), **environment):
-        return self.call("run", *arguments, *out, self.out, "--quiet", env={**self.environment, **environment})
+    def quietly(self, *arguments, **environment):
+        return self.call("run", *arguments, "--quiet", env={**self.environment, **environment})
+
+    def run_it(self, *arguments, **environment):
+        return self.quietly(*arguments, *known_peaks(), "--out", self.out, **environment)
 
     def resume(self, *arguments, **environment):
-        return self.run_it(*arguments, out=("--resume",), **environment)
+        return self.quietly(*arguments, "--resume", self.out, **environment)
 
     def runs(self):
         """The result's runs by model, device and precision: mlp:width=32/cuda:1/fp32."""
@@ -184,7 +187,8 @@ class OutOfMemory(GpuTest):
     def test_of_a_point_is_an_answer_of_a_sweep(self):
         self.machine({**A100, "memory_bytes": 1 << 30})
         call = self.call("sweep", "--model", "mlp", "--over", "width", "--values", "64,16384", "--steps", "2", "--batch", "16",
-                         "--meters", "off", "--device", "cuda", "--out", self.out, "--quiet", env=self.environment)
+                         "--meters", "off", "--device", "cuda", *known_peaks(), "--out", self.out, "--quiet",
+                         env=self.environment)
         self.assert_lines(call, 0, self.PEAKS, ("width=16384", "out of memory", "smaller --batch"))
         self.assertEqual([run["status"] for run in self.result()["runs"]], ["out_of_memory", "ok"], "the largest first")
 

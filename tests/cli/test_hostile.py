@@ -5,7 +5,7 @@ import pathlib
 import resource
 import unittest
 
-from support import QUICK, SANITIZED, CliTest
+from support import QUICK, CliTest
 
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "result"
 MEASURED = pathlib.Path(__file__).resolve().parents[2] / "results" / "zen4-2cores-quick.json"
@@ -87,8 +87,7 @@ class Hostile(CliTest):
                 file.truncate(size)  # a hole, which takes no room on the disk
             for command in COMMANDS:
                 with self.subTest(command):
-                    # Sanitizers need more memory of their own.
-                    bounded = None if SANITIZED else lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+                    bounded = lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
                     call = self.call(*self.arguments(command, large), preexec_fn=bounded)
                     self.assert_refused(call, 2, "large.json", "larger than 256 MiB", "name another file, or divide")
 

@@ -3,7 +3,7 @@ import json
 import os
 import unittest
 
-from support import CliTest, SANITIZED
+from support import CliTest
 
 # From almost nothing to a variable of 67 MB, a graph with many activations and one with little else than gradients.
 CASES = [("lenet5", 64), ("mlp:width=4096", 64), ("resnet20", 128), ("resnet18", 2), ("bert-tiny", 16), ("vit-s-16", 2),
@@ -37,7 +37,6 @@ class MemoryTest(CliTest):
         return runs
 
 
-@unittest.skipIf(SANITIZED, "sanitizers take memory of their own")
 class Memory(MemoryTest):
     def test_peak_is_what_was_planned(self):
         for model, batch in CASES:
@@ -77,7 +76,7 @@ class Memory(MemoryTest):
                     self.assertLessEqual(round(faults), 4, run["name"])
 
 
-@unittest.skipIf(SANITIZED or free_bytes() < LARGEST_BYTES, "sanitizers take memory of their own; else too little is free")
+@unittest.skipIf(free_bytes() < LARGEST_BYTES, "too little memory is free")
 class LargeModels(MemoryTest):
     def test_peak_is_what_was_planned(self):
         runs = self.assert_peaks_are_as_planned("--model", ",".join(LARGE), "--batch", 4, "--steps", 1, "--warmup", 0)

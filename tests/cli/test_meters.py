@@ -5,7 +5,7 @@ import pathlib
 import threading
 import time
 
-from support import CliTest
+from support import CliTest, known_peaks
 
 SHORT = ["--model", "mlp:width=64", "--batch", "16", "--min-time", "0.3"]
 
@@ -45,14 +45,14 @@ class Powercap:
 
 class Meters(CliTest):
     def run_ok(self, *arguments, **options):
-        call = self.call("run", "--out", self.out, "--overwrite", *arguments, **options)
+        call = self.call("run", *known_peaks(), "--out", self.out, *arguments, **options)
         self.assertEqual(call.returncode, 0, call.stderr)
         return call, self.result()
 
-    def test_energy_is_the_draw_times_the_epoch(self):
+    def test_energy_is_the_draw_times_the_epoch_where_the_meters_are_on(self):
         with Powercap(self.folder, watts=80) as powercap:
-            call, result = self.run_ok(*SHORT[:-1], "1", env=powercap.environment)
-        run = result["runs"][0]
+            call, result = self.run_ok(*SHORT[:-1], "1", "--meters", "on,off", env=powercap.environment)
+        run, off = result["runs"]
         energy, timing = run["energy"], run["timing"]
         self.assertEqual(energy["source"], "rapl", energy)
         # The counter moves 80 J a second, in steps whose length the machine's load decides.
@@ -66,6 +66,10 @@ class Meters(CliTest):
         self.assertTrue(any("EPOCHBENCH_POWERCAP" in remark for remark in energy["remarks"]))
         self.assertIn("energy/epoch", call.stdout)
         self.assertIn("not subtracted", call.stdout)
+        self.assertEqual([run["name"], off["name"]],
+                         ["mlp:width=64/cpu/fp32/b16", "mlp:width=64/cpu/fp32/b16/meters=off"])
+        self.assertEqual((off["energy"]["source"], off["energy"]["reason"]), ("unavailable", "the meters were off"))
+        self.assert_refused(self.call("run", *SHORT, "--meters", "maybe"), 2, "--meters", "maybe", "on", "off")
 
     def test_a_counter_that_stands_still_is_no_zero(self):
         call, result = self.run_ok(*SHORT, env=Powercap(self.folder).environment)
@@ -83,16 +87,6 @@ class Meters(CliTest):
         self.assertIn("has no energy counter", energy["reason"])
         self.assertNotIn(str(self.folder), self.out.read_text())
         self.assertIn("energy: not known: CPU: ", call.stdout)
-
-    def test_meters_are_turned_off_case_by_case(self):
-        with Powercap(self.folder, watts=80) as powercap:
-            _, result = self.run_ok(*SHORT, "--meters", "on,off", env=powercap.environment)
-        on, off = result["runs"]
-        self.assertEqual([on["name"], off["name"]],
-                         ["mlp:width=64/cpu/fp32/b16", "mlp:width=64/cpu/fp32/b16/meters=off"])
-        self.assertEqual([on["energy"]["source"], off["energy"]["source"]], ["rapl", "unavailable"])
-        self.assertEqual(off["energy"]["reason"], "the meters were off")
-        self.assert_refused(self.call("run", *SHORT, "--meters", "maybe"), 2, "--meters", "maybe", "on", "off")
 
     def test_info_lists_every_meter_or_why_it_cannot_be_read(self):
         powercap = Powercap(self.folder)

@@ -6,7 +6,7 @@ import os
 import pathlib
 import unittest
 
-from support import QUICK, CliTest, load
+from support import QUICK, CliTest, known_peaks, load
 
 RECORDED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent
 
@@ -19,7 +19,7 @@ class Outputs(CliTest):
         kept = self.folder / "kept"
         kept.mkdir()
         environment = {**os.environ, "TMPDIR": str(kept)}
-        for arguments in (["--out", "-"], ["--json"]):
+        for arguments in ([*known_peaks(), "--out", "-"], ["--json"]):
             with self.subTest(arguments):
                 call = self.call("run", *QUICK, *arguments, env=environment)
                 self.assertEqual(call.returncode, 0, call.stderr)
@@ -31,7 +31,8 @@ class Outputs(CliTest):
                 self.assertNotIn("result: ", call.stderr)
                 self.assertEqual(self.files(), ["kept"])
                 self.assertEqual(list(kept.iterdir()), [], "nothing is left of it")
-        swept = self.call("sweep", "--model", "mlp", "--over", "batch", "--values", "1,2", "--steps", "2", "-o", "-", env=environment)
+        swept = self.call("sweep", "--model", "mlp", "--over", "batch", "--values", "1,2", "--steps", "2", *known_peaks(),
+                          "-o", "-", env=environment)
         self.assertEqual(len(load(swept.stdout)["runs"]), 2)
         self.assertEqual(self.files(), ["kept"])
 
@@ -41,13 +42,13 @@ class Outputs(CliTest):
         load(call.stdout)
 
     def test_json_beside_a_file_is_the_same(self):
-        call = self.call("run", *QUICK, "--json", "--out", self.out)
+        call = self.call("run", *QUICK, "--json", *known_peaks(), "--out", self.out)
         self.assertEqual(call.returncode, 0, call.stderr)
         self.assertEqual(load(call.stdout), self.result())
 
     def test_also_by_suffix(self):
         table, text = self.folder / "runs.csv", self.folder / "runs.md"
-        call = self.call("run", *QUICK, "--out", self.out, "--also", table, "--also", text)
+        call = self.call("run", *QUICK, *known_peaks(), "--out", self.out, "--also", table, "--also", text)
         self.assertEqual(call.returncode, 0, call.stderr)
         self.assertEqual(table.read_text(), self.call("export", self.out, "--format", "csv").stdout)
         self.assertEqual(text.read_text(), self.call("export", self.out, "--format", "markdown").stdout)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from support import BINARY, CliTest, children, wait_until
+from support import BINARY, CliTest, children, known_peaks, wait_until
 
 ALLOWED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 # On a machine with one core, two ranks are too many otherwise.
@@ -25,13 +25,13 @@ class RanksTest(CliTest):
         self.environment = {**os.environ, **ALLOWED}
 
     def run_model(self, *arguments, code=0):
-        call = self.call("run", *arguments, "--out", self.out, "--overwrite", env=self.environment)
+        call = self.call("run", *arguments, *known_peaks(), "--out", self.out, "--overwrite", env=self.environment)
         self.assertEqual(call.returncode, code, call.stderr)
         return self.result()["runs"][0]
 
     def begin(self, *arguments):
         """A call, its launcher and its ranks, once they train."""
-        process = self.start("run", *arguments, "--out", self.out, env=self.environment)
+        process = self.start("run", *arguments, *known_peaks(), "--out", self.out, env=self.environment)
         return process, *self.training(process)
 
     @staticmethod
@@ -100,7 +100,8 @@ class Ranks(RanksTest):
 
     def test_a_sweep_says_what_scaling_costs(self):
         """On this machine as it is; how right it is where the truth is known is a test of the analysis."""
-        call = ["sweep", "--model", "lenet5", "--over", "ranks", "--values", "1,2", "--threads", "1", "--oversubscribe", *FEW_STEPS]
+        call = ["sweep", "--model", "lenet5", "--over", "ranks", "--values", "1,2", "--threads", "1", "--oversubscribe",
+                *FEW_STEPS, *known_peaks()]
         for scaling, batches in (("strong", [64, 64]), ("weak", [64, 128])):
             done = self.call(*call, "--scaling", scaling, "--out", self.out, "--overwrite", env=self.environment)
             self.assertEqual(done.returncode, 0, done.stderr)

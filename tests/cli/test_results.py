@@ -3,17 +3,19 @@ import json
 import os
 import unittest
 
-from support import CliTest, QUICK, load
+from support import CliTest, QUICK, known_peaks, load
 
 
 class Results(CliTest):
     def run_ok(self, *arguments):
-        call = self.call("run", "--out", self.out, "--overwrite", *arguments)
+        call = self.call("run", *known_peaks(), "--out", self.out, "--overwrite", *arguments)
         self.assertEqual(call.returncode, 0, call.stderr)
         return call, self.result()
 
     def test_fields_hang_together(self):
-        call, result = self.run_ok(*QUICK, "--price", "cpu=0.36")
+        call = self.call("run", "--out", self.out, *QUICK, "--price", "cpu=0.36")
+        self.assertEqual(call.returncode, 0, call.stderr)
+        result = self.result()
         run = result["runs"][0]
         self.assertEqual(run["name"], "lenet5/cpu/fp32/b16")
         self.assertEqual(run["status"], "ok")
@@ -112,7 +114,7 @@ class Results(CliTest):
                               (["--data", "synthetic", "--cache", "none,decoded"], 2),
                               (["--device", "cpu,cuda:77", "--precision", "fp32,tf32"], 3)):
             self.out.unlink(missing_ok=True)
-            call = self.call("run", *QUICK, *options, "--out", self.out)
+            call = self.call("run", *QUICK, *options, *known_peaks(), "--out", self.out)
             self.assertEqual(call.returncode, code, call.stderr)
             self.assertIn("skipped: ", call.stderr)
             self.assertIn("ok", [run["status"] for run in self.result()["runs"]], "the other part is kept")
@@ -123,9 +125,10 @@ class Results(CliTest):
         suite = self.folder / "suite.json"
         case = {"model": "lenet5", "batch": 16, "steps": 3}
         suite.write_text(json.dumps({"name": "both", "cases": [case, {**case, "device": "cuda:77"}]}))
-        self.assertEqual(self.call("run", "--suite", suite, "--out", self.out).returncode, 0)
+        self.assertEqual(self.call("run", "--suite", suite, *known_peaks(), "--out", self.out).returncode, 0)
         self.out.unlink()
-        self.assertEqual(self.call("run", "--suite", suite, "--device", "cpu,cuda:77", "--out", self.out).returncode, 3)
+        self.assertEqual(self.call("run", "--suite", suite, "--device", "cpu,cuda:77", *known_peaks(), "--out",
+                                   self.out).returncode, 3)
 
     def test_a_dry_run_writes_nothing(self):
         call = self.call("run", "--model", "mlp:width=64,lenet5", "--steps", "9", "--repetitions", "3", "--dry-run", "--out",
@@ -147,14 +150,15 @@ class Results(CliTest):
         self.assertIn(f"{float(f'{planned / 2 ** 20:.3g}'):g} MiB", call.stdout)
 
     def test_progress_in_a_log_is_lines_without_escape_sequences(self):
-        call = self.call("run", "--model", "lenet5", "--batch", "16", "--min-time", "12", "--out", self.out)
+        call = self.call("run", "--model", "lenet5", "--batch", "16", "--threads", "1", "--min-time", "10.5", *known_peaks(),
+                         "--out", self.out)
         self.assertEqual(call.returncode, 0, call.stderr)
         self.assertNotIn("\x1b", call.stderr)
         self.assertNotIn("\r", call.stderr)
         self.assertRegex(call.stderr, r"(?m)^1 run, expected to take about ")
         lines = [line for line in call.stderr.splitlines() if " left (total " in line]
         self.assertEqual(len(lines), 1, call.stderr)
-        self.assertRegex(lines[0], r"^\[1/1\] lenet5/cpu/fp32/b16  measure  step .* about 5 s left \(total 5 s\)$")
+        self.assertRegex(lines[0], r"^\[1/1\] lenet5/cpu/fp32/b16/threads=1  measure  step .* about 5 s left \(total 5 s\)$")
 
     def test_repetitions_run_all_cases_and_then_all_again(self):
         _, result = self.run_ok("--model", "lenet5,mlp:width=32", "--batch", "16", "--steps", "2", "--repetitions", "2")
@@ -231,7 +235,8 @@ class Results(CliTest):
         self.assertGreater(digits[1]["efficiency"]["data_wait_fraction"], 0)
 
     def test_a_diverging_run_is_a_result_and_exit_1(self):
-        call = self.call("run", "--out", self.out, "--overwrite", "--model", "lenet5", "--batch", "16", "--learning-rate", "1e30", "--steps", "30")
+        call = self.call("run", *known_peaks(), "--out", self.out, "--model", "lenet5", "--batch", "16", "--learning-rate",
+                         "1e30", "--steps", "30")
         self.assertEqual(call.returncode, 1, call.stderr)
         run = self.result()["runs"][0]
         self.assertEqual(run["status"], "diverged")
@@ -255,7 +260,8 @@ class Results(CliTest):
     def test_quiet_says_nothing_but_errors(self):
         call, _ = self.run_ok(*QUICK, "--quiet")
         self.assertEqual((call.stdout, call.stderr), ("", ""))
-        call = self.call("run", "--quiet", "--model", "lenet5", "--learning-rate", "1e30", "--steps", "30", "--out", self.out, "--overwrite")
+        call = self.call("run", "--quiet", "--model", "lenet5", "--learning-rate", "1e30", "--steps", "30", *known_peaks(),
+                         "--out", self.out, "--overwrite")
         self.assert_refused(call, 1, "diverged")
 
     def test_default_name_lies_in_the_current_folder(self):
