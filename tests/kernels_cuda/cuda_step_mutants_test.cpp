@@ -1,5 +1,4 @@
-// As cuda_mutants_test, for what begins and ends a step: bytes of images, softmax, sums that convolutions bring along, losses
-// and the optimizer.
+// As cuda_mutants_test, for what begins and ends a step: bytes of images, softmax, losses and the optimizer.
 #include "tests/support/cuda_mutants.h"
 
 namespace epochbench {
@@ -8,16 +7,6 @@ namespace epochbench {
 EPOCHBENCH_MUTANT(no_barrier_in_pixels, decode_pixels)
 EPOCHBENCH_MUTANT(no_barrier_in_softmax, attention_softmax)
 EPOCHBENCH_MUTANT(no_barrier_in_log_sum, cross_entropy)
-#endif
-#if EPOCHBENCH_WRONG_NUMBERS
-EPOCHBENCH_MUTANT(channel_of_the_first_turn, decode_pixels)
-EPOCHBENCH_MUTANT(rest_in_the_first_channel, decode_pixels)
-EPOCHBENCH_MUTANT(sums_about_zero, batch_norm_of_sums)
-EPOCHBENCH_MUTANT(squares_about_the_pivot, batch_norm_of_sums)
-EPOCHBENCH_MUTANT(products_not_normalized, batch_norm_grad_of_sums)
-EPOCHBENCH_MUTANT(logits_in_shorter_rows, cross_entropy)
-EPOCHBENCH_MUTANT(gradients_in_shorter_rows, cross_entropy_grad)
-EPOCHBENCH_MUTANT(gradients_over_padding, cross_entropy_grad)
 #endif
 
 // In a mutant, the structures of namespace cuda are types of its own.
@@ -35,65 +24,9 @@ EPOCHBENCH_MUTANT(gradients_over_padding, cross_entropy_grad)
   }                                                                                                                           \
   }
 EPOCHBENCH_ADAMW_MUTANT(copies_of_the_next_elements)
-#if EPOCHBENCH_WRONG_NUMBERS
-EPOCHBENCH_ADAMW_MUTANT(copies_of_the_other_type)
-EPOCHBENCH_ADAMW_MUTANT(copies_without_the_rest)
-#endif
 #undef EPOCHBENCH_ADAMW_MUTANT
 
 namespace {
-
-// The sums are those that a convolution would bring along: about the running mean, or products with the deviation from the
-// mean.
-GuardedBuffer<float> sums_of(const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, std::int64_t rows,
-                             std::int64_t channels) {
-  GuardedBuffer<float> sums(2 * channels);
-  std::fill(sums.begin(), sums.end(), 0.0f);
-  for (std::int64_t i = 0; i < rows * channels; ++i) {
-    sums[i % channels] += a[i];
-    sums[channels + i % channels] += a[i] * b[i];
-  }
-  return sums;
-}
-
-void try_batch_norm_of_sums(decltype(cuda::batch_norm_of_sums) function, ThreadOrder order) {
-  constexpr std::int64_t kRows = 40, kChannels = 8, kCount = kRows * kChannels;
-  const DeviceBuffer<float> scale = random_device_floats(kChannels, 1, 0.5, 1.5), bias = random_device_floats(kChannels, 2),
-                            deviations = random_device_floats(kCount, 3);
-  const GuardedBuffer<float> pivot = random_floats(kChannels, 4, 1, 2);
-  GuardedBuffer<float> y(kCount), mean(kChannels), inv_std(kChannels), running_mean = pivot, running_variance = pivot;
-  DeviceBuffer<float> x = deviations, device_y(kCount), device_mean(kChannels), device_inv_std(kChannels),
-                      device_running_mean = on_device<float>(pivot), device_running_variance = on_device<float>(pivot),
-                      workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
-  for (std::int64_t i = 0; i < kCount; ++i) x[i] += pivot[i % kChannels];
-  const DeviceBuffer<float> sums = on_device<float>(sums_of(deviations, deviations, kRows, kChannels));
-  reference::batch_norm(y.data(), mean.data(), inv_std.data(), running_mean.data(), running_variance.data(), x.data(),
-                        scale.data(), bias.data(), nullptr, kRows, kChannels, 1e-5, 0.1, false);
-  test::set_thread_order(order);
-  function(device_y.data(), nullptr, device_mean.data(), device_inv_std.data(), device_running_mean.data(),
-           device_running_variance.data(), x.data(), sums.data(), scale.data(), bias.data(), nullptr, kRows, kChannels, 1e-5,
-           0.1, false, Element::f32, workspace.data(), kNoStream);
-  compare({{device_mean, mean}, {device_inv_std, inv_std}, {device_y, y}, {device_running_variance, running_variance}});
-}
-
-void try_batch_norm_grad_of_sums(decltype(cuda::batch_norm_grad_of_sums) function, ThreadOrder order) {
-  constexpr std::int64_t kRows = 40, kChannels = 8, kCount = kRows * kChannels;
-  const DeviceBuffer<float> x = random_device_floats(kCount, 1), dz = random_device_floats(kCount, 2),
-                            scale = random_device_floats(kChannels, 3), mean = random_device_floats(kChannels, 4),
-                            inv_std = random_device_floats(kChannels, 5, 0.5, 1.5);
-  DeviceBuffer<float> deviations = x;
-  for (std::int64_t i = 0; i < kCount; ++i) deviations[i] -= mean[i % kChannels];
-  const DeviceBuffer<float> sums = on_device<float>(sums_of(dz, deviations, kRows, kChannels));
-  GuardedBuffer<float> dx(kCount), dscale(kChannels), dbias(kChannels);
-  reference::batch_norm_grad(dx.data(), dscale.data(), dbias.data(), nullptr, dz.data(), nullptr, x.data(), scale.data(),
-                             mean.data(), inv_std.data(), kRows, kChannels);
-  DeviceBuffer<float> device_dx(kCount), device_dscale(kChannels), device_dbias(kChannels),
-      workspace = test::scratch(cuda::reduction_workspace_bytes(kRows, kChannels));
-  test::set_thread_order(order);
-  function(device_dx.data(), device_dscale.data(), device_dbias.data(), dz.data(), x.data(), sums.data(), scale.data(),
-           mean.data(), inv_std.data(), kRows, kChannels, Element::f32, workspace.data(), kNoStream);
-  compare({{device_dscale, dscale}, {device_dbias, dbias}, {device_dx, dx}});
-}
 
 // Several turns of all threads, and a rest.
 void try_decode_pixels(decltype(cuda::decode_pixels) function, ThreadOrder order) {
@@ -151,21 +84,6 @@ void try_cross_entropy(decltype(cuda::cross_entropy) function, ThreadOrder order
   compare({{loss, logits.loss}});
 }
 
-void try_cross_entropy_grad(decltype(cuda::cross_entropy_grad) function, ThreadOrder order) {
-  Logits logits;
-  GuardedBuffer<float> dense(kLogitRows * kClasses), expected(kLogitRows * kLogitRow);
-  reference::cross_entropy_grad(dense.data(), logits.dense.data(), logits.labels.data(), logits.log_sum_exp.data(), kLogitRows,
-                                kClasses, false);
-  std::fill(expected.begin(), expected.end(), 7.0f);
-  DeviceBuffer<float> dlogits = on_device<float>(expected);
-  for (std::int64_t i = 0; i < kLogitRows * kClasses; ++i)
-    expected[i / kClasses * kLogitRow + i % kClasses] = dense[i] * logits.scale[0];
-  test::set_thread_order(order);
-  function(dlogits.data(), logits.padded.data(), logits.labels.data(), logits.log_sum_exp.data(), logits.scale.data(),
-           kLogitRows, kClasses, false, kLogitRow, Element::f32, logits.workspace.data(), kNoStream);
-  compare({{dlogits, expected}});
-}
-
 // Copies in either type, of vectors and a rest.
 void try_adamw(decltype(cuda::adamw) function, ThreadOrder order) {
   constexpr std::int64_t kCount = 103;
@@ -194,12 +112,9 @@ void try_adamw(decltype(cuda::adamw) function, ThreadOrder order) {
 }
 
 TEST(CudaStepMutants, TheOriginalsAreRight) {
-  EXPECT_NOTHING_FOUND(try_batch_norm_of_sums, cuda::batch_norm_of_sums);
-  EXPECT_NOTHING_FOUND(try_batch_norm_grad_of_sums, cuda::batch_norm_grad_of_sums);
   EXPECT_NOTHING_FOUND(try_decode_pixels, cuda::decode_pixels);
   EXPECT_NOTHING_FOUND(try_attention_softmax, cuda::attention_softmax);
   EXPECT_NOTHING_FOUND(try_cross_entropy, cuda::cross_entropy);
-  EXPECT_NOTHING_FOUND(try_cross_entropy_grad, cuda::cross_entropy_grad);
   EXPECT_NOTHING_FOUND(try_adamw, cuda::adamw);
 }
 
@@ -218,30 +133,6 @@ TEST(CudaStepMutants, CopiesOfWeightsBeyondTheEndAreFound) {
                : kFindsRaces  ? "data race"
                               : "touched band");
 }
-
-#if EPOCHBENCH_WRONG_NUMBERS
-TEST(CudaStepMutants, WrongChannelsOfPixelsAreFound) {
-  EXPECT_FOUND(try_decode_pixels, channel_of_the_first_turn::decode_pixels, "wrong numbers");
-  EXPECT_FOUND(try_decode_pixels, rest_in_the_first_channel::decode_pixels, "wrong numbers");
-}
-
-TEST(CudaStepMutants, WrongUsesOfSumsAreFound) {
-  EXPECT_FOUND(try_batch_norm_of_sums, sums_about_zero::batch_norm_of_sums, "wrong numbers");
-  EXPECT_FOUND(try_batch_norm_of_sums, squares_about_the_pivot::batch_norm_of_sums, "wrong numbers");
-  EXPECT_FOUND(try_batch_norm_grad_of_sums, products_not_normalized::batch_norm_grad_of_sums, "wrong numbers");
-}
-
-TEST(CudaStepMutants, WrongCopiesOfWeightsAreFound) {
-  EXPECT_FOUND(try_adamw, copies_of_the_other_type::run, "wrong numbers");
-  EXPECT_FOUND(try_adamw, copies_without_the_rest::run, "wrong numbers");
-}
-
-TEST(CudaStepMutants, WrongPaddingOfLogitsIsFound) {
-  EXPECT_FOUND(try_cross_entropy, logits_in_shorter_rows::cross_entropy, "wrong numbers");
-  EXPECT_FOUND(try_cross_entropy_grad, gradients_in_shorter_rows::cross_entropy_grad, "wrong numbers");
-  EXPECT_FOUND(try_cross_entropy_grad, gradients_over_padding::cross_entropy_grad, "wrong numbers");
-}
-#endif
 
 }  // namespace
 }  // namespace epochbench

@@ -30,9 +30,6 @@ using test::random_device_floats;
 using test::random_floats;
 using test::ThreadOrder;
 
-#if !defined(EPOCHBENCH_TSAN) && !defined(__SANITIZE_ADDRESS__)
-#define EPOCHBENCH_WRONG_NUMBERS 1  // with the mutants that give wrong numbers and nothing else
-#endif
 #if defined(EPOCHBENCH_TSAN)
 inline constexpr bool kFindsRaces = true;
 inline constexpr const char* kWrongNumbers = "data race";  // which ends the child before it compares
