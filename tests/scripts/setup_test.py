@@ -351,6 +351,13 @@ class SetUp(unittest.TestCase):
         machine.run("info")
         self.assertIn("-DEPOCHBENCH_CUDA_ARCHITECTURES=90-real", machine.calls("cmake -S")[0])
 
+    def test_cuda_is_built_for_the_gpus_that_are_named(self):
+        machine = Machine(self.folder)
+        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
+        for kernels in ("native", "all"):
+            machine.run("info", EPOCHBENCH_CUDA_ARCHITECTURES="75-real;90", EPOCHBENCH_KERNELS=kernels)
+            self.assertIn("-DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=75-real;90", machine.calls("cmake -S")[0])
+
     def test_a_driver_too_old_to_say_what_its_gpus_are_gets_code_for_all(self):
         machine = Machine(self.folder)
         machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
