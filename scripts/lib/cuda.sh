@@ -49,16 +49,21 @@ has_nvidia_device() {
   grep -qs 0x10de /sys/bus/pci/devices/*/vendor
 }
 
-# What the build has for GPUs: sets cuda (AUTO, ON, OFF), cuda_architectures (empty: all), and without_cuda, what to say about it.
+# What the build has for GPUs: sets cuda (AUTO, ON, OFF), cuda_architectures (empty: all), and cuda_remark, what to say about it.
 choose_cuda() {
-  cuda=${EPOCHBENCH_CUDA:-AUTO} cuda_architectures=${EPOCHBENCH_CUDA_ARCHITECTURES:-} without_cuda=
-  if [ "$kernels" = all ] || [ "$cuda" = OFF ] || [ -n "$cuda_architectures" ]; then return 0; fi
+  cuda=${EPOCHBENCH_CUDA:-AUTO} cuda_architectures=${EPOCHBENCH_CUDA_ARCHITECTURES:-} cuda_remark=
+  if [ "$cuda" = OFF ]; then return 0; fi
+  if [ -n "$cuda_architectures" ]; then
+    if find_nvcc >/dev/null; then cuda_remark="; CUDA code for $cuda_architectures"; fi
+    return 0
+  fi
+  if [ "$kernels" = all ]; then return 0; fi
   cuda_architectures=$(gpu_architectures)
   if [ "$cuda_architectures" = unknown ]; then
     cuda_architectures=
   elif [ -z "$cuda_architectures" ] && [ "$cuda" = AUTO ]; then
     cuda=OFF
-    if find_nvcc >/dev/null; then without_cuda="; no GPU, so no CUDA code (EPOCHBENCH_CUDA=ON: all GPUs)"; fi
+    if find_nvcc >/dev/null; then cuda_remark="; no GPU, so no CUDA code (EPOCHBENCH_CUDA=ON: all GPUs)"; fi
   fi
 }
 

@@ -135,9 +135,9 @@ configure() {
 
   generator=
   if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja >/dev/null 2>&1; then generator="-G Ninja"; fi
-  scope="what this machine can run (EPOCHBENCH_KERNELS=all: any machine)$without_cuda"
+  scope="what this machine can run (EPOCHBENCH_KERNELS=all: any machine)"
   if [ "$kernels" = all ]; then scope="what any machine can run"; fi
-  say "configuring $build for $scope"
+  say "configuring $build for $scope$cuda_remark"
   # shellcheck disable=SC2086
   cmake -S "$root" -B "$build" $generator $definitions >>"$log" 2>&1 </dev/null ||
     die_with_log "CMake could not configure the build"

@@ -355,7 +355,8 @@ class SetUp(unittest.TestCase):
         machine = Machine(self.folder)
         machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
         for kernels in ("native", "all"):
-            machine.run("info", EPOCHBENCH_CUDA_ARCHITECTURES="75-real;90", EPOCHBENCH_KERNELS=kernels)
+            said = machine.run("info", EPOCHBENCH_CUDA_ARCHITECTURES="75-real;90", EPOCHBENCH_KERNELS=kernels).stderr
+            self.assertIn("; CUDA code for 75-real;90\n", said)
             self.assertIn("-DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=75-real;90", machine.calls("cmake -S")[0])
 
     def test_a_driver_too_old_to_say_what_its_gpus_are_gets_code_for_all(self):
