@@ -20,6 +20,7 @@ case $compiler in
 esac
 build_packages="$compiler_packages cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev libutf8proc-dev zlib1g-dev libjs-d3 libturbojpeg0-dev libpng-dev"
 test_packages="$build_packages libgtest-dev libgmock-dev libbenchmark-dev libopenmpi-dev openmpi-bin python3 python3-jsonschema"
+test_options="EPOCHBENCH_TESTS=ON EPOCHBENCH_BENCHMARKS=ON"
 job_kib=1572864  # memory of one compilation: 1.5 GiB covers the largest kernel file and the sanitizer builds
 
 say() { printf '%s: %s\n' "$program" "$*" >&2; }

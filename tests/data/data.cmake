@@ -12,5 +12,5 @@ if(EPOCHBENCH_HAS_IMAGES)
   epochbench_tests(image_tests LABEL unit LIBRARIES epochbench_data TESTS
     data/images/augmentation_test data/images/decoder_test data/images/image_files_test)
 endif()
-epochbench_test(data/loader_test LABEL unit LIBRARIES epochbench_data)
+epochbench_test(data/loader_test LABEL unit INSTRUMENTED LIBRARIES epochbench_data)
 target_sources(loader_test PRIVATE support/allocations.cpp)

@@ -7,7 +7,6 @@ if(TARGET epochbench_kernels_cpu_amx_model)
   target_sources(epochbench_kernels_cpu_with_model INTERFACE
     $<TARGET_OBJECTS:epochbench_kernels_cpu_amx_model> $<TARGET_OBJECTS:epochbench_kernels_cpu_amx_int8_model>
     $<TARGET_OBJECTS:epochbench_amx_model>)
-  target_compile_definitions(epochbench_kernels_cpu_with_model INTERFACE EPOCHBENCH_TEST_AMX_MODEL=1)
   target_link_libraries(epochbench_kernels_cpu_with_model INTERFACE epochbench_kernels_cpu)
   epochbench_test(kernels/amx_model_test LABEL unit LIBRARIES epochbench_kernels_cpu_with_model)
   epochbench_test(kernels/amx_tiles_test LABEL unit LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)

@@ -3,7 +3,8 @@
 // TDPBUSD.
 // Each thread has its own registers. A hardware fault ends the process with a line that gives the reason.
 //
-// kernels/cpu/gemm/amx_model.h has the instructions; this is the table of the kernels built on them.
+// kernels/cpu/gemm/amx_model.h has the instructions; these are the tables of the kernels built on them. Without the kernels of
+// AVX-512 in a build there are none: their addresses are null.
 #pragma once
 
 #include "kernels/cpu/int8_kernels.h"
@@ -14,9 +15,9 @@ std::int64_t products();  // of tiles, since this thread began
 }
 
 namespace epochbench::cpu::amx_model {
-extern const Kernels<Bf16> table;  // its vector code needs the features of Isa::avx512_bf16
+[[gnu::weak]] extern const Kernels<Bf16> table;  // its vector code needs the features of Isa::avx512_bf16
 }
 
 namespace epochbench::cpu::amx_int8_model {
-extern const Int8Kernels table;  // its vector code needs the features of Isa::avx512_vnni
+[[gnu::weak]] extern const Int8Kernels table;  // its vector code needs the features of Isa::avx512_vnni
 }

@@ -18,13 +18,7 @@
 
 #include "epochbench/philox.h"
 #include "kernels/shapes.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
-#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
-#endif
+#include "tests/support/sanitizers.h"
 
 namespace epochbench::test {
 
@@ -99,10 +93,10 @@ class GuardedBuffer {
   std::size_t payload() const { return static_cast<std::size_t>(n_) * sizeof(T); }
   std::size_t total() const { return payload() + 2 * kBand; }
   void guard() const {
-    ASAN_POISON_MEMORY_REGION(raw_, kBand);
-    ASAN_POISON_MEMORY_REGION(raw_ + kBand + payload(), kBand);
+    poison_memory(raw_, kBand);
+    poison_memory(raw_ + kBand + payload(), kBand);
   }
-  void unguard() const { ASAN_UNPOISON_MEMORY_REGION(raw_, total()); }
+  void unguard() const { unpoison_memory(raw_, total()); }
 
   std::int64_t n_;
   std::byte* raw_;

@@ -18,11 +18,10 @@ void for_each_int8_isa(const std::string& what, Check check) {
     SCOPED_TRACE(what + " " + kernels.isa);
     check(kernels);
   }
-#if EPOCHBENCH_TEST_AMX_MODEL
-  if (!cpu::available(cpu::Isa::avx512_vnni) || cpu::available(cpu::Isa::amx_int8)) return;
+  if (&cpu::amx_int8_model::table == nullptr || !cpu::available(cpu::Isa::avx512_vnni) || cpu::available(cpu::Isa::amx_int8))
+    return;
   SCOPED_TRACE(what + " " + cpu::amx_int8_model::table.isa);
   check(cpu::amx_int8_model::table);
-#endif
 }
 
 using Codes = GuardedBuffer<std::uint8_t>;

@@ -32,14 +32,12 @@ void for_each_isa_of(const std::string& what, Check check) {
     SCOPED_TRACE(what + " " + kernels.isa);
     check(kernels);
   }
-#if EPOCHBENCH_TEST_AMX_MODEL
   if constexpr (std::is_same_v<Real, Bf16>) {
-    if (cpu::available(cpu::Isa::avx512_bf16) && !cpu::available(cpu::Isa::amx_bf16)) {
+    if (&cpu::amx_model::table != nullptr && cpu::available(cpu::Isa::avx512_bf16) && !cpu::available(cpu::Isa::amx_bf16)) {
       SCOPED_TRACE(what + " " + cpu::amx_model::table.isa);
       check(cpu::amx_model::table);
     }
   }
-#endif
 }
 
 // Runs check(kernels) for the tables of both element types.
