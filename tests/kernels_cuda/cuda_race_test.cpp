@@ -1,6 +1,6 @@
 // Races in our CUDA kernels, between the threads of a block and between blocks: ThreadSanitizer treats every thread of a grid
 // as a thread, and assumes only the ordering that a GPU guarantees. A few blocks each, since a thread costs half a millisecond.
-// Other tests check the numbers; nothing here can fail without the sanitizer.
+// Other tests check the numbers; only that sanitizer's build contains this one.
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -10,16 +10,6 @@
 
 namespace epochbench {
 namespace {
-
-class CudaRaces : public testing::Test {
- protected:
-  void SetUp() override {
-#if !defined(EPOCHBENCH_TSAN)
-    GTEST_SKIP() << "only ThreadSanitizer finds races";
-#endif
-  }
-};
-using CudaRacesDeathTest = CudaRaces;
 
 // ---- What is a race and what is not ----
 
@@ -58,26 +48,26 @@ void race(void (*kernel)(int*, bool), dim3 grid, dim3 block, bool ordered) {
 }
 bool any_end(int) { return true; }
 
-TEST_F(CudaRacesDeathTest, BarriersAndSyncwarpOrderMemory) {
+TEST(CudaRacesDeathTest, BarriersAndSyncwarpOrderMemory) {
   EXPECT_EXIT(race(exchange_by_barrier, dim3(1), dim3(64), true), testing::ExitedWithCode(0), "^end\n$");
   EXPECT_EXIT(race(exchange_by_barrier, dim3(1), dim3(64), false), any_end, "data race");
   EXPECT_EXIT(race(exchange, dim3(1), dim3(32), true), testing::ExitedWithCode(0), "^end\n$");
 }
 
-TEST_F(CudaRacesDeathTest, ShufflesDoNotOrderMemory) {
+TEST(CudaRacesDeathTest, ShufflesDoNotOrderMemory) {
   EXPECT_EXIT(race(exchange, dim3(1), dim3(32), false), any_end, "data race");
 }
 
-TEST_F(CudaRacesDeathTest, BlocksAreUnordered) {
+TEST(CudaRacesDeathTest, BlocksAreUnordered) {
   EXPECT_EXIT(race(write_one_place, dim3(2), dim3(2), false), any_end, "data race");
   EXPECT_EXIT(race(write_one_place, dim3(2), dim3(2), true), testing::ExitedWithCode(0), "^end\n$");
 }
 
-TEST_F(CudaRacesDeathTest, AtomicsOrderOnlyThemselves) {
+TEST(CudaRacesDeathTest, AtomicsOrderOnlyThemselves) {
   EXPECT_EXIT(race(mix_atomic_and_plain, dim3(1), dim3(2), false), any_end, "data race");
 }
 
-TEST_F(CudaRaces, LaunchesAreOrdered) {
+TEST(CudaRaces, LaunchesAreOrdered) {
   int value = 0;
   for (int i = 0; i < 3; ++i) cuda::launch(write_one_place, dim3(1), dim3(2), 0, kNoStream, &value, false);
   EXPECT_EQ(value, 1);
@@ -85,7 +75,7 @@ TEST_F(CudaRaces, LaunchesAreOrdered) {
 
 // ---- Our kernels ----
 
-TEST_F(CudaRaces, ElementWise) {
+TEST(CudaRaces, ElementWise) {
   constexpr std::int64_t kCount = 4100;  // two blocks
   const Tensor x = random_tensor(kCount, Element::bf16, 1);
   Tensor y(kCount, Element::bf16);
@@ -97,14 +87,14 @@ TEST_F(CudaRaces, ElementWise) {
   cuda::bias_gelu(y.data(), sum.data(), x.data(), bias.data(), 100, 41, false, Element::bf16, kNoStream);
 }
 
-TEST_F(CudaRaces, BiasAddGrad) {
+TEST(CudaRaces, BiasAddGrad) {
   const Tensor dy = random_tensor(90 * 36, Element::f32, 1);
   Tensor dbias(36, Element::f32);
   DeviceBuffer<float> workspace = scratch(cuda::reduction_workspace_bytes(90, 36));
   cuda::bias_add_grad(dbias.data(), dy.data(), 90, 36, 36, Element::f32, workspace.data(), kNoStream);
 }
 
-TEST_F(CudaRaces, Depthwise) {
+TEST(CudaRaces, Depthwise) {
   const Conv2dShape s = test::depthwise(1, 6, 7, 8, 3, 2, 1);
   const Tensor x = random_tensor(inputs(s), Element::bf16, 1), dy = random_tensor(outputs(s), Element::bf16, 2),
                weight = random_tensor(9 * s.channels, Element::bf16, 3);
@@ -119,7 +109,7 @@ TEST_F(CudaRaces, Depthwise) {
                             kNoStream);
 }
 
-TEST_F(CudaRaces, BatchNorm) {
+TEST(CudaRaces, BatchNorm) {
   for (std::int64_t channels : {8, 17}) {
     constexpr std::int64_t kRows = 70;
     const std::int64_t n = kRows * channels;
@@ -140,7 +130,7 @@ TEST_F(CudaRaces, BatchNorm) {
   }
 }
 
-TEST_F(CudaRaces, BatchNormOfSums) {
+TEST(CudaRaces, BatchNormOfSums) {
   for (std::int64_t channels : {8, 17}) {
     constexpr std::int64_t kRows = 70;
     const std::int64_t n = kRows * channels;
@@ -161,7 +151,7 @@ TEST_F(CudaRaces, BatchNormOfSums) {
 }
 
 // Rows that take one warp each, and one that takes a block.
-TEST_F(CudaRaces, LayerNorm) {
+TEST(CudaRaces, LayerNorm) {
   for (const auto& [rows, channels] : {std::pair<std::int64_t, std::int64_t>{9, 40}, {1, 1028}}) {
     const Tensor x = random_tensor(rows * channels, Element::f32, 1), dy = random_tensor(rows * channels, Element::f32, 2);
     Tensor y(rows * channels, Element::f32), dx(rows * channels, Element::f32);
@@ -175,7 +165,7 @@ TEST_F(CudaRaces, LayerNorm) {
   }
 }
 
-TEST_F(CudaRaces, AddLayerNorm) {
+TEST(CudaRaces, AddLayerNorm) {
   for (const auto& [rows, channels] : {std::pair<std::int64_t, std::int64_t>{9, 40}, {1, 1028}}) {
     const std::int64_t n = rows * channels;
     const Tensor x = random_tensor(n, Element::f32, 1), shortcut = random_tensor(n, Element::f32, 2),
@@ -196,7 +186,7 @@ TEST_F(CudaRaces, AddLayerNorm) {
 }
 
 // The kernels are those of LayerNorm, which also takes a row by a block.
-TEST_F(CudaRaces, RmsNorm) {
+TEST(CudaRaces, RmsNorm) {
   constexpr std::int64_t kRows = 3, kChannels = 40, kCount = kRows * kChannels;
   const Tensor x = random_tensor(kCount, Element::bf16, 1), shortcut = random_tensor(kCount, Element::bf16, 2);
   Tensor y(kCount, Element::bf16), sum(kCount, Element::bf16), dy = random_tensor(kCount, Element::bf16, 3);
@@ -209,7 +199,7 @@ TEST_F(CudaRaces, RmsNorm) {
 }
 
 // Columns that no head rotates, by themselves and in place; gate and up side by side.
-TEST_F(CudaRaces, RotaryAndSwiglu) {
+TEST(CudaRaces, RotaryAndSwiglu) {
   const RotaryShape rotated{4, 13, 2, 6, 2};
   Tensor x = random_tensor(52, Element::bf16, 1), y(52, Element::bf16);
   const DeviceBuffer<float> table = random_device_floats(12, 2);
@@ -225,7 +215,7 @@ TEST_F(CudaRaces, RotaryAndSwiglu) {
 }
 
 // Rows of a warp each, and one of a block; over the scores.
-TEST_F(CudaRaces, AttentionSoftmax) {
+TEST(CudaRaces, AttentionSoftmax) {
   for (const AttentionShape& shape : {AttentionShape{1, 8, 1, 1}, AttentionShape{1, 3, 1, 1, false, true}}) {
     const std::int64_t rows = shape.sequence, n = rows * shape.sequence;
     DeviceBuffer<float> scores = random_device_floats(n, 1), dweights = random_device_floats(n, 2), log_sum_exp(rows);
@@ -242,7 +232,7 @@ TEST_F(CudaRaces, AttentionSoftmax) {
 }
 
 // Three tensors in a launch.
-TEST_F(CudaRaces, JointHeads) {
+TEST(CudaRaces, JointHeads) {
   const AttentionShape shape{1, 3, 2, 4, true};
   const std::int64_t n = shape.sequence * row_stride(shape);
   Tensor qkv = random_tensor(3 * n, Element::bf16, 1), q(n, Element::bf16), k(n, Element::bf16), v(n, Element::bf16);
@@ -251,7 +241,7 @@ TEST_F(CudaRaces, JointHeads) {
 }
 
 // Images whose windows overlap.
-TEST_F(CudaRaces, Im2col) {
+TEST(CudaRaces, Im2col) {
   const Conv2dShape s = {.batch = 2,
                          .height = 3,
                          .width = 3,
@@ -270,7 +260,7 @@ TEST_F(CudaRaces, Im2col) {
 }
 
 // Rows of a warp each and of a block each, dense and with padding between them.
-TEST_F(CudaRaces, CrossEntropy) {
+TEST(CudaRaces, CrossEntropy) {
   for (const auto& [classes, row] : {std::pair<std::int64_t, std::int64_t>{10, 10}, {600, 600}, {601, 608}}) {
     const Tensor logits = random_tensor(3 * row, Element::f32, 1);
     Tensor dlogits(3 * row, Element::f32);
@@ -285,7 +275,7 @@ TEST_F(CudaRaces, CrossEntropy) {
   }
 }
 
-TEST_F(CudaRaces, Embedding) {
+TEST(CudaRaces, Embedding) {
   const std::int32_t values[] = {3, 0, 3, 3, 1};
   const DeviceBuffer<std::int32_t> ids = on_device<std::int32_t>(values);
   const Tensor dy = random_tensor(5 * 72, Element::f32, 1);
@@ -294,7 +284,7 @@ TEST_F(CudaRaces, Embedding) {
   cuda::add_rows_grad(dtable.data(), dy.data(), 4, 72, 2, 4, Element::f32, workspace.data(), kNoStream);
 }
 
-TEST_F(CudaRaces, Lstm) {
+TEST(CudaRaces, Lstm) {
   const LstmShape shape{2, 3, 130};
   const Tensor x = random_tensor(6 * 4 * 130, Element::bf16, 1), dh = random_tensor(6 * 130, Element::bf16, 2);
   Tensor gates(6 * 4 * 130, Element::bf16), h(6 * 130, Element::bf16), previous(6 * 130, Element::bf16);
@@ -307,7 +297,7 @@ TEST_F(CudaRaces, Lstm) {
                        Element::bf16, kNoStream);
 }
 
-TEST_F(CudaRaces, DecodePixels) {  // through shared memory
+TEST(CudaRaces, DecodePixels) {  // through shared memory
   DeviceBuffer<std::uint8_t> x(900);
   std::fill(x.begin(), x.end(), std::uint8_t{200});
   const DeviceBuffer<float> table = random_device_floats(3 * 256, 1);
@@ -315,7 +305,7 @@ TEST_F(CudaRaces, DecodePixels) {  // through shared memory
   cuda::decode_pixels(y.data(), x.data(), table.data(), 300, 3, Element::bf16, kNoStream);
 }
 
-TEST_F(CudaRaces, Pool) {
+TEST(CudaRaces, Pool) {
   const PoolShape shape{.batch = 1,
                         .height = 5,
                         .width = 5,
@@ -335,7 +325,7 @@ TEST_F(CudaRaces, Pool) {
   cuda::average_pool_grad(dx.data(), dy.data(), shape, Element::f32, kNoStream);
 }
 
-TEST_F(CudaRaces, Concatenate) {
+TEST(CudaRaces, Concatenate) {
   constexpr std::int64_t kRows = 70;
   const Tensor one = random_tensor(kRows * 12, Element::bf16, 1), other = random_tensor(kRows * 5, Element::bf16, 2);
   Tensor y(kRows * 17, Element::bf16), first(kRows * 12, Element::bf16), second(kRows * 5, Element::bf16);
@@ -344,7 +334,7 @@ TEST_F(CudaRaces, Concatenate) {
 }
 
 // Two tensors, one of them with several gradients that are not finite, and with copies of the weights in 16 bits.
-class CudaOptimizerRaces : public CudaRaces {
+class CudaOptimizerRaces : public testing::Test {
  protected:
   CudaOptimizerRaces() {
     for (std::int64_t i : {0, 50, 150}) gradient_[i] = INFINITY;

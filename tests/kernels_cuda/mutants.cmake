@@ -1,4 +1,4 @@
-# Our CUDA kernels with one fault each, for cuda_mutants_test: running them on the CPU must find every fault.
+# Our CUDA kernels with one fault each, for cuda_mutants_test: running them on the CPU under a sanitizer must find every fault.
 
 # epochbench_cuda_mutant(NAME FILE NTH FIND REPLACE [KERNELS]): kernels/cuda/FILE with the NTH occurrence of FIND replaced.
 # Its kernels, or KERNELS that include it, lie in namespace epochbench::NAME instead of epochbench::cuda.
@@ -25,13 +25,10 @@ function(epochbench_cuda_mutant name file nth find replace)
   target_sources(cuda_mutants_test PRIVATE $<TARGET_OBJECTS:epochbench_cuda_mutant_${name}>)
 endfunction()
 
-epochbench_tests(cuda_mutants_test LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
+epochbench_tests(cuda_mutants_test LABEL parity INSTRUMENTED LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
                  epochbench_kernels_reference TESTS kernels_cuda/cuda_mutants_test kernels_cuda/cuda_step_mutants_test)
-if(EPOCHBENCH_SANITIZE MATCHES undefined)
-  target_compile_definitions(cuda_mutants_test PRIVATE EPOCHBENCH_UBSAN=1)
-endif()
 
-if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # which leaves out mutants that need other means
+if(EPOCHBENCH_SANITIZE MATCHES thread)
   set(no_barrier "static_cast<void>(0)")
   epochbench_cuda_mutant(no_barrier_in_tree activation.cu 1 "__syncthreads()" ${no_barrier})
   epochbench_cuda_mutant(no_barrier_in_last_sum sum_partials.cuh 1 "__syncthreads()" ${no_barrier} activation.cu)
@@ -46,19 +43,12 @@ if(NOT EPOCHBENCH_SANITIZE MATCHES address)  # which leaves out mutants that nee
   epochbench_cuda_mutant(no_barrier_in_pixels decode_pixels.cu 1 "__syncthreads()" ${no_barrier})
   epochbench_cuda_mutant(no_barrier_in_softmax attention.cu 1 "__syncthreads()" ${no_barrier})
   epochbench_cuda_mutant(no_barrier_in_log_sum cross_entropy.cu 1 "__syncthreads()" ${no_barrier})
-  epochbench_cuda_mutant(divergent_barrier device_code.cuh 1 "__syncthreads()" "if (threadIdx.x != 7) __syncthreads()"
-                         layer_norm.cu)
-
-  epochbench_cuda_mutant(half_a_warp_summed device_code.cuh 1 "kWarp / 2" "kWarp / 4" layer_norm.cu)
-  epochbench_cuda_mutant(half_a_warp_named device_code.cuh 1 "= 0xffffffffu" "= 0xffffu" layer_norm.cu)
-  epochbench_cuda_mutant(shuffle_of_half_width batch_norm.cu 1 "static_cast<unsigned>(offset))"
-                         "static_cast<unsigned>(offset), 16)")
+else()
+  epochbench_cuda_mutant(sum_of_the_next_elements add_layer_norm.cu 1 "store_registers(sum + i" "store_registers(sum + i + kSize")
+  epochbench_cuda_mutant(copies_of_the_next_elements optimizer.cu 1 "static_cast<T*>(copy) + at" "static_cast<T*>(copy) + at + kSize")
+  epochbench_cuda_mutant(store_beyond_the_end elementwise.cuh 1 "last < n" "last <= n" activation.cu)
+  epochbench_cuda_mutant(load_beyond_the_end elementwise.cuh 1 "at >= packs" "at > packs" activation.cu)
+  epochbench_cuda_mutant(shared_array_too_small activation.cu 1 "kStripThreads*(kSize + 1)" "kStripThreads * (kSize + 1) - 2")
+  epochbench_cuda_mutant(misaligned_load elementwise.cuh 1 "load_registers<kCount>(a + " "load_registers<kCount>(a + 1 + "
+                         activation.cu)
 endif()
-
-epochbench_cuda_mutant(sum_of_the_next_elements add_layer_norm.cu 1 "store_registers(sum + i" "store_registers(sum + i + kSize")
-epochbench_cuda_mutant(copies_of_the_next_elements optimizer.cu 1 "static_cast<T*>(copy) + at" "static_cast<T*>(copy) + at + kSize")
-epochbench_cuda_mutant(store_beyond_the_end elementwise.cuh 1 "last < n" "last <= n" activation.cu)
-epochbench_cuda_mutant(load_beyond_the_end elementwise.cuh 1 "at >= packs" "at > packs" activation.cu)
-epochbench_cuda_mutant(shared_array_too_small activation.cu 1 "kStripThreads*(kSize + 1)" "kStripThreads * (kSize + 1) - 2")
-epochbench_cuda_mutant(misaligned_load elementwise.cuh 1 "load_registers<kCount>(a + " "load_registers<kCount>(a + 1 + "
-                       activation.cu)

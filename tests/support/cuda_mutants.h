@@ -30,24 +30,6 @@ using test::random_device_floats;
 using test::random_floats;
 using test::ThreadOrder;
 
-#if defined(EPOCHBENCH_TSAN)
-inline constexpr bool kFindsRaces = true;
-inline constexpr const char* kWrongNumbers = "data race";  // which ends the child before it compares
-#else
-inline constexpr bool kFindsRaces = false;
-inline constexpr const char* kWrongNumbers = "wrong numbers";
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kFindsOverruns = true;
-#else
-inline constexpr bool kFindsOverruns = false;
-#endif
-#if defined(EPOCHBENCH_UBSAN)
-inline constexpr bool kFindsMisalignment = true;
-#else
-inline constexpr bool kFindsMisalignment = false;
-#endif
-
 struct Output {
   const DeviceBuffer<float>& actual;
   const GuardedBuffer<float>& expected;
