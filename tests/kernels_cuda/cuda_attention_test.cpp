@@ -121,9 +121,10 @@ TEST(CudaAttentionSoftmax, MatchesDefinition) {
 
 TEST(CudaAttentionSoftmax, LongRowsMatchDefinition) {
   check_softmax(scores_of(512), Element::bf16, dropout_of(0.1), 2);
-  for (std::int64_t sequence : {516, 1024, 1025, 1028})
-    for (const AttentionShape& shape : {scores_of(sequence), causal(scores_of(sequence))})
-      check_softmax(shape, Element::f32, sequence == 1024 ? dropout_of(0.1) : kNone, 2);
+  check_softmax(causal(scores_of(516)), Element::f32, kNone, 2);
+  check_softmax(scores_of(1024), Element::f32, dropout_of(0.1), 2);
+  check_softmax(causal(scores_of(1025)), Element::f32, kNone, 2);
+  check_softmax(scores_of(1028), Element::f32, kNone, 2);
 }
 
 TEST(CudaAttentionSoftmax, RowsOfSeveralBatchesMatchDefinition) {

@@ -38,7 +38,9 @@ gtest_discover_tests(cublas_product_test_gpu TEST_PREFIX gpu. PROPERTIES LABELS 
 if(NCCL_INCLUDE_DIR)
   epochbench_test(kernels_cuda/nccl_test LABEL unit LIBRARIES epochbench_kernels_cuda)
 endif()
-epochbench_test(kernels_cuda/cudnn_graphs_test LABEL unit LIBRARIES epochbench_cuda epochbench_workload)
+# A release has code for every GPU.
+epochbench_test(kernels_cuda/cudnn_graphs_test LABEL unit RELEASE CudnnSums.*:CudnnGelu.*:*OnEveryGpu* LIBRARIES epochbench_cuda
+                epochbench_workload)
 target_compile_definitions(cudnn_graphs_test PRIVATE
   EPOCHBENCH_CUDA_STUB="${CUDAToolkit_LIBRARY_DIR}/stubs/libcuda.so")
 
