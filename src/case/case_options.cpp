@@ -182,8 +182,8 @@ Rows main_options() {
 // How the device runs it.
 Rows execution_options() {
   return {
-      row("threads", "N,...", "CPU threads (default: the physical cores allowed)", Class::placement, &CaseSpec::threads,
-          whole<int>(1, kMaxThreads), {.applies = on_cpu}),
+      row("threads", "N,...", "CPU threads (default: the physical cores allowed, of the fastest kind)", Class::placement,
+          &CaseSpec::threads, whole<int>(1, kMaxThreads), {.applies = on_cpu}),
       row("pin", "P,...", "CPU threads to one core each: cores, none, or auto: where no quota shares the cores",
           Class::placement, &CaseSpec::pin, {.protocol_key = "-", .applies = on_cpu}),
       row("ranks", "N,...",

@@ -49,7 +49,10 @@ CaseSpec finished(CaseSpec spec, int threads) {
   if (!spec.batch) spec.batch = usual.batch;
   if (!spec.data) spec.data = usual.data;
   if (!spec.dropout) spec.dropout = usual.dropout;
-  if (!spec.threads) spec.threads = spec.framework == Framework::epochbench ? threads : kOwnOfFramework;
+  if (!spec.threads) {
+    spec.threads = spec.framework == Framework::epochbench ? threads : kOwnOfFramework;
+    spec.usual_threads = true;
+  }
   return spec;
 }
 

@@ -43,6 +43,7 @@ struct CaseSpec {
   // Empty until planning: the model's batch, data and dropout, the machine's cores.
   std::optional<std::int64_t> batch;
   std::optional<int> threads;
+  bool usual_threads = false;  // `threads` is the machine's, which no one asked for
   std::optional<std::string> data;
   ImageOptions images;               // for image files
   std::string tokenizer;             // for texts: "gpt2:DIR" or "wordpiece:FILE"; empty: bytes

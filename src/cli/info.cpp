@@ -88,9 +88,9 @@ void print_text(const BuildInfo& build, const CpuInfo& cpu, const std::vector<Gp
     return value ? format_bytes(static_cast<double>(*value)) : std::string("?");
   };
   std::printf("CPU               %s\n", cpu.model.c_str());
-  std::printf("sockets, cores    %s, %s (threads that may be used: %d)\n",
+  std::printf("sockets, cores    %s, %s%s (threads that may be used: %d)\n",
               cpu.sockets ? std::to_string(*cpu.sockets).c_str() : "?", cpu.cores ? std::to_string(*cpu.cores).c_str() : "?",
-              cpu.threads_available);
+              cpu.fast_cores ? (", " + std::to_string(*cpu.fast_cores) + " of them fast").c_str() : "", cpu.threads_available);
   print_row("instructions", joined(cpu.isa, " "));
   print_row("kernels", joined(*build.cpu_kernels));
   std::printf("caches            L1d %s, L2 %s, L3 %s\n", bytes(cpu.l1d_bytes).c_str(), bytes(cpu.l2_bytes).c_str(),

@@ -15,6 +15,31 @@ bool names(std::string_view list, const std::string& name) {
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
+struct GroupMount {
+  std::string group, folder;  // the group at its top, and where it is mounted
+  bool shows(const std::string& path) const {
+    return group == "/" || path == group || (path.starts_with(group) && path[group.size()] == '/');
+  }
+};
+
+// Where a version 1 controller, or version 2 if the name is empty, is mounted. What is mounted over hides what was there.
+std::vector<GroupMount> group_mounts(const std::string& root, const std::string& controller) {
+  std::vector<GroupMount> found;
+  std::ifstream mounts(root + "/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    const std::size_t separator = line.find(" - ");
+    if (separator == std::string::npos) continue;
+    std::string skip, group, point, type, source, options;
+    std::istringstream left(line), right(line.substr(separator + 3));
+    left >> skip >> skip >> skip >> group >> point;
+    right >> type >> source >> options;
+    if (controller.empty() ? type != "cgroup2" : type != "cgroup" || !names(options, controller)) continue;
+    std::erase_if(found, [&](const GroupMount& mount) { return mount.folder == root + point; });
+    found.push_back({group, root + point});
+  }
+  return found;
+}
+
 // Folders of this process's group and its ancestors, innermost first: for a version 1 controller, or for version 2 if the name
 // is empty. In a container whose /proc shows the host's path, only the top of the mount exists.
 std::vector<std::string> group_folders(const std::string& root, const std::string& controller) {
@@ -27,22 +52,17 @@ std::vector<std::string> group_folders(const std::string& root, const std::strin
   }
   if (!path) return {};
 
-  std::ifstream mounts(root + "/proc/self/mountinfo");
-  std::string mount;
-  for (std::string line; mount.empty() && std::getline(mounts, line);) {
-    const std::size_t separator = line.find(" - ");
-    if (separator == std::string::npos) continue;
-    std::string skip, point, type, source, options;
-    std::istringstream left(line), right(line.substr(separator + 3));
-    left >> skip >> skip >> skip >> skip >> point;
-    right >> type >> source >> options;
-    if (controller.empty() ? type == "cgroup2" : type == "cgroup" && names(options, controller)) mount = root + point;
-  }
-  if (mount.empty()) return {};
+  std::vector<GroupMount> mounts = group_mounts(root, controller);
+  if (mounts.empty()) return {};
+  // The one that shows most levels of this process's group.
+  std::ranges::stable_sort(mounts, {},
+                           [&](const GroupMount& mount) { return std::pair(!mount.shows(*path), mount.group.size()); });
+  const GroupMount& mount = mounts.front();
+  std::string inner = mount.shows(*path) && mount.group != "/" ? path->substr(mount.group.size()) : *path;
 
   std::vector<std::string> folders;
-  for (std::string inner = *path; inner.size() > 1; inner.erase(inner.rfind('/'))) folders.push_back(mount + inner);
-  folders.push_back(mount);
+  for (; inner.size() > 1; inner.erase(inner.rfind('/'))) folders.push_back(mount.folder + inner);
+  folders.push_back(mount.folder);
   return folders;
 }
 

@@ -16,6 +16,7 @@
 #include "epochbench_version.h"
 #include "src/base/cpu_name.h"
 #include "src/machine/cgroup.h"
+#include "src/machine/clean_start.h"
 #include "src/machine/system_files.h"
 #include "src/machine/topology.h"
 
@@ -108,7 +109,7 @@ std::optional<std::string> kernel_release() {
 }  // namespace
 
 int default_threads() {
-  const int cores = physical_cores(topology(affinity_cpus()));
+  const int cores = physical_cores(fast_cpus(topology(affinity_cpus())));
   const auto quota = cgroup_cpu_quota();
   return std::max(1, quota ? std::min(cores, static_cast<int>(*quota)) : cores);
 }
@@ -128,6 +129,7 @@ CpuInfo cpu_info() {
     if (const std::vector<int> all = parse_cpu_list(*list); !all.empty()) online = all;
   const std::vector<LogicalCpu> cpus = topology(online);
   info.cores = physical_cores(cpus);
+  if (const int fast = physical_cores(fast_cpus(cpus)); fast < *info.cores) info.fast_cores = fast;
   std::vector<int> packages;
   for (const LogicalCpu& cpu : cpus) packages.push_back(cpu.package);
   std::sort(packages.begin(), packages.end());
@@ -169,8 +171,21 @@ Context describe_context(const std::vector<std::string>& command_line) {
   context.command_line = command_line;
   double load[3];
   if (const int count = getloadavg(load, 3); count > 0) context.load_average.assign(load, load + count);
+  context.environment = environment_at_start();
+  if (const int nice = getpriority(PRIO_PROCESS, 0); nice != 0) context.nice = nice;
   context.cpu = cpu_info();
   return context;
+}
+
+std::map<std::string, std::string> environment_at_start() {
+  std::map<std::string, std::string> found;
+  const char* record = std::getenv(kStartedWith.data());
+  std::istringstream entries(record ? record : "");
+  for (std::string entry; std::getline(entries, entry, kEntryEnd);)
+    if (const std::size_t at = entry.find('='); at != std::string::npos) found[entry.substr(0, at)] = entry.substr(at + 1);
+  for (const char* name : {"LD_PRELOAD", "GLIBC_TUNABLES"})
+    if (const char* value = std::getenv(name); value && *value) found[name] = value;
+  return found;
 }
 
 std::int64_t available_memory_bytes() {

@@ -10,7 +10,7 @@
 
 namespace epochbench {
 
-// Physical cores that affinity and the cgroup's CPU quota allow; at least 1.
+// Physical cores that affinity and the cgroup's CPU quota allow, of the fast kind where there are several; at least 1.
 int default_threads();
 // Logical CPUs in the affinity mask.
 int logical_cpus_allowed();

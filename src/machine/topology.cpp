@@ -34,6 +34,15 @@ std::map<int, std::pair<int, int>> cores_of_cpuinfo(const std::string& root) {
   return cores;
 }
 
+// How fast a CPU is beside others, of 1024: what the kernel says of each, else by the lists of hybrid Intel CPUs.
+std::int64_t capacity_of(int id, const std::string& root) {
+  if (const auto capacity = read_number(root + "/sys/devices/system/cpu/cpu" + std::to_string(id) + "/cpu_capacity"))
+    return *capacity;
+  for (const char* slow : {"cpu_atom", "cpu_lowpower"})
+    if (contains(parse_cpu_list(read_system_file(root + "/sys/devices/" + slow + "/cpus").value_or("")), id)) return 512;
+  return 1024;
+}
+
 void set_level(CacheSizes& sizes, int level, std::int64_t bytes) {
   if (bytes <= 0) return;
   if (level == 1) sizes.l1d_bytes = bytes;
@@ -64,9 +73,15 @@ std::vector<LogicalCpu> topology(const std::vector<int>& cpus, const std::string
   std::optional<std::map<int, std::pair<int, int>>> cpuinfo;
   for (int id : cpus) {
     const std::string folder = root + "/sys/devices/system/cpu/cpu" + std::to_string(id) + "/topology/";
-    const auto package = read_number(folder + "physical_package_id"), core = read_number(folder + "core_id");
-    if (core) {
-      result.push_back({id, static_cast<int>(package.value_or(0)), static_cast<int>(*core)});
+    const int package = static_cast<int>(read_number(folder + "physical_package_id").value_or(0));
+    // The number of a core is unique within a die or a cluster only, so the first of its CPUs names it.
+    const std::vector<int> siblings = parse_cpu_list(read_system_file(folder + "thread_siblings_list").value_or(""));
+    if (!siblings.empty()) {
+      result.push_back({id, package, *std::ranges::min_element(siblings)});
+      continue;
+    }
+    if (const auto core = read_number(folder + "core_id")) {
+      result.push_back({id, package, static_cast<int>(*core)});
       continue;
     }
     if (!cpuinfo) cpuinfo = cores_of_cpuinfo(root);
@@ -74,7 +89,18 @@ std::vector<LogicalCpu> topology(const std::vector<int>& cpus, const std::string
     result.push_back(found == cpuinfo->end() ? LogicalCpu{id, 0, id}
                                              : LogicalCpu{id, found->second.first, found->second.second});
   }
+  // Cores of one kind differ by a tenth, as their highest clocks do; kinds by a third and more.
+  constexpr double kOneKind = 0.8;
+  std::vector<std::int64_t> capacities;
+  for (int id : cpus) capacities.push_back(capacity_of(id, root));
+  const auto most = static_cast<double>(cpus.empty() ? 0 : std::ranges::max(capacities));
+  for (std::size_t i = 0; i < result.size(); ++i) result[i].fast = static_cast<double>(capacities[i]) >= kOneKind * most;
   return result;
+}
+
+std::vector<LogicalCpu> fast_cpus(std::vector<LogicalCpu> cpus) {
+  std::erase_if(cpus, [](const LogicalCpu& cpu) { return !cpu.fast; });
+  return cpus;
 }
 
 int physical_cores(const std::vector<LogicalCpu>& cpus) {
@@ -87,13 +113,13 @@ std::vector<int> placement(std::vector<LogicalCpu> cpus) {
   std::sort(cpus.begin(), cpus.end(), [](const LogicalCpu& a, const LogicalCpu& b) {
     return std::tie(a.package, a.core, a.id) < std::tie(b.package, b.core, b.id);
   });
-  // (sibling number within its core, id): first siblings of all cores, then second ones.
+  // Of the fast kind the first siblings of all cores, then second ones, then those of slower kinds.
   std::map<std::pair<int, int>, int> siblings;
-  std::vector<std::pair<int, int>> order;
-  for (const LogicalCpu& cpu : cpus) order.emplace_back(siblings[{cpu.package, cpu.core}]++, cpu.id);
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::tuple<bool, int, int>> order;
+  for (const LogicalCpu& cpu : cpus) order.emplace_back(!cpu.fast, siblings[{cpu.package, cpu.core}]++, cpu.id);
+  std::ranges::stable_sort(order, {}, [](const auto& each) { return std::pair(std::get<0>(each), std::get<1>(each)); });
   std::vector<int> ids;
-  for (const auto& [sibling, id] : order) ids.push_back(id);
+  for (const auto& [slow, sibling, id] : order) ids.push_back(id);
   return ids;
 }
 
@@ -112,39 +138,31 @@ std::vector<LogicalCpu> cpus_of_rank(const std::vector<LogicalCpu>& cpus, int th
 EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
                                     Pinning pin) {
   if (threads < 1) return {};
-  // The number of threads is the case's, not the environment's.
   EnvironmentSettings settings = {
-      {"OMP_NUM_THREADS", std::to_string(threads), true}, {"OMP_DYNAMIC", "false"}, {"GOMP_SPINCOUNT", kSpinCount}};
-  const bool asked = pin != Pinning::automatic, shared = quota && *quota < static_cast<double>(cpus.size());
-  if (pin == Pinning::none || (shared && !asked) || threads > static_cast<int>(cpus.size())) {
-    settings.push_back({"OMP_PROC_BIND", "false", asked});
+      {"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}, {"GOMP_SPINCOUNT", kSpinCount}};
+  const bool shared = quota && *quota < static_cast<double>(cpus.size());
+  if (pin == Pinning::none || (shared && pin == Pinning::automatic) || threads > static_cast<int>(cpus.size())) {
+    settings["OMP_PROC_BIND"] = "false";
     return settings;
   }
   std::vector<int> places = placement(cpus);
   places.resize(static_cast<std::size_t>(threads));
-  settings.push_back({"OMP_PROC_BIND", "close", asked});
-  settings.push_back({"OMP_PLACES",
-                      joined(
-                          places, [](int cpu) { return "{" + std::to_string(cpu) + "}"; }, ","),
-                      asked});
+  settings["OMP_PROC_BIND"] = "close";
+  settings["OMP_PLACES"] = joined(
+      places, [](int cpu) { return "{" + std::to_string(cpu) + "}"; }, ",");
   return settings;
 }
 
 EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings) {
-  std::erase_if(settings, [](const EnvironmentSetting& setting) { return setting.key == "GOMP_SPINCOUNT"; });
-  settings.push_back({"OMP_WAIT_POLICY", "passive", true});
-  settings.push_back({"GOMP_SPINCOUNT", "0", true});
-  settings.push_back({"KMP_BLOCKTIME", "0", true});  // of LLVM's and Intel's runtimes
+  settings["OMP_WAIT_POLICY"] = "passive";
+  settings["GOMP_SPINCOUNT"] = "0";
+  settings["KMP_BLOCKTIME"] = "0";  // of LLVM's and Intel's runtimes
   return settings;
 }
 
 bool threads_are_pinned() {
-  const auto set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value && *value;
-  };
-  if (set("OMP_PROC_BIND")) return strcasecmp(std::getenv("OMP_PROC_BIND"), "false") != 0;
-  return set("OMP_PLACES") || set("GOMP_CPU_AFFINITY");
+  const char* binding = std::getenv("OMP_PROC_BIND");
+  return binding && *binding && strcasecmp(binding, "false") != 0;
 }
 
 // Not by sysconf: for AMD's shared L3 it returns sizes that no cache has.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ inline constexpr const char* kSpinCount = "50000";
 
 struct LogicalCpu {
   int id = 0, package = 0, core = 0;  // CPUs with the same package and core are one physical core
+  bool fast = true;                   // no kind of core in the list is much faster
 };
 
 std::vector<int> affinity_cpus();  // of the calling thread, ascending; never empty
@@ -23,28 +25,25 @@ std::vector<int> affinity_cpus();  // of the calling thread, ascending; never em
 // From /sys, else /proc/cpuinfo, else each CPU is its own core. `root` holds both, empty except in tests.
 std::vector<LogicalCpu> topology(const std::vector<int>& cpus, const std::string& root = "");
 int physical_cores(const std::vector<LogicalCpu>& cpus);
+std::vector<LogicalCpu> fast_cpus(std::vector<LogicalCpu> cpus);
 
-// The CPUs in the order in which threads should take them: one of each core first, neighbors together.
+// The CPUs in the order in which threads should take them: fast ones first, of these one of each core, neighbors together.
 std::vector<int> placement(std::vector<LogicalCpu> cpus);
 
 // The CPUs of a rank: in placement() order, as many as it has threads, after those of the ranks before it. Empty if there are
 // not enough for all ranks.
 std::vector<LogicalCpu> cpus_of_rank(const std::vector<LogicalCpu>& cpus, int threads, int rank, int ranks);
 
-struct EnvironmentSetting {
-  std::string key, value;
-  bool overrides = false;  // takes precedence over the environment
-};
-using EnvironmentSettings = std::vector<EnvironmentSetting>;
+using EnvironmentSettings = std::map<std::string, std::string>;
 
 // Environment of a process with `threads` OpenMP threads: their number, one core per thread, how long idle threads spin. `pin`:
-// cores and none decide whether threads are bound and override the environment; automatic binds them unless a `quota` (in CPUs)
-// gives less than the mask, since other groups then get the cores in turn. More threads than CPUs are never bound. Empty for a
-// case without CPU threads (0).
+// cores and none decide whether threads are bound; automatic binds them unless a `quota` (in CPUs) gives less than the mask,
+// since other groups then get the cores in turn. More threads than CPUs are never bound. Empty for a case without CPU threads
+// (0).
 EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& cpus, std::optional<double> quota,
                                     Pinning pin = Pinning::automatic);
-// The same for processes that take turns: idle threads sleep at once, overriding the environment, since their process waits
-// while another one needs the cores.
+// The same for processes that take turns: idle threads sleep at once, since their process waits while another one needs the
+// cores.
 EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings);
 bool threads_are_pinned();  // whether this process's environment binds OpenMP's threads
 

@@ -65,6 +65,7 @@ std::string without_paths(const std::string& text) {
 Context anonymous(Context context) {
   context.host_name.reset();
   context.command_line.reset();
+  for (auto& [name, value] : context.environment) value = without_paths(value);
   for (EarlierCall& call : context.earlier_calls) call.command_line.reset();
   for (GpuInfo& gpu : context.gpus) {
     gpu.uuid.clear();

@@ -27,7 +27,7 @@ void fields(auto& visit, Is<PeakProcess> auto& process) {
 
 struct CpuInfo {
   std::string model;
-  std::optional<int> sockets, cores;
+  std::optional<int> sockets, cores, fast_cores;  // the last: where there are several kinds of cores, those of the fastest
   int threads_available = 1;
   std::vector<std::string> isa;  // "avx2", "avx512f", "avx512_bf16", "amx_bf16", …
   std::optional<std::int64_t> l1d_bytes, l2_bytes, l3_bytes;
@@ -54,7 +54,9 @@ void measured_fields(auto& visit, Is<CpuInfo> auto& cpu) {
 }
 
 void fields(auto& visit, Is<CpuInfo> auto& cpu) {
-  VISIT(cpu, model, sockets, cores, threads_available, isa);
+  VISIT(cpu, model, sockets, cores);
+  visit("fast_cores", cpu.fast_cores, {.omitted_if_empty = true});
+  VISIT(cpu, threads_available, isa);
   visit.group("cache_bytes", [&](auto& cache) {
     cache("l1d", cpu.l1d_bytes);
     cache("l2", cpu.l2_bytes);
@@ -121,6 +123,10 @@ struct Context : BuildInfo {  // of the binary that measured
   std::vector<EarlierCall> earlier_calls;  // oldest first
   std::optional<std::string> suite;        // built-in suite whose cases were measured
   std::vector<double> load_average;
+  // What the program was started with and that changes how one computes: variables of OpenMP's run-times, which were not
+  // followed, LD_PRELOAD and GLIBC_TUNABLES.
+  std::map<std::string, std::string> environment;
+  std::optional<int> nice;  // other than 0
   CpuInfo cpu;
   std::vector<GpuInfo> gpus;
 };
@@ -131,7 +137,10 @@ void fields(auto& visit, Is<Context> auto& context) {
   VISIT(context, os, kernel, command_line);
   visit("earlier_calls", context.earlier_calls, {.omitted_if_empty = true});
   visit("suite", context.suite, {.addition = true});
-  VISIT(context, load_average, cpu, gpus);
+  VISIT(context, load_average);
+  visit("environment", context.environment, {.omitted_if_empty = true});
+  visit("nice", context.nice, {.omitted_if_empty = true, .minimum = -20, .maximum = 19});
+  VISIT(context, cpu, gpus);
 }
 
 }  // namespace epochbench

@@ -32,6 +32,8 @@ struct Timing {
   // For a GPU, timed by its own clock: how far the sum of the steps is from the host's clock, as a fraction of the sum.
   std::optional<double> clock_disagreement;
   std::optional<std::int64_t> step_seconds_left_out = {};
+  // Timed steps, from 0, during which a signal stopped the process: their times are left out above, so later ones move up.
+  std::vector<std::int64_t> stopped_steps = {};
   // For a warm-up by time: whether the steps at its end took as long as those just before.
   std::optional<bool> warmup_settled = {};
   // For whole epochs: from before the data set was opened to the end of the last evaluation, without initialization; and the
@@ -46,6 +48,7 @@ void fields(auto& visit, Is<Timing> auto& timing) {
   visit("warmup_settled", timing.warmup_settled, {.omitted_if_empty = true});
   visit("step_seconds", timing.step_seconds, {.positive = true});
   visit("step_seconds_left_out", timing.step_seconds_left_out, kLeftOut);
+  visit("stopped_steps", timing.stopped_steps, {.omitted_if_empty = true});
   VISIT(timing, step_seconds_median, step_seconds_ci95, steps_total_seconds, epoch_seconds, epoch_kind, compile_seconds,
         wall_seconds, stopped_by, harness_seconds_per_step, clock_disagreement);
   visit("training_seconds", timing.training_seconds, {.omitted_if_empty = true});

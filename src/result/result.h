@@ -53,6 +53,7 @@ struct Device {
   std::optional<int> threads;
   std::optional<std::string> isa;
   std::optional<bool> pinned = {};                                  // whether threads are bound to cores
+  std::vector<int> cpus = {};                                       // logical ones on which the threads ran, once; ascending
   std::optional<std::string> algorithms = {};                       // that multiply less than the counted FLOPs: "winograd"
   std::optional<std::string> without = {};                          // what was left out on purpose: "fusion+prefetch"
   std::map<std::string, std::int64_t> ways = {};                    // as Executable::ways()
@@ -61,6 +62,7 @@ struct Device {
 
 void fields(auto& visit, Is<Device> auto& device) {
   VISIT(device, backend, name, threads, isa, pinned, algorithms, without);
+  visit("cpus", device.cpus, {.omitted_if_empty = true});
   visit("ways", device.ways, {.omitted_if_empty = true});
   visit("versions", device.versions, {.omitted_if_empty = true});
 }

@@ -14,6 +14,7 @@
 #include "src/case/option_row.h"
 #include "src/case/run_name.h"
 #include "src/case/settings.h"
+#include "src/machine/cgroup.h"
 #include "src/machine/environment.h"
 #include "src/worker/launcher.h"
 
@@ -129,10 +130,15 @@ std::string cause_of(const std::string& reason) {
 // Notes on what is allowed but rarely intended; empty: nothing is noted.
 std::string note_on_threads(const CaseSpec& spec) {
   const int cpus = logical_cpus_allowed(), threads = spec.threads.value_or(1);
-  if (spec.device.kind != DeviceKind::cpu || spec.ranks > 1 || threads <= cpus) return "";
-  return "note: --threads " + std::to_string(threads) + ": this machine has " +
-         counted(static_cast<std::size_t>(cpus), "logical CPU", "logical CPUs") +
-         ", so threads take turns, and steps are slower than with fewer";
+  if (spec.device.kind != DeviceKind::cpu || spec.ranks > 1) return "";
+  const std::string asked = "note: --threads " + std::to_string(threads) + ": ";
+  if (threads > cpus)
+    return asked + "this machine has " + counted(static_cast<std::size_t>(cpus), "logical CPU", "logical CPUs") +
+           ", so threads take turns, and steps are slower than with fewer";
+  const auto quota = cgroup_cpu_quota();
+  if (!quota || threads <= std::max(1.0, *quota)) return "";
+  return asked + "the quota of this control group is " + short_number(*quota) + (*quota == 1 ? " CPU" : " CPUs") +
+         ", so threads stand still for part of each period; ask for fewer, or raise the quota";
 }
 
 std::string note_on_vocabulary(const CaseSpec& spec) {

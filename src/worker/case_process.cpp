@@ -21,6 +21,8 @@
 
 #include "src/base/clock.h"
 #include "src/base/files.h"
+#include "src/base/openmp_variables.h"
+#include "src/machine/clean_start.h"
 #include "src/machine/system_files.h"
 
 extern char** environ;
@@ -122,23 +124,13 @@ std::optional<Activity> activity_with_children(pid_t pid) {
 
 }  // namespace
 
-// If the user's environment places the threads, only overriding settings change that.
 std::vector<std::string> environment_with(const EnvironmentSettings& settings) {
   std::vector<std::string> result;
-  for (char** entry = environ; *entry; ++entry) result.emplace_back(*entry);
-  const bool placed = std::getenv("OMP_PROC_BIND") || std::getenv("OMP_PLACES") || std::getenv("GOMP_CPU_AFFINITY");
-  const bool waits = std::getenv("OMP_WAIT_POLICY") != nullptr;
-  for (const auto& [key, value, overrides] : settings) {
-    if (placed && !overrides && (key == "OMP_PROC_BIND" || key == "OMP_PLACES")) continue;
-    if (waits && !overrides && key == "GOMP_SPINCOUNT") continue;
-    const std::string prefix = key + "=";
-    const auto there =
-        std::find_if(result.begin(), result.end(), [&](const std::string& entry) { return entry.rfind(prefix, 0) == 0; });
-    if (there == result.end())
-      result.push_back(prefix + value);
-    else if (overrides)
-      *there = prefix + value;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry, key = text.substr(0, text.find('='));
+    if (!is_of_openmp(text) && key != kStartedWith && !settings.contains(std::string(key))) result.emplace_back(text);
   }
+  for (const auto& [key, value] : settings) result.push_back(key + "=" + value);
   return result;
 }
 

@@ -57,7 +57,7 @@ struct WorkerCommand {
   std::shared_ptr<const ProgramFile> program;
 };
 
-// This process's environment with the settings that it lacks or that override it, as "KEY=value".
+// This process's environment with these settings, and without anything else of OpenMP's run-times, as "KEY=value".
 std::vector<std::string> environment_with(const EnvironmentSettings& settings);
 std::vector<char*> pointers_to(std::vector<std::string>& strings);  // as execve takes them
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <malloc.h>
+#include <omp.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -26,6 +27,24 @@
 
 namespace epochbench {
 namespace {
+
+// What the threads of a step are: how many, on which CPUs, and whether they are bound. OpenMP may grant fewer than it is asked
+// for.
+void count_threads(Device& device) {
+  std::vector<int> cpus(static_cast<std::size_t>(*device.threads), -1);
+  int granted = 1;
+#pragma omp parallel num_threads(*device.threads)
+  {
+    if (omp_get_thread_num() == 0) granted = omp_get_num_threads();
+    cpus[static_cast<std::size_t>(omp_get_thread_num())] = sched_getcpu();
+  }
+  std::erase(cpus, -1);
+  std::ranges::sort(cpus);
+  cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
+  device.threads = granted;
+  device.cpus = std::move(cpus);
+  device.pinned = threads_are_pinned();
+}
 
 // OpenMP binds this thread to the first core before main, and every thread inherits that. While a case is prepared the
 // thread may run wherever the parent may, so that the loader's threads do not share the core of the first worker.
@@ -163,7 +182,10 @@ class Server {
     }
     if (services_.ranks) require_one_build();
     device_bytes_compiled_ = case_.executable->device_bytes().value_or(0);
-    if (case_.device.threads) case_.device.pinned = threads_are_pinned();
+    if (case_.device.threads) {
+      count_threads(case_.device);
+      if (services_.ranks) case_.device.threads = static_cast<int>(std::ranges::min(gathered(*case_.device.threads)));
+    }
     runner_ = std::make_unique<Runner>(*case_.executable, *case_.batches, case_.entry, steady_seconds, read_usage,
                                        case_.after_step, case_.learning_rate);
     Ready ready;

@@ -26,6 +26,18 @@ void require_equal(const char* what, std::optional<std::int64_t> theirs, std::in
                                            std::to_string(ours) + ": not the same workload"};
 }
 
+// The reference has one thread, whatever the case asks for.
+void require_threads(const CaseSpec& spec, const Device& device) {
+  const int asked = *spec.threads, granted = device.threads.value_or(asked);
+  if (granted > asked) require_equal("threads", granted, asked);
+  if (granted == asked || spec.usual_threads) return;
+  throw CaseEnded{RunStatus::failed, "threads_missing: OpenMP granted " + std::to_string(granted) + " of the " +
+                                         std::to_string(asked) +
+                                         " threads that --threads names; a limit on processes (ulimit -u, pids.max) or another "
+                                         "library of OpenMP (LD_PRELOAD) can be the cause; lift it, or ask for " +
+                                         std::to_string(granted)};
+}
+
 }  // namespace
 
 std::optional<CaseEnded> failure_of(const std::function<void()>& act) {
@@ -102,9 +114,7 @@ Ready Conversation::prepare(const CaseSpec& spec, const std::optional<Workload>&
   auto ready = from_message<Ready>(answer);
   require_understood(sent, answer.at("case"));
   if (workload) require_equal("parameters", ready.parameters, workload->parameters);
-  // The reference has one thread, whatever the case asks for.
-  if (spec.device.kind == DeviceKind::cpu && spec.threads.value_or(0) > 0)
-    require_equal("threads", ready.device.threads, *spec.threads);
+  if (spec.device.kind == DeviceKind::cpu && spec.threads.value_or(0) > 0) require_threads(spec, ready.device);
   if (spec.device.kind == DeviceKind::cpu) ready.device.name = cpu_info().model;
   return ready;
 }

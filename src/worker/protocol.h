@@ -87,6 +87,7 @@ void fields(auto& visit, Is<CaseResult> auto& result) {
 
 void fields(auto& visit, Is<StepBlock> auto& block) {
   visit("seconds", block.step_seconds);
+  visit("stopped", block.stopped, {.omitted_if_empty = true});
   VISIT(block, loss, samples, data_wait_seconds, idle_seconds, wall_seconds);
   visit("harness_seconds", block.harness_seconds, {.any_sign = true});
   VISIT(block.usage, page_faults, own_cpu_seconds);

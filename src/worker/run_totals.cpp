@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <utility>
 
@@ -29,8 +30,19 @@ void RunTotals::add_warm_up(const StepBlock& block) {
   steps_ += static_cast<std::int64_t>(block.step_seconds.size());
 }
 
-void RunTotals::add_timed(const StepBlock& block) {
+void RunTotals::add_timed(StepBlock block) {
   add_warm_up(block);
+  const std::int64_t first = timed_steps() + std::ssize(stopped_steps_);
+  for (const std::int64_t step : block.stopped) {
+    if (step < 0 || step >= std::ssize(block.loss)) throw ProtocolError("a stopped step that is not in its block");
+    stopped_steps_.push_back(first + step);
+  }
+  for (const std::int64_t step : std::views::reverse(block.stopped)) {
+    const auto place = block.step_seconds.begin() + step;
+    block.wall_seconds -= *place;
+    block.samples -= block.samples / std::ssize(block.step_seconds);
+    block.step_seconds.erase(place);
+  }
   step_seconds_.insert(step_seconds_.end(), block.step_seconds.begin(), block.step_seconds.end());
   samples_ += block.samples;
   data_wait_seconds_ += block.data_wait_seconds;
@@ -38,10 +50,11 @@ void RunTotals::add_timed(const StepBlock& block) {
   harness_seconds_ += block.harness_seconds;
   wall_seconds_ += block.wall_seconds;
   page_faults_ += block.usage.page_faults;
+  own_cpu_seconds_ += block.usage.own_cpu_seconds;
   if (block.usage.busy_cpu_seconds)
-    foreign_cpu_seconds_ += *block.usage.busy_cpu_seconds - block.usage.own_cpu_seconds;
+    busy_cpu_seconds_ += *block.usage.busy_cpu_seconds;
   else
-    foreign_known_ = false;
+    busy_known_ = false;
 }
 
 double RunTotals::samples_per_second() const {
@@ -50,7 +63,10 @@ double RunTotals::samples_per_second() const {
 }
 
 std::optional<double> RunTotals::foreign_cpu_seconds() const {
-  return foreign_known_ ? std::optional(foreign_cpu_seconds_) : std::nullopt;
+  // Counters that miss what this process took, as in some sandboxes, miss what others took. They advance in ticks.
+  constexpr double kCoarseness = 0.1;
+  const bool counts = busy_cpu_seconds_ >= own_cpu_seconds_ / 2 - kCoarseness;
+  return busy_known_ && counts ? std::optional(busy_cpu_seconds_ - own_cpu_seconds_) : std::nullopt;
 }
 
 void RunTotals::fill(Run& run, std::int64_t epochs) {
@@ -72,7 +88,10 @@ void RunTotals::fill(Run& run, std::int64_t epochs) {
   timing.step_seconds_median = median(step_seconds_);
   timing.step_seconds_ci95 = median_interval(step_seconds_);
   timing.steps_total_seconds = total;
-  timing.epoch_seconds = epochs > 0 ? total / static_cast<double>(epochs) : static_cast<double>(ready.samples_per_epoch) / rate;
+  const double whole =
+      total * (1 + static_cast<double>(stopped_steps_.size()) / steps);  // with stopped ones of the mean length
+  timing.epoch_seconds = epochs > 0 ? whole / static_cast<double>(epochs) : static_cast<double>(ready.samples_per_epoch) / rate;
+  timing.stopped_steps = stopped_steps_;
   timing.epoch_kind = epochs > 0 ? "measured" : "projected";
   if (asynchronous)
     timing.clock_disagreement = std::fabs(harness_seconds_) / total;

@@ -14,7 +14,7 @@ namespace epochbench {
 class RunTotals {
  public:
   void add_warm_up(const StepBlock& block);
-  void add_timed(const StepBlock& block);
+  void add_timed(StepBlock block);  // steps during which the process was stopped are left out, and counted
 
   // Fills in everything added so far, except what only the caller knows: warm-up, why it stopped, evaluations. `epochs`: whole
   // epochs in the timed steps; 0: the epoch is projected. Errors: CaseEnded if the timed steps took no time.
@@ -36,8 +36,10 @@ class RunTotals {
  private:
   std::int64_t steps_ = 0, samples_ = 0, page_faults_ = 0;
   std::vector<double> step_seconds_, losses_;
-  double data_wait_seconds_ = 0, idle_seconds_ = 0, harness_seconds_ = 0, wall_seconds_ = 0, foreign_cpu_seconds_ = 0;
-  bool foreign_known_ = true;
+  std::vector<std::int64_t> stopped_steps_;
+  double data_wait_seconds_ = 0, idle_seconds_ = 0, harness_seconds_ = 0, wall_seconds_ = 0, busy_cpu_seconds_ = 0,
+         own_cpu_seconds_ = 0;
+  bool busy_known_ = true;
 };
 
 // Shortens the series of a run to their first `most` steps, and records how many were left out. Comes last, since other fields

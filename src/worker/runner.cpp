@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <numeric>
@@ -49,7 +51,20 @@ std::optional<double> parse_busy_seconds(const char* stat, double ticks_per_seco
   if (std::sscanf(stat, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &iowait, &irq, &softirq,
                   &steal) != 8)
     return std::nullopt;
-  return static_cast<double>(user + nice + system + irq + softirq + steal) / ticks_per_second;
+  const unsigned long long busy = user + nice + system + irq + softirq + steal;
+  if (busy + idle + iowait == 0) return std::nullopt;  // a sandbox that counts nothing
+  return static_cast<double>(busy) / ticks_per_second;
+}
+
+std::int64_t times_continued() {
+  static std::atomic<std::int64_t> count{0};
+  static const bool counting = [] {
+    struct sigaction action {};
+    action.sa_handler = [](int) { count.fetch_add(1, std::memory_order_relaxed); };
+    action.sa_flags = SA_RESTART;
+    return sigaction(SIGCONT, &action, nullptr) == 0;
+  }();
+  return counting ? count.load(std::memory_order_relaxed) : 0;
 }
 
 Usage read_usage() {
@@ -96,6 +111,7 @@ void Runner::clear_block(std::int64_t count) {
   block_.step_seconds.clear();
   block_.loss.clear();
   records_.clear();
+  block_.stopped.clear();
   block_.samples = 0;
   block_.data_wait_seconds = block_.idle_seconds = 0;
   wait_seconds_.clear();
@@ -115,6 +131,7 @@ const StepBlock& Runner::take(std::int64_t count, bool counted) {
   counted_ = counted;
   fill_slots();
   const Usage before = meter_();
+  const std::int64_t continued = times_continued();
   const double begin = clock_();
   double observed = 0;
   if (executable_.asynchronous() && !observer_)
@@ -124,6 +141,8 @@ const StepBlock& Runner::take(std::int64_t count, bool counted) {
   block_.wall_seconds = clock_() - begin - observed;
   executable_.drain(records_);
   if (executable_.asynchronous()) account_for_device();
+  if (times_continued() != continued && block_.stopped.empty() && !block_.step_seconds.empty())
+    block_.stopped.push_back(std::ranges::max_element(block_.step_seconds) - block_.step_seconds.begin());
   block_.harness_seconds = block_.wall_seconds - std::accumulate(block_.step_seconds.begin(), block_.step_seconds.end(), 0.0);
   block_.usage = difference(before, meter_());
 
@@ -160,6 +179,7 @@ void Runner::run_step() {
 
 double Runner::take_one_by_one(std::int64_t count) {
   double observed = 0;
+  std::int64_t continued = times_continued();
   for (std::int64_t i = 0; i < count; ++i) {
     const double start = clock_();
     const BatchSource::Batch batch = batches_.next();
@@ -168,6 +188,10 @@ double Runner::take_one_by_one(std::int64_t count) {
     run_step();
     executable_.synchronize();
     const double end = clock_();
+    if (const std::int64_t now = times_continued(); now != continued) {
+      block_.stopped.push_back(i);
+      continued = now;
+    }
     if (observer_) {
       executable_.drain(records_);
       observer_(batch.slot, records_.at(static_cast<std::size_t>(i)).loss);

@@ -36,6 +36,8 @@ struct Usage {
   std::optional<double> busy_cpu_seconds;  // of the whole machine; unset if it does not say
 };
 using UsageMeter = std::function<Usage()>;
+// How often this process has been continued after a stop (SIGSTOP, Ctrl-Z) since the first call.
+std::int64_t times_continued();
 Usage read_usage();  // of this process and this machine, now; cheap enough around each block of steps
 // Non-idle seconds of all CPUs, from the first line of /proc/stat; time stolen by a hypervisor counts as busy.
 std::optional<double> parse_busy_seconds(const char* stat, double ticks_per_second);
@@ -47,6 +49,9 @@ struct StepBlock {
   // the first step's wait for data by the host's.
   std::vector<double> step_seconds;
   std::vector<double> loss;  // by step
+  // Steps, from 0, during which this process was stopped by a signal and continued: their seconds include the stop. On an
+  // asynchronous device, the longest step of the block.
+  std::vector<std::int64_t> stopped;
   std::int64_t samples = 0;
   double data_wait_seconds = 0;  // part of step_seconds: waits for a batch while the device had nothing to do
   double idle_seconds = 0;       // part of step_seconds: an asynchronous device ran no step, for whatever reason

@@ -8,7 +8,7 @@ if(no_jsonschema)
 endif()
 # epochbench with steps that are slower by a known fraction.
 add_executable(epochbench_delayed support/delayed_main.cpp)
-target_link_libraries(epochbench_delayed PRIVATE epochbench_options $<TARGET_NAME_IF_EXISTS:epochbench_cuda> epochbench_cli)
+target_link_libraries(epochbench_delayed PRIVATE epochbench_options epochbench_clean_start $<TARGET_NAME_IF_EXISTS:epochbench_cuda> epochbench_cli)
 
 add_executable(complete_result support/complete_result_main.cpp)
 target_link_libraries(complete_result PRIVATE epochbench_options epochbench_test_support epochbench_report)
@@ -36,6 +36,8 @@ epochbench_cli_test(test_numbers.Numbers unit COST 30)
 epochbench_cli_test(test_results.Results unit COST 60)  # the longest single-core test first
 epochbench_cli_test(test_hostile.Hostile unit)
 epochbench_cli_test(test_schema.Schema unit)
+epochbench_cli_test(test_environment.OpenMp unit)
+epochbench_cli_test(test_environment.Stops unit)
 epochbench_cli_test(test_cost.Cost unit)
 epochbench_cli_test(test_cost.PriceOfAMachine unit)
 epochbench_cli_test(test_outputs.Outputs unit)
@@ -84,11 +86,11 @@ if(TARGET epochbench_kernels_cuda_on_cpu)
   target_link_libraries(epochbench_emulated_cuda PUBLIC
     epochbench_cuda_logic epochbench_kernels_cuda_on_cpu epochbench_cuda_kernel_sweep epochbench_kernels_reference)
   add_executable(epochbench_emulated_gpu ${PROJECT_SOURCE_DIR}/src/main.cpp)
-  target_link_libraries(epochbench_emulated_gpu PRIVATE epochbench_emulated_cuda epochbench_cli)
+  target_link_libraries(epochbench_emulated_gpu PRIVATE epochbench_clean_start epochbench_emulated_cuda epochbench_cli)
   if(TARGET epochbench_communication_mpi)  # its ranks, which it looks for beside itself
     add_executable(epochbench_emulated_gpu_mpi ${PROJECT_SOURCE_DIR}/src/mpi_main.cpp)
     target_link_libraries(epochbench_emulated_gpu_mpi PRIVATE
-      epochbench_emulated_cuda epochbench_worker epochbench_workload epochbench_communication_mpi)
+      epochbench_clean_start epochbench_emulated_cuda epochbench_worker epochbench_workload epochbench_communication_mpi)
     set_target_properties(epochbench_emulated_gpu_mpi PROPERTIES OUTPUT_NAME epochbench-mpi)
     add_dependencies(epochbench_emulated_gpu epochbench_emulated_gpu_mpi)
   endif()

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/machine/cgroup.h"
+#include "src/machine/clean_start.h"
 #include "src/machine/system_files.h"
 #include "src/machine/topology.h"
 #include "src/worker/runner.h"
@@ -78,6 +79,31 @@ TEST_F(MachineTest, QuotaOfAContainerThatShowsTheHostsPath) {
   EXPECT_THAT(cgroup_cpu_quota(root), Optional(3.0));
 }
 
+TEST_F(MachineTest, QuotaOfAGroupInsideAContainer) {
+  file("/proc/self/cgroup", "5:cpu,cpuacct:/docker/4f/inner\n0::/\n");
+  file("/proc/self/mountinfo", "30 24 0:26 /docker/4f /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n");
+  file("/cg/cpu/inner/cpu.cfs_period_us", "100000\n");
+  file("/cg/cpu/inner/cpu.cfs_quota_us", "100000\n");
+  file("/cg/cpu/cpu.cfs_period_us", "100000\n");
+  file("/cg/cpu/cpu.cfs_quota_us", "300000\n");
+  EXPECT_THAT(cgroup_cpu_quota(root), Optional(1.0));
+}
+
+TEST_F(MachineTest, QuotaWhereOneHierarchyIsMountedTwice) {
+  file("/proc/self/cgroup", "0::/a/b/c\n");
+  file("/part/b/c/cpu.max", "300000 100000\n");
+  file("/sys/fs/cgroup/a/cpu.max", "200000 100000\n");
+  const std::string part = "30 24 0:26 /a /part rw - cgroup2 cgroup2 rw\n",
+                    elsewhere = "32 24 0:26 /x /other rw - cgroup2 cgroup2 rw\n",
+                    whole = "31 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+  file("/proc/self/mountinfo", part + elsewhere);
+  EXPECT_THAT(cgroup_cpu_quota(root), Optional(3.0));
+  file("/proc/self/mountinfo", part + elsewhere + whole);
+  EXPECT_THAT(cgroup_cpu_quota(root), Optional(2.0)) << "the mount that shows most levels";
+  file("/proc/self/mountinfo", whole + "33 31 0:26 /a/b /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  EXPECT_EQ(cgroup_cpu_quota(root), std::nullopt) << "what is mounted over the other hides it";
+}
+
 TEST_F(MachineTest, MemoryCountsCachedFilesAsFree) {
   cgroup_v2();
   EXPECT_FALSE(cgroup_memory(root));
@@ -125,6 +151,35 @@ TEST_F(MachineTest, SiblingsAreOneCore) {
   EXPECT_THAT(placement(topology({5, 4, 1, 2}, root)), ElementsAre(4, 1, 2, 5));
 }
 
+TEST_F(MachineTest, CoresOfTwoDiesMayHaveTheSameNumber) {
+  for (int id : {0, 1, 2, 3}) {
+    cpu(id, 0, 0);
+    file("/sys/devices/system/cpu/cpu" + std::to_string(id) + "/topology/thread_siblings_list", id < 2 ? "0-1\n" : "2,3\n");
+  }
+  EXPECT_EQ(physical_cores(topology({0, 1, 2, 3}, root)), 2);
+  EXPECT_EQ(physical_cores(topology({1, 3}, root)), 2);
+  EXPECT_THAT(placement(topology({0, 1, 2, 3}, root)), ElementsAre(0, 2, 1, 3));
+}
+
+TEST_F(MachineTest, SlowKindsOfCoresComeLast) {
+  for (int id = 0; id < 6; ++id) {
+    cpu(id, 0, id < 4 ? id / 2 : id);  // two fast cores with two threads each, two slow ones
+    file("/sys/devices/system/cpu/cpu" + std::to_string(id) + "/cpu_capacity", id < 2 ? "1024\n" : id < 4 ? "990\n" : "680\n");
+  }
+  const std::vector<LogicalCpu> all = topology({0, 1, 2, 3, 4, 5}, root);
+  EXPECT_EQ(physical_cores(all), 4);
+  EXPECT_EQ(physical_cores(fast_cpus(all)), 2);
+  EXPECT_THAT(placement(all), ElementsAre(0, 2, 1, 3, 4, 5));
+  EXPECT_EQ(physical_cores(fast_cpus(topology({4, 5}, root))), 2) << "no other kind may be used";
+}
+
+TEST_F(MachineTest, SlowKindsOfCoresByTheListsOfIntel) {
+  for (int id = 0; id < 4; ++id) cpu(id, 0, id);
+  file("/sys/devices/cpu_core/cpus", "0-1\n");
+  file("/sys/devices/cpu_atom/cpus", "2-3\n");
+  EXPECT_EQ(physical_cores(fast_cpus(topology({0, 1, 2, 3}, root))), 2);
+}
+
 TEST_F(MachineTest, TopologyWithoutSys) {
   EXPECT_EQ(physical_cores(topology({0, 1, 2}, root)), 3);  // nothing known: each CPU counts
   file("/proc/cpuinfo",
@@ -150,14 +205,13 @@ TEST_F(MachineTest, CachesOfTheKernel) {
 }
 
 std::string value_of(const EnvironmentSettings& settings, const std::string& key) {
-  for (const EnvironmentSetting& setting : settings)
-    if (setting.key == key) return setting.value + (setting.overrides ? "!" : "");
-  return "";
+  const auto found = settings.find(key);
+  return found == settings.end() ? "" : found->second;
 }
 
 TEST(Placement, ThreadsAreBoundToACoreEach) {
   const EnvironmentSettings settings = openmp_settings(2, {{0, 0, 0}, {1, 0, 0}, {2, 0, 1}, {3, 0, 1}}, std::nullopt);
-  EXPECT_EQ(value_of(settings, "OMP_NUM_THREADS"), "2!") << "whatever the environment has";
+  EXPECT_EQ(value_of(settings, "OMP_NUM_THREADS"), "2");
   EXPECT_EQ(value_of(settings, "OMP_PROC_BIND"), "close");
   EXPECT_EQ(value_of(settings, "OMP_PLACES"), "{0},{2}");
 }
@@ -169,27 +223,35 @@ TEST(Placement, ThreadsAreFreeUnderAQuotaOrWhenTooMany) {
   EXPECT_EQ(value_of(openmp_settings(2, cpus, 2.0), "OMP_PROC_BIND"), "close");
 }
 
-TEST(Placement, IsAsItWasAskedForWhateverQuotaAndEnvironmentSay) {
+TEST(Placement, IsAsItWasAskedForWhateverTheQuotaSays) {
   const std::vector<LogicalCpu> cpus = {{0, 0, 0}, {1, 0, 1}};
   const EnvironmentSettings cores = openmp_settings(1, cpus, 1.5, Pinning::cores),
                             none = openmp_settings(2, cpus, std::nullopt, Pinning::none);
-  EXPECT_EQ(value_of(cores, "OMP_PROC_BIND"), "close!");
-  EXPECT_EQ(value_of(cores, "OMP_PLACES"), "{0}!");
-  EXPECT_EQ(value_of(none, "OMP_PROC_BIND"), "false!");
+  EXPECT_EQ(value_of(cores, "OMP_PROC_BIND"), "close");
+  EXPECT_EQ(value_of(cores, "OMP_PLACES"), "{0}");
+  EXPECT_EQ(value_of(none, "OMP_PROC_BIND"), "false");
   EXPECT_EQ(value_of(none, "OMP_PLACES"), "");
 }
 
 TEST(Placement, IsReadFromTheEnvironment) {
-  for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) unsetenv(name);
+  unsetenv("OMP_PROC_BIND");
   EXPECT_FALSE(threads_are_pinned());
-  setenv("GOMP_CPU_AFFINITY", "0 1", 1);
-  EXPECT_TRUE(threads_are_pinned());
   setenv("OMP_PROC_BIND", "FALSE", 1);
-  EXPECT_FALSE(threads_are_pinned()) << "which OpenMP follows first";
+  EXPECT_FALSE(threads_are_pinned());
   setenv("OMP_PROC_BIND", "close", 1);
   EXPECT_TRUE(threads_are_pinned());
   unsetenv("OMP_PROC_BIND");
-  unsetenv("GOMP_CPU_AFFINITY");
+}
+
+TEST(EnvironmentAtStart, IsWhatWasTakenOutAndWhatTheLoaderFollows) {
+  setenv("EPOCHBENCH_STARTED_WITH", "OMP_PLACES={0},{1}\x1fOMP_NUM_THREADS=\x1fKMP_AFFINITY=a=b\x1f", 1);
+  setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1);
+  unsetenv("LD_PRELOAD");
+  EXPECT_THAT(environment_at_start(),
+              ElementsAre(Pair("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0"), Pair("KMP_AFFINITY", "a=b"),
+                          Pair("OMP_NUM_THREADS", ""), Pair("OMP_PLACES", "{0},{1}")));
+  unsetenv("EPOCHBENCH_STARTED_WITH");
+  unsetenv("GLIBC_TUNABLES");
 }
 
 TEST(HugePages, AreCountedWhereTheKernelTells) {

@@ -51,6 +51,11 @@ TEST_F(SystemState, IsNotKnownWhereTheKernelTellsNothing) {
   EXPECT_EQ(foreign_cores_now(0, root), std::nullopt);
 }
 
+TEST_F(SystemState, LoadIsUnknownWhereTheKernelCountsNoTime) {
+  file("/proc/stat", "cpu  0 0 0 0 0 0 0 0 0 0\n");
+  EXPECT_EQ(foreign_cores_now(0.15, root), std::nullopt);
+}
+
 TEST_F(SystemState, KnowsTheGovernorOfTheCpusInUse) {
   const auto set = [&](int cpu, const char* word) {
     file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_governor", std::string(word) + "\n");

@@ -127,6 +127,7 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
   Result result;
   result.context.host_name = "secret-host";
   result.context.command_line = {{"/home/me/epochbench"}};
+  result.context.environment = {{"LD_PRELOAD", "/home/me/libtcmalloc.so"}};
   result.context.earlier_calls.resize(1);
   result.context.earlier_calls[0].command_line = {{"/home/me/old"}};
   result.context.gpus = {GpuInfo{}};
@@ -141,6 +142,7 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
   result.runs[1].message = "no /dev/nvidia*, no libcuda in /home/me/lib";
   const Result hidden = anonymous(result);
   EXPECT_FALSE(hidden.context.host_name || hidden.context.command_line);
+  EXPECT_EQ(hidden.context.environment.at("LD_PRELOAD"), "<path>");
   ASSERT_EQ(hidden.context.earlier_calls.size(), 1u);
   EXPECT_FALSE(hidden.context.earlier_calls[0].command_line);
   EXPECT_EQ(hidden.context.gpus[0].uuid + hidden.context.gpus[0].pci_bus_id, "");
@@ -347,6 +349,24 @@ TEST(Remarks, NameRunsWhosePeakIsThatOfMoreThreads) {
   result.runs.front().ranks.reset();
   result.context.cpu.peak_threads.reset();
   EXPECT_EQ(remarks(result), "") << "nothing is known of it";
+}
+
+TEST(Remarks, SayWhatChangedTheThreadsAndWhatDidNot) {
+  Result result;
+  result.context.cpu.cores = 4;
+  result.context.cpu.fast_cores = result.context.cpu.peak_threads = 2;
+  result.context.environment = {{"LD_PRELOAD", "x.so"}, {"OMP_PLACES", "cores"}, {"OMP_THREAD_LIMIT", "1"}};
+  result.context.nice = 5;
+  result.runs = {run_of("lenet5", "digits"), run_of("mlp", "digits")};
+  result.runs[0].device = {.backend = "cpu", .name = "Some CPU", .threads = 1, .isa = "avx2", .cpus = {0}};
+  result.runs[1].device = {.backend = "cpu", .name = "Some CPU", .threads = 2, .isa = "avx2", .cpus = {0, 1}};
+  result.runs[1].timing.emplace().stopped_steps = {3, 7};
+  const std::string text = remarks(result);
+  EXPECT_THAT(text, HasSubstr("environment: OMP_PLACES=cores, OMP_THREAD_LIMIT=1 were set and not followed"));
+  EXPECT_THAT(text, HasSubstr("nice: this ran at a nice value of 5"));
+  EXPECT_THAT(text, HasSubstr("cores: this CPU has 4 cores, 2 of them fast"));
+  EXPECT_THAT(text, HasSubstr("threads_missing: OpenMP granted fewer threads than the 2 of this machine to lenet5"));
+  EXPECT_THAT(text, HasSubstr("stopped: the process was stopped by a signal during 2 steps of mlp"));
 }
 
 TEST(Remarks, NameTheRunWhoseMemoryIsFurthestFromItsPlan) {

@@ -46,9 +46,12 @@ inline Context complete_context() {
   c.command_line = {{"epochbench", "run"}};
   c.earlier_calls = {{{"0.1.0", "abd", false, "Release", "gcc 12.2.0"}, "2026-01-01T03:04:05Z", {{"epochbench", "run"}}}};
   c.load_average = {0.5, 0.25, 0.125};
+  c.environment = {{"OMP_PROC_BIND", "true"}, {"LD_PRELOAD", "libtcmalloc.so"}};
+  c.nice = 5;
   c.cpu.model = "Some CPU";
   c.cpu.sockets = 1;
   c.cpu.cores = 2;
+  c.cpu.fast_cores = 1;
   c.cpu.threads_available = 4;
   c.cpu.isa = {"avx2"};
   c.cpu.l1d_bytes = 32768;
@@ -83,13 +86,13 @@ inline Run complete_run() {
                  7,
                  41};
   ok.workload.tokenizer = "gpt2, 600 tokens, " + std::string(32, 'b');
-  ok.device = {"cpu", "Some CPU", 2, "avx2", true, "winograd", "fusion+prefetch"};
+  ok.device = {"cpu", "Some CPU", 2, "avx2", true, {0, 2}, "winograd", "fusion+prefetch"};
   ok.precision = "fp32";
   ok.settings = {{"model", "mlp"}, {"model_options", std::map<std::string, std::int64_t>{{"depth", 3}}}};
   ok.input = Input{3, false, 0.002, "decoded", "u8", 2};
   ok.input->files = ImageFiles{10, 300, 40, 224, 224};
   ok.timing = Timing{
-      3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003, 7, true};
+      3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003, 7, {1}, true};
   ok.throughput = Throughput{640, std::nullopt};
   ok.latency = Latency{3, 0.25, std::nullopt, std::nullopt, 0.5, {0.25, 1.0 / 3, 0.5}, 5};
   ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};

@@ -42,10 +42,11 @@ PreparedCase prepare(const CaseSpec& spec) {
     for (int fd = 3; fd < 256; ++fd) open_files += fcntl(fd, F_GETFD) >= 0 && (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0;
     const char* threads = std::getenv("OMP_NUM_THREADS");
     const char* bind = std::getenv("OMP_PROC_BIND");
-    throw std::runtime_error("group=" + std::to_string(getpgrp() == getpgid(getppid())) +
-                             " ignores_interrupt=" + std::to_string(interrupt.sa_handler == SIG_IGN) +
-                             " inherited_files=" + std::to_string(open_files) + " threads=" + (threads ? threads : "?") +
-                             " bind=" + (bind ? bind : "?"));
+    throw std::runtime_error(
+        "group=" + std::to_string(getpgrp() == getpgid(getppid())) + " ignores_interrupt=" +
+        std::to_string(interrupt.sa_handler == SIG_IGN) + " inherited_files=" + std::to_string(open_files) +
+        " threads=" + (threads ? threads : "?") + " bind=" + (bind ? bind : "?") +
+        " others=" + std::to_string((std::getenv("GOMP_CPU_AFFINITY") != nullptr) + (std::getenv("KMP_AFFINITY") != nullptr)));
   }
 
   auto executable = std::make_unique<test::FakeExecutable>();

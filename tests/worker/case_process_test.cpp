@@ -18,6 +18,7 @@
 #include "src/base/clock.h"
 #include "src/machine/environment.h"
 #include "src/worker/case_driver.h"
+#include "src/worker/conversation.h"
 #include "tests/support/sanitizers.h"
 
 namespace epochbench {
@@ -283,23 +284,32 @@ TEST(RunCase, ProcessIsInThisGroupIgnoresInterruptsAndHoldsNoFileOfOurs) {
   EXPECT_THAT(run.message.value_or(""), HasSubstr(expected));
 }
 
-TEST(RunCase, PlacementOfTheUserIsKept) {
-  setenv("OMP_PROC_BIND", "spread", 1);
-  setenv("OMP_NUM_THREADS", "77", 1);  // but the number of threads is the case's
-  const epochbench::Run run = run_fake(spec_of("inspect"));
-  unsetenv("OMP_PROC_BIND");
-  unsetenv("OMP_NUM_THREADS");
-  EXPECT_THAT(run.message.value_or(""), HasSubstr("threads=1 bind=spread"));
-}
-
-TEST(RunCase, PlacementThatIsAskedForGoesBeforeTheEnvironment) {
-  setenv("OMP_PROC_BIND", "spread", 1);
+TEST(RunCase, ThreadsAreThoseOfTheCaseWhateverTheEnvironmentSays) {
+  const std::pair<const char*, const char*> variables[] = {
+      {"OMP_PROC_BIND", "spread"}, {"OMP_NUM_THREADS", "77"}, {"GOMP_CPU_AFFINITY", "0"}, {"KMP_AFFINITY", "compact"}};
+  for (const auto& [name, value] : variables) setenv(name, value, 1);
   CaseSpec spec = spec_of("inspect");
   spec.pin = Pinning::none;
-  EXPECT_THAT(run_fake(spec).message.value_or(""), HasSubstr("bind=false"));
+  EXPECT_THAT(run_fake(spec).message.value_or(""), HasSubstr("threads=1 bind=false others=0"));
   spec.pin = Pinning::cores;
-  EXPECT_THAT(run_fake(spec).message.value_or(""), HasSubstr("bind=close"));
-  unsetenv("OMP_PROC_BIND");
+  EXPECT_THAT(run_fake(spec).message.value_or(""), HasSubstr("threads=1 bind=close others=0"));
+  for (const auto& [name, value] : variables) unsetenv(name);
+}
+
+TEST(RunCase, FewerThreadsThanAskedForIsAnErrorAndFewerThanUsualIsNot) {
+  CaseSpec spec = spec_of("good");
+  spec.threads = 2;
+  const auto prepare = [&] {
+    Conversation conversation(FAKE_CASE_BINARY, {{"OMP_THREAD_LIMIT", "1"}}, ProcessLimits{}, kNever);
+    return conversation.prepare(spec, std::nullopt);
+  };
+  const auto failure = failure_of(prepare);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->status, RunStatus::failed);
+  EXPECT_THAT(failure->message, HasSubstr("threads_missing: OpenMP granted 1 of the 2 threads that --threads names"));
+  spec.usual_threads = true;
+  EXPECT_EQ(prepare().device.threads, 1);
+  EXPECT_THAT(prepare().device.cpus, SizeIs(1));
 }
 
 struct Fault {

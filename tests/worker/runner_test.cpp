@@ -1,5 +1,6 @@
 #include "src/worker/runner.h"
 
+#include <csignal>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -14,6 +15,7 @@ namespace {
 using testing::DoubleEq;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
 
 // A clock that each part moves on by what it takes: data 2 s, a step 3 s, a look at the clock nothing.
@@ -84,6 +86,17 @@ TEST_F(RunnerTest, UsageIsWhatTheBlockUsed) {
   EXPECT_EQ(block.usage.page_faults, 6);
   EXPECT_DOUBLE_EQ(block.usage.own_cpu_seconds, 3);
   EXPECT_DOUBLE_EQ(block.usage.busy_cpu_seconds.value(), 12);
+}
+
+TEST_F(RunnerTest, StepsDuringWhichTheProcessWasStoppedAreNamed) {
+  executable.work = [](std::int64_t step) {
+    if (step == 2 || step == 5) std::raise(SIGCONT);  // as after a stop
+  };
+  Runner runner = make();
+  runner.begin_epoch(0);
+  EXPECT_THAT(runner.steps(4).stopped, ElementsAre(2));
+  EXPECT_THAT(runner.steps(4).stopped, ElementsAre(1));
+  EXPECT_THAT(runner.steps(4).stopped, IsEmpty());
 }
 
 TEST_F(RunnerTest, BusyTimeThatIsNotKnownStaysUnknown) {

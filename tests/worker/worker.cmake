@@ -2,7 +2,7 @@
 add_executable(fake_case support/fake_case_main.cpp)
 target_link_libraries(fake_case PRIVATE epochbench_options epochbench_test_support epochbench_worker)
 
-epochbench_tests(worker_tests LABEL unit LIBRARIES epochbench_worker TESTS worker/latency_test worker/series_test worker/stopping_rule_test
+epochbench_tests(worker_tests LABEL unit LIBRARIES epochbench_worker TESTS worker/latency_test worker/run_totals_test worker/series_test worker/stopping_rule_test
   worker/warm_up_rule_test)
 foreach(test case_process_test case_server_test)
   epochbench_test(worker/${test} LABEL unit LIBRARIES epochbench_worker)

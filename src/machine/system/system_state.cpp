@@ -86,7 +86,7 @@ SystemCheck quota(const std::vector<int>& cpus, const std::string& root) {
 }
 
 SystemCheck foreign_load(std::optional<double> cores) {
-  if (!cores) return unknown("foreign load", "/proc/stat cannot be read");
+  if (!cores) return unknown("foreign load", "/proc/stat cannot be read, or stands still");
   const std::string found = significant(*cores, 2) + " cores by other processes";
   if (!is_loaded(cores)) return quiet("foreign load", *cores < 0.005 ? "none" : found);
   return {"foreign load", Disturbance::disturbs, found, "they take CPU time, caches and memory bandwidth",
@@ -162,7 +162,7 @@ SystemCheck thermal(const std::vector<int>& cpus, const std::string& root) {
 }
 
 struct CpuTime {
-  double busy_seconds = 0, own_seconds = 0;
+  double busy_seconds = 0, idle_seconds = 0, own_seconds = 0;
 };
 
 std::optional<CpuTime> cpu_time(const std::string& root) {
@@ -177,7 +177,8 @@ std::optional<CpuTime> cpu_time(const std::string& root) {
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   };
-  return CpuTime{(user + nice + system + irq + softirq + steal) / static_cast<double>(sysconf(_SC_CLK_TCK)),
+  const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  return CpuTime{(user + nice + system + irq + softirq + steal) / ticks, (idle + iowait) / ticks,
                  seconds(used.ru_utime) + seconds(used.ru_stime)};
 }
 
@@ -195,6 +196,8 @@ std::optional<double> foreign_cores_now(double seconds, const std::string& root)
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   const auto after = cpu_time(root);
   if (!after) return std::nullopt;
+  const auto counted = [](const CpuTime& time) { return time.busy_seconds + time.idle_seconds; };
+  if (seconds > 0.1 && counted(*after) <= counted(*before)) return std::nullopt;  // it stands still, as in some sandboxes
   const double others = after->busy_seconds - before->busy_seconds - (after->own_seconds - before->own_seconds);
   return std::max(0.0, others / seconds);
 }

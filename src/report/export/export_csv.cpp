@@ -123,7 +123,7 @@ struct StepRow {
 // For each timed step whether it ran while the GPU was throttled; null if not known.
 std::vector<Json> throttled_steps(const Run& run) {
   const auto ranges = member_of(run.gpu, &GpuState::throttled_step_ranges);
-  std::vector<Json> throttled(run.timing->step_seconds.size(), ranges ? Json(false) : kNull);
+  std::vector<Json> throttled(run.timing->step_seconds.size() + run.timing->stopped_steps.size(), ranges ? Json(false) : kNull);
   if (!ranges) return throttled;
   const auto count = static_cast<std::int64_t>(throttled.size());
   for (const auto& [first, last] : *ranges)
@@ -142,8 +142,11 @@ std::vector<StepRow> steps_of(const Run& run) {
     for (std::size_t step = 0; step < std::min(warmup, loss.size()); ++step)
       rows.push_back({"warm-up", step, kNull, loss_at(step), kNull});
     const std::vector<Json> throttled = throttled_steps(run);
-    for (std::size_t i = 0; i < throttled.size(); ++i)
-      rows.push_back({"timed", warmup + i, run.timing->step_seconds[i], loss_at(warmup + i), throttled[i]});
+    const std::vector<std::int64_t>& stopped = run.timing->stopped_steps;
+    auto seconds = run.timing->step_seconds.begin();
+    for (std::size_t i = 0; i < throttled.size() && seconds != run.timing->step_seconds.end(); ++i)
+      rows.push_back({"timed", warmup + i, contains(stopped, static_cast<std::int64_t>(i)) ? kNull : Json(*seconds++),
+                      loss_at(warmup + i), throttled[i]});
   }
   if (run.latency)
     for (std::size_t i = 0; i < run.latency->step_seconds.size(); ++i)

@@ -132,7 +132,7 @@ std::string not_ok(const Result& result) {
 
 std::string machine(const Context& context) {
   std::string text = code(context.cpu.model);
-  if (context.cpu.cores) text += ", " + counted(static_cast<std::size_t>(*context.cpu.cores), "core", "cores");
+  append(text, cores_text(context.cpu));
   for (const GpuInfo& gpu : context.gpus) text += ", " + code(gpu.name);
   text += "; epochbench " + code(context.version);
   if (context.git_sha) text += " at " + code(context.git_sha->substr(0, 12));

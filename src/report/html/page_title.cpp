@@ -47,7 +47,7 @@ std::string with_article(const std::string& name) {
 std::string cpu_text(const Context& context) {
   const std::string model = context.cpu.model.empty() ? "CPU" : cpu_title(context.cpu.model);
   if (!context.cpu.cores) return model;
-  return model + ", " + counted(static_cast<std::size_t>(std::max(*context.cpu.cores, 0)), "core", "cores");
+  return model + ", " + cores_text(context.cpu);
 }
 
 // "an NVIDIA H100 and an AMD EPYC, 8 cores": what ran, each once, GPUs first.

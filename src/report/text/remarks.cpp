@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "src/analysis/fairness.h"
+#include "src/base/openmp_variables.h"
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
@@ -138,8 +139,64 @@ std::string kernels_remark(const Context& context) {
          ", which this CPU has, so the CPU can be faster; build here with scripts/run, or with EPOCHBENCH_KERNELS=all";
 }
 
-std::string remarks(const Result& result) {
+namespace {
+
+// "environment: OMP_PROC_BIND=true was set and is not followed; ..."
+std::string environment_remarks(const Context& context) {
+  std::vector<std::string> ignored;
+  for (const auto& [name, value] : context.environment)
+    if (is_of_openmp(name)) ignored.push_back(name + "=" + value);
   std::string text;
+  if (!ignored.empty())
+    text += "environment: " + joined(ignored) + (ignored.size() == 1 ? " was" : " were") +
+            " set and not followed: --threads and --pin say how many threads run, and where\n";
+  if (context.nice.value_or(0) > 0)
+    text += "nice: this ran at a nice value of " + std::to_string(*context.nice) + ", so other processes came first\n";
+  return text;
+}
+
+std::string stops_remark(const Result& result) {
+  std::size_t steps = 0;
+  std::vector<std::string> names;
+  for (const Run& run : result.runs) {
+    if (!run.timing || run.timing->stopped_steps.empty()) continue;
+    steps += run.timing->stopped_steps.size();
+    names.push_back(run.name);
+  }
+  if (names.empty()) return "";
+  return "stopped: the process was stopped by a signal during " + counted(steps, "step", "steps") + " of " + cases_text(names) +
+         ", which the times leave out\n";
+}
+
+// Where cores are of several kinds, which of them the runs had.
+std::string kinds_remark(const Result& result) {
+  const CpuInfo& cpu = result.context.cpu;
+  const bool usual = std::ranges::any_of(result.runs, [](const Run& run) {
+    return run.status == RunStatus::ok && run.device.backend == "cpu" && !run.settings.contains("threads");
+  });
+  if (!cpu.fast_cores || !usual) return "";
+  return "cores: this CPU has " + cores_text(cpu) + ", which runs without --threads use\n";
+}
+
+// Runs that got fewer threads than are usual here. A run for which --threads names more has failed.
+std::string missing_threads_remark(const Result& result) {
+  std::vector<std::string> names;
+  const int usual = result.context.cpu.peak_threads.value_or(1);
+  for (const Run& run : result.runs)
+    if (run.status == RunStatus::ok && run.device.backend == "cpu" && !run.ranks && !run.settings.contains("threads") &&
+        !run.device.cpus.empty() && run.device.threads.value_or(usual) < usual)
+      names.push_back(run.name);
+  if (names.empty()) return "";
+  return "threads_missing: OpenMP granted fewer threads than the " + std::to_string(usual) + " of this machine to " +
+         cases_text(names) +
+         "; a limit on processes (ulimit -u, pids.max) or another library of OpenMP (LD_PRELOAD) can be the cause\n";
+}
+
+}  // namespace
+
+std::string remarks(const Result& result) {
+  std::string text =
+      environment_remarks(result.context) + kinds_remark(result) + missing_threads_remark(result) + stops_remark(result);
   const bool on_cpu = std::ranges::any_of(
       result.runs, [](const Run& run) { return run.status == RunStatus::ok && run.device.backend == "cpu"; });
   if (const std::string remark = kernels_remark(result.context); on_cpu && !remark.empty()) text += remark + "\n";

@@ -131,6 +131,12 @@ std::string least_to_greatest(const Repetitions& runs, const FigureOf& figure, c
   return low == high ? low : low + " to " + high;
 }
 
+std::string cores_text(const CpuInfo& cpu) {
+  if (!cpu.cores) return "";
+  const std::string all = counted(static_cast<std::size_t>(std::max(*cpu.cores, 0)), "core", "cores");
+  return cpu.fast_cores ? all + ", " + std::to_string(*cpu.fast_cores) + " of them fast" : all;
+}
+
 std::string cases_text(std::vector<std::string> names_of_runs) { return some_of(without_repeats(std::move(names_of_runs)), 8); }
 
 std::string load_note() {

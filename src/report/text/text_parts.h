@@ -88,6 +88,8 @@ std::string least_to_greatest(const Repetitions& runs, const FigureOf& figure, c
 
 // Repetitions share a name; a suite may skip hundreds of runs for one reason.
 std::string cases_text(std::vector<std::string> names_of_runs);
+// "16 cores, 8 of them fast"; empty if not known.
+std::string cores_text(const CpuInfo& cpu);
 
 // A text with its subjects, in order of first occurrence: reasons with the runs that they apply to.
 struct Reason {

@@ -1,0 +1,81 @@
+"""What is set around the program changes neither the threads of a step nor the CPUs that it may use, and the result says what was set."""
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+from support import BINARY, ENDLESS, QUICK, TIMEOUT_SECONDS, CliTest, known_peaks, load
+
+VARIABLES = {
+    "OMP_PROC_BIND": "true",
+    "OMP_PLACES": "{0}",
+    "OMP_THREAD_LIMIT": "1",
+    "GOMP_CPU_AFFINITY": "0",
+    "KMP_AFFINITY": "granularity=fine,compact",
+    "OMP_NUM_THREADS": "1",
+    "OMP_DYNAMIC": "true",
+    "OMP_MAX_ACTIVE_LEVELS": "0",
+}
+
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two CPUs")
+class OpenMp(CliTest):
+    def result(self, environment, *arguments, **options):
+        plain = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_", "KMP_"))}
+        done = subprocess.run([BINARY, "run", *QUICK, *known_peaks(), "--meters", "off", "--overwrite", "-o", self.out, *arguments],
+                              capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env={**plain, **environment}, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return load(self.out.read_text())
+
+    def test_no_variable_changes_the_threads_of_a_step(self):
+        plain = self.result({})
+        self.assertNotIn("environment", plain["context"])
+        for name, value in VARIABLES.items():
+            with self.subTest(name):
+                result = self.result({name: value})
+                self.assertEqual(result["context"]["environment"], {name: value})
+                self.assertEqual(result["context"]["cpu"]["threads_available"], plain["context"]["cpu"]["threads_available"])
+                self.assertEqual(result["runs"][0]["device"], plain["runs"][0]["device"])
+
+    def test_all_of_them_with_what_is_asked_for(self):
+        result = self.result({**VARIABLES, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}, "--threads", "2")
+        self.assertEqual(result["context"]["environment"], {**VARIABLES, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
+        self.assertEqual(result["runs"][0]["device"]["threads"], 2)
+        self.assertEqual(len(result["runs"][0]["device"]["cpus"]), 2)
+
+    def test_a_mask_is_followed(self):
+        one = min(os.sched_getaffinity(0))
+        result = self.result({"OMP_PROC_BIND": "true"}, preexec_fn=lambda: os.sched_setaffinity(0, {one}))
+        self.assertEqual(result["runs"][0]["device"]["cpus"], [one])
+        self.assertEqual(result["runs"][0]["device"]["threads"], 1)
+
+    def test_the_table_says_what_was_not_followed_and_that_others_come_first(self):
+        done = subprocess.run(["nice", "-n", "5", BINARY, "run", *QUICK, *known_peaks(), "--meters", "off", "-o", self.out],
+                              capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env={**os.environ, "OMP_PROC_BIND": "true"})
+        text = " ".join(done.stdout.split())
+        self.assertIn("OMP_PROC_BIND=true", text)
+        self.assertIn("set and not followed: --threads and --pin say how many threads run, and where", text)
+        self.assertIn("this ran at a nice value of 5, so other processes came first", text)
+
+    def test_it_keeps_its_name(self):
+        process = self.start("run", *ENDLESS, env={**os.environ, "OMP_PROC_BIND": "true"})
+        self.case_of(process)
+        self.assertEqual(pathlib.Path(f"/proc/{process.pid}/comm").read_text().strip(), pathlib.Path(BINARY).name[:15])
+
+
+class Stops(CliTest):
+    def test_a_stop_is_left_out_of_the_times_and_named(self):
+        process = self.start("run", "--model", "resnet20", "--batch", "32", "--min-time", "4", *known_peaks(), "--meters", "off", "-o", self.out)
+        self.case_of(process)
+        time.sleep(2)  # well into the timed steps
+        os.killpg(process.pid, signal.SIGSTOP)
+        time.sleep(1.5)
+        os.killpg(process.pid, signal.SIGCONT)
+        table, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+        self.assertEqual(process.returncode, 0, errors)
+        timing = load(self.out.read_text())["runs"][0]["timing"]
+        self.assertEqual(len(timing["stopped_steps"]), 1)
+        self.assertLess(max(timing["step_seconds"]), 1.5)
+        self.assertIn("the process was stopped by a signal during 1 step of resnet20", " ".join(table.split()))
