@@ -113,7 +113,7 @@ std::vector<int> placement(std::vector<LogicalCpu> cpus) {
   std::sort(cpus.begin(), cpus.end(), [](const LogicalCpu& a, const LogicalCpu& b) {
     return std::tie(a.package, a.core, a.id) < std::tie(b.package, b.core, b.id);
   });
-  // Of the fast kind the first siblings of all cores, then second ones, then those of slower kinds.
+  // The first siblings of all fast cores, then second ones, then slower cores.
   std::map<std::pair<int, int>, int> siblings;
   std::vector<std::tuple<bool, int, int>> order;
   for (const LogicalCpu& cpu : cpus) order.emplace_back(!cpu.fast, siblings[{cpu.package, cpu.core}]++, cpu.id);
