@@ -92,7 +92,8 @@ inline Run complete_run() {
   ok.input = Input{3, false, 0.002, "decoded", "u8", 2};
   ok.input->files = ImageFiles{10, 300, 40, 224, 224};
   ok.timing = Timing{
-      3, {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003, 7, {1}, true};
+      3,   {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003, 7, {1},
+      true};
   ok.throughput = Throughput{640, std::nullopt};
   ok.latency = Latency{3, 0.25, std::nullopt, std::nullopt, 0.5, {0.25, 1.0 / 3, 0.5}, 5};
   ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};
