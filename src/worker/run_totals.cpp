@@ -34,7 +34,7 @@ void RunTotals::add_timed(StepBlock block) {
   add_warm_up(block);
   const std::int64_t first = timed_steps() + std::ssize(stopped_steps_);
   for (const std::int64_t step : block.stopped) {
-    if (step < 0 || step >= std::ssize(block.loss)) throw ProtocolError("a stopped step that is not in its block");
+    if (step < 0 || step >= std::ssize(block.step_seconds)) throw ProtocolError("a stopped step that is not in its block");
     stopped_steps_.push_back(first + step);
   }
   for (const std::int64_t step : std::views::reverse(block.stopped)) {

@@ -368,7 +368,7 @@ INSTANTIATE_TEST_SUITE_P(All, FaultyProtocol,
 
 #if !defined(__SANITIZE_THREAD__)  // sanitizers' shadow memory does not fit a small address space
 TEST(RunCase, AllocationThatReallyFailsIsOutOfMemory) {
-  if (test::under_address_sanitizer()) GTEST_SKIP();  // as above
+  if (test::under_address_sanitizer()) GTEST_SKIP();  // whose shadow memory does not fit a small address space
   const epochbench::Run run = run_fake(spec_of("allocates"));
   EXPECT_EQ(run.status, RunStatus::out_of_memory) << run.message.value_or("");
 }
