@@ -23,12 +23,15 @@ MARK = "<!-- epochbench: gate -->"
 
 # The most steps that a turn may have take half of the 50 ms that it would fill.
 SMALL_SUITE = {"cases": [{"model": "mlp:width=1,depth=1", "batch": 1, "data": "synthetic", "threads": 1}]}
-# Two turns of one binary never differ by half, whatever else the machine does.
+# Two turns of one binary never differ by half, whatever else the machine does. Six pairs can show that nothing changed, and seven
+# that steps take longer, at 99 %.
+UNCHANGED = {"SMALL_THRESHOLD": "75", "FEW_PAIRS": "6"}
+SLOWER = {"SMALL_THRESHOLD": "20", "FEW_PAIRS": "7", "EPOCHBENCH_TEST_DELAY": "0.5"}
 SMALLER = r"""#!/bin/sh
 set -- "$@" end
 while [ "$1" != end ]; do
   case $1 in
-    --suite) set -- "$@" --suite "$SMALL_SUITE" --threshold 75 --max-pairs 7; shift 2 ;;
+    --suite) set -- "$@" --suite "$SMALL_SUITE" --threshold "$SMALL_THRESHOLD" --max-pairs "$FEW_PAIRS"; shift 2 ;;
     --threshold) shift 2 ;;
     *) set -- "$@" "$1"; shift ;;
   esac
@@ -221,7 +224,7 @@ class Unchanged(Example):
 
     def test_action(self):
         self.program(self.stand_in, SMALLER)
-        call = self.pull_request()
+        call = self.pull_request(**UNCHANGED)
         self.assertEqual(call.returncode, 0, call.stdout + call.stderr)
         self.assertTrue(json.loads((self.temporary / "epochbench/gate.json").read_text()))
         self.assertIn("## epochbench: no change", self.comment.read_text())
@@ -235,8 +238,10 @@ class Slower(Example):
         baseline = self.folder / "baseline-stand-in"
         self.program(baseline, SMALLER)
         self.program(self.stand_in, SMALLER.replace('exec "$REAL"', '[ "$1" = compare ] || exec "$DELAYED" "$@"\nexec "$REAL"'))
-        call = self.pull_request(BASELINE_STAND_IN=str(baseline), DELAYED=DELAYED, EPOCHBENCH_TEST_DELAY="2")
+        call = self.pull_request(BASELINE_STAND_IN=str(baseline), DELAYED=DELAYED, **SLOWER)
         self.assertEqual(call.returncode, 1, call.stdout + call.stderr)
+        self.assertIn("mlp:depth=1,width=1/cpu/fp32/b1", call.stdout)
+        self.assertIn("pairs: 7 of 7", call.stderr)
         self.assertRegex(self.comment.read_text(), rf"^{MARK}\n## epochbench: regression\n(?s:.*)\| mlp\S* .* \| regression \|")
 
 
