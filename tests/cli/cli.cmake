@@ -20,7 +20,7 @@ function(epochbench_cli_test class label)  # more test properties may follow
   add_test(NAME cli.${class} COMMAND ${Python3_EXECUTABLE} -B -m unittest -v ${class}
            WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
   set_tests_properties(cli.${class} PROPERTIES LABELS ${label} TIMEOUT 600
-    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>;EPOCHBENCH_COMPLETE_RESULT=$<TARGET_FILE:complete_result>;EPOCHBENCH_FAKE_WORKER=$<TARGET_FILE:fake_worker>;EPOCHBENCH_MAKE_IMAGES=${make_images}" ${ARGN})
+    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>;EPOCHBENCH_COMPLETE_RESULT=$<TARGET_FILE:complete_result>;EPOCHBENCH_FAKE_WORKER=$<TARGET_FILE:fake_worker>;EPOCHBENCH_MAKE_IMAGES=${make_images};EPOCHBENCH_PEAKS=${CMAKE_CURRENT_BINARY_DIR}/peaks" ${ARGN})
 endfunction()
 epochbench_cli_test(test_calls.BadInput unit)
 epochbench_cli_test(test_calls.OtherCommands unit)
