@@ -9,7 +9,7 @@ import unittest
 
 import jsonschema
 
-from support import SCHEMA, VALIDATOR, CliTest, load, load_turns, reject_constant
+from support import SCHEMA, VALIDATOR, CliTest, load, load_turns, measured_claims, reject_constant
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPLETE = os.environ["EPOCHBENCH_COMPLETE_RESULT"]
@@ -92,7 +92,7 @@ class Schema(CliTest):
         self.assertNotIn("profile", document["runs"][0])
         path = self.folder / "old.json"
         path.write_text(json.dumps(document))
-        for command in (["speedup"], ["claims"], ["answers"]):
+        for command in (["speedup"], ["claims", "--catalog", measured_claims(self.folder)], ["answers"]):
             with self.subTest(command[0]):
                 call = self.call(*command, path)
                 self.assertIn(call.returncode, (0, 2), call.stderr)
