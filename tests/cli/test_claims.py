@@ -121,13 +121,13 @@ class Claims(CliTest):
 
     def test_at_prices(self):
         prices = ("--purchase", "2400", "--lifetime", "4", "--power", "500", "--electricity", "0.2", "--cloud")
-        claims = self.claims(*prices, "0.6")
+        claims = self.claims(*prices, "0.6", "--id", "local-vs-cloud")
         self.assertEqual(claims["local-vs-cloud"]["verdict"], "reproduced")
         self.assertAlmostEqual(claims["local-vs-cloud"]["measured"], 100)
         self.assertEqual(claims["local-vs-cloud"]["verdicts"], {"planned": "reproduced"})
         self.assertEqual(self.claims(*prices, "0.15", "--id", "local-vs-cloud")["local-vs-cloud"]["verdict"], "not_reproduced")
         self.assertIn("--lifetime", self.claims("--purchase", "2400", "--id", "local-vs-cloud")["local-vs-cloud"]["reason"])
-        self.assertIn("--lifetime", self.call("claims", "--purchase", "2400").stdout.replace("\n      ", " "))
+        self.assertIn("--lifetime", self.call("claims", "--purchase", "2400", "--id", "local-vs-cloud").stdout.replace("\n      ", " "))
         example = self.claims("--id", "local-vs-cloud")["local-vs-cloud"]
         self.assertEqual((example["evidence"], example["verdict"]), ("published", "reproduced"))
         self.assertIn("--purchase USD", example["parts"][0]["reason"])

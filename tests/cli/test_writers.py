@@ -109,7 +109,7 @@ class ChangedBinaries(CliTest):
 
     def interleave(self, new):
         suite = self.folder / "suite.json"
-        suite.write_text(json.dumps({"cases": [{"model": "mlp:width=32", "batch": 16, "data": "synthetic", "threads": 1}]}))
+        suite.write_text(json.dumps({"cases": [{"model": "mlp:width=1,depth=1", "batch": 1, "data": "synthetic", "threads": 1}]}))
         process = self.start("compare", "--interleave", BINARY, new, "--suite", suite, "--max-pairs", 2, "-o", self.out)
         return process, wait_until(lambda: self.pair_of(process), "the first pair")
 
