@@ -122,7 +122,7 @@ def history(dates=24, slower_from=14):
 def many(runs=10_000):
     """Five repetitions of 2,000 runs, of twenty workloads."""
     return document([run(f"model-{number % 20:02d}", "cpu", "fp32" if number % 2 else "bf16", 50 + number % 97, 16, repetition,
-                         steps=100, settings=f"/learning-rate={number // 20 + 1}", seed=number)
+                         steps=25, settings=f"/learning-rate={number // 20 + 1}", seed=number)
                      for repetition in range(5) for number in range(runs // 5)])
 
 

@@ -48,12 +48,15 @@ class PageTest(CliTest):
     def open(self, page, **view):
         seconds = self.browser.open(page, **view)
         self.browser.settle()
-        self.assertEqual(self.browser.errors, [])
         self.assertEqual([url for url in self.browser.requests if url != page.as_uri()], [])
         self.assertTrue(self.browser.evaluate("document.documentElement.dataset.ready"))
+        self.assert_drawn()
+        return seconds
+
+    def assert_drawn(self):
+        self.assertEqual(self.browser.errors, [])
         self.assertEqual(self.browser.evaluate(UNDRAWN), 0)
         self.assertEqual(self.browser.evaluate(BROKEN), 0)
-        return seconds
 
     def sections(self):
         return self.browser.evaluate("[...document.querySelectorAll('main > section')].map((section) => section.id)")

@@ -39,11 +39,13 @@ class Page(PageTest):
         pages = {"hour": [HOUR], "quick": [MEASURED, "--claims"], "all": [RESULTS / name for name in RESULTS.glob("*-*.json")],
                  "both": [both], "sweep": [sweep], "turns": [turns], "articles": [MEASURED, "--articles"]}
         for name, arguments in pages.items():
-            page = self.page_of(*arguments)
+            self.open(self.page_of(*arguments), width=WIDTHS[0])
             for width in WIDTHS:
                 for dark in (False, True) if PICTURES else (False,):  # which changes colors alone
                     with self.subTest(page=name, width=width, dark=dark):
-                        self.open(page, width=width, dark=dark)
+                        self.browser.view(width, 900, dark=dark)
+                        self.browser.settle()
+                        self.assert_drawn()
                         self.assertEqual(self.browser.evaluate(CUT), [])
                         self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), width)
                         if PICTURES:
