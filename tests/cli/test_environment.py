@@ -60,7 +60,7 @@ class OpenMp(CliTest):
         self.assertIn("this ran at a nice value of 5, so other processes came first", text)
 
     def test_it_keeps_its_name(self):
-        process = self.start("run", *ENDLESS, env={**os.environ, "OMP_PROC_BIND": "true"})
+        process = self.start("run", *ENDLESS, *known_peaks(), "--out", self.out, env={**os.environ, "OMP_PROC_BIND": "true"})
         self.case_of(process)
         self.assertEqual(pathlib.Path(f"/proc/{process.pid}/comm").read_text().strip(), pathlib.Path(BINARY).name[:15])
 

@@ -258,7 +258,7 @@ class Disappears(GpuTest):
 
 # Registered where its epochbench-mpi was built.
 class Ranks(GpuTest):
-    LENET = ["--model", "lenet5", "--batch", "16", "--steps", "4", "--warmup", "1", "--meters", "off"]
+    LENET = ["--model", "lenet5", "--batch", "4", "--steps", "3", "--warmup", "1", "--meters", "off"]
     TWO = ["--ranks", "2", "--oversubscribe"]  # on a machine with one core two are too many otherwise
 
     def setUp(self):

@@ -242,7 +242,7 @@ class Ranks(RanksTest):
                                '\'unset OMPI_COMM_WORLD_LOCAL_RANK OMPI_COMM_WORLD_LOCAL_SIZE; '
                                'SLURM_LOCALID=0 SLURM_GTIDS=$OMPI_COMM_WORLD_RANK exec "$@"\' sh "$@"')
         training = ["--model", "resnet20", "--batch", "16", "--min-time", "600", "--threads", str(len(os.sched_getaffinity(0)))]
-        alone = self.start("run", *training, "--out", self.folder / "alone.json")
+        alone = self.start("run", *training, *known_peaks(), "--out", self.folder / "alone.json")
         expected = wait_until(lambda: places(self.case_of(alone)), "a case with its environment")
         self.end(alone)
         process, _, ranks = self.begin(*training, "--ranks", "2", "--oversubscribe", "--launcher", f"{launcher} {{ranks}}")
@@ -272,7 +272,7 @@ class RankFaults(RanksTest):
         suite = self.folder / "suite.json"
         suite.write_text(json.dumps({"defaults": {"ranks": 2, "threads": 1, "oversubscribe": "on"}, "cases": [
             {"model": "lenet5", "batch": 16, "steps": 3}, {"model": "resnet20", "batch": 16, "min_time": 600}]}))
-        process = self.start("run", "--suite", suite, "--out", self.out, env=self.environment)
+        process = self.start("run", "--suite", suite, *known_peaks(), "--out", self.out, env=self.environment)
         wait_until(self.out.exists, "the first case")
         launcher, ranks = self.training(process)
         os.kill(ranks[1], signal.SIGKILL)
@@ -283,7 +283,8 @@ class RankFaults(RanksTest):
 
     def test_a_launcher_that_fails_is_not_a_rank_that_was_killed(self):
         """As mpirun does where hosts do not answer."""
-        process = self.start("run", *ENDLESS, "--launcher", f"{self.script('exit 255')} {{ranks}}", "--out", self.out, env=self.environment)
+        process = self.start("run", *ENDLESS, "--launcher", f"{self.script('exit 255')} {{ranks}}", *known_peaks(), "--out", self.out,
+                             env=self.environment)
         errors = self.end_of(process, [])
         self.assertEqual(process.returncode, 1, errors)
         self.assertEqual(self.failed_run(), "the launcher of the ranks ended with exit code 255")
