@@ -397,5 +397,25 @@ class SetUp(unittest.TestCase):
         self.assertIn("-DEPOCHBENCH_CUDA=OFF", machine.calls("cmake -S")[0])
 
 
+class Architectures(unittest.TestCase):
+    """The GPUs for which CMake builds, with an nvcc that knows some."""
+
+    def test_those_that_are_asked_for_where_nvcc_knows_them(self):
+        every = "75-real;90-real;120-real;120-virtual"
+        with tempfile.TemporaryDirectory() as folder:
+            nvcc = pathlib.Path(folder) / "nvcc"
+            nvcc.write_text("#!/bin/sh\nprintf 'compute_75\\ncompute_90\\ncompute_120\\n'\n")
+            nvcc.chmod(0o755)
+            script = pathlib.Path(folder) / "script.cmake"
+            script.write_text(f"include({REPOSITORY}/cmake/EpochbenchCudaArchitectures.cmake)\n"
+                              'epochbench_cuda_architectures(built)\nmessage("built ${built}")\n')
+            for asked, built in (("90", "90"), ("75-real;90", "75-real;90"), ("120-real", "120-real"), ("native", "native"), ("all", "all"),
+                                 ("", every), ("70", every), ("80", every), ("12", every), ("90;130", every)):
+                done = subprocess.run(["cmake", f"-DEPOCHBENCH_NVCC={nvcc}", f"-DEPOCHBENCH_CUDA_ARCHITECTURES={asked}", "-P", script],
+                                      capture_output=True, text=True, check=True)
+                self.assertIn(f"built {built}\n", done.stderr, asked)
+                self.assertEqual("builds nothing for" in done.stdout, bool(asked) and built == every, asked)
+
+
 if __name__ == "__main__":
     unittest.main()
