@@ -49,12 +49,30 @@ if(EPOCHBENCH_UNITY_BUILD AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   target_compile_options(epochbench_json_headers PRIVATE ${epochbench_brief_options})
 endif()
 
-# epochbench_library(NAME [TOGETHER] [TIMED | KERNELS | JSON] SOURCES ... LIBRARIES ...): a static library of this folder. TOGETHER: a unity
-# build, which takes a third of the time; the files must not define the same local names. TIMED: the code runs within timed steps or
-# over whole data sets, and a release optimizes it fully; other code runs for moments, and -O1 compiles in two thirds of the time.
-# KERNELS: timed loops over numbers, which include little. JSON: most files include src/base/json.h.
+# A sanitizer's build need not compile what that sanitizer does not check: tests, for AddressSanitizer, and libraries UNCHECKED_BY it.
+set(EPOCHBENCH_RELEASE_BUILD "" CACHE PATH "Build folder of an up-to-date release with all kernels, from which a sanitizer's build links these")
+
+# epochbench_of_release(NAME LIBRARIES ...): the library NAME of this folder, as EPOCHBENCH_RELEASE_BUILD has it.
+function(epochbench_of_release name)
+  cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
+  file(RELATIVE_PATH folder ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR})
+  add_library(${name} STATIC IMPORTED GLOBAL)
+  set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${EPOCHBENCH_RELEASE_BUILD}/${folder}/lib${name}.a)
+  target_link_libraries(${name} INTERFACE epochbench_options ${ARG_LIBRARIES})
+endfunction()
+
+# epochbench_library(NAME [TOGETHER] [TIMED | KERNELS | JSON] [UNCHECKED_BY address thread] SOURCES ... LIBRARIES ...): a static library of
+# this folder. TOGETHER: a unity build, which takes a third of the time; the files must not define the same local names. TIMED: the code
+# runs within timed steps or over whole data sets, and a release optimizes it fully; other code runs for moments, and -O1 compiles in
+# two thirds of the time. KERNELS: timed loops over numbers, which include little. JSON: most files include src/base/json.h.
 function(epochbench_library name)
-  cmake_parse_arguments(ARG "TOGETHER;TIMED;KERNELS;JSON" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "TOGETHER;TIMED;KERNELS;JSON" "" "UNCHECKED_BY;SOURCES;LIBRARIES" ${ARGN})
+  foreach(sanitizer IN LISTS ARG_UNCHECKED_BY)
+    if(EPOCHBENCH_RELEASE_BUILD AND EPOCHBENCH_SANITIZE MATCHES ${sanitizer})
+      epochbench_of_release(${name} LIBRARIES ${ARG_LIBRARIES})
+      return()
+    endif()
+  endforeach()
   add_library(${name} STATIC ${ARG_SOURCES})
   if(ARG_TOGETHER)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ${EPOCHBENCH_UNITY_BUILD})
@@ -99,7 +117,7 @@ function(epochbench_program name)
   target_link_libraries(${name} PRIVATE epochbench_options ${ARG_LIBRARIES})
 endfunction()
 
-# The objects that another build, EPOCHBENCH_TEST_OBJECTS, has made of the tests of the program NAME; it must be up to date.
+# The objects that EPOCHBENCH_RELEASE_BUILD has made of the tests of the program NAME.
 set(epochbench_batch 8)  # files of a unity build that are compiled together
 function(epochbench_compiled_tests result name)
   list(LENGTH ARGN count)
@@ -113,7 +131,7 @@ function(epochbench_compiled_tests result name)
   else()
     list(TRANSFORM objects APPEND .cpp)
   endif()
-  list(TRANSFORM objects PREPEND ${EPOCHBENCH_TEST_OBJECTS}/tests/CMakeFiles/${name}.dir/)
+  list(TRANSFORM objects PREPEND ${EPOCHBENCH_RELEASE_BUILD}/tests/CMakeFiles/${name}.dir/)
   list(TRANSFORM objects APPEND .o)
   set(${result} ${objects} PARENT_SCOPE)
 endfunction()
@@ -122,7 +140,7 @@ endfunction()
 function(epochbench_tests name)
   cmake_parse_arguments(ARG "INSTRUMENTED" "LABEL;ALONE;RELEASE" "LIBRARIES;TESTS" ${ARGN})
   list(LENGTH ARG_TESTS count)
-  if(EPOCHBENCH_TEST_OBJECTS AND NOT ARG_INSTRUMENTED)
+  if(EPOCHBENCH_RELEASE_BUILD AND EPOCHBENCH_SANITIZE MATCHES address AND NOT ARG_INSTRUMENTED)
     epochbench_compiled_tests(sources ${name} ${ARG_TESTS})
   else()
     list(TRANSFORM ARG_TESTS PREPEND ${PROJECT_SOURCE_DIR}/tests/ OUTPUT_VARIABLE sources)
