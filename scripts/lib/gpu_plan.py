@@ -246,8 +246,7 @@ def gpu_test_programs(root):
     names = set()
     for file in sorted((root / "tests").rglob("*.cmake")):
         text = file.read_text()
-        names |= {f"{name}_gpu" for name in re.findall(r"^epochbench_cuda_kernel_test\((\w+)\)", text, re.MULTILINE)}
-        names |= set(re.findall(r"^gtest_discover_tests\((\w+) TEST_PREFIX gpu\.", text, re.MULTILINE))
+        names |= {f"{name}_gpu" for name in re.findall(r"^epochbench_(?:cuda|gpu)_kernel_test\((\w+)\)", text, re.MULTILINE)}
     return sorted(names)
 
 

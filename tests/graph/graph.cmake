@@ -2,6 +2,7 @@
 add_library(epochbench_gradient_check STATIC support/gradient_check.cpp)
 target_include_directories(epochbench_gradient_check PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(epochbench_gradient_check PUBLIC epochbench_graph epochbench_backend GTest::gtest)
+epochbench_compile_as_tests(epochbench_gradient_check)
 
 epochbench_test(graph/gradient_test LABEL parity LIBRARIES epochbench_gradient_check)
 epochbench_test(graph/llama_gradient_test LABEL parity LIBRARIES epochbench_gradient_check)

@@ -43,18 +43,37 @@ set_target_properties(epochbench_kernels_cuda_on_cpu PROPERTIES EPOCHBENCH_ALIGN
 add_library(epochbench_cuda_kernel_sweep STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_cpu.cpp)
 target_link_libraries(epochbench_cuda_kernel_sweep PUBLIC epochbench_options GTest::gtest)
 
+add_library(epochbench_cuda_device_pointers OBJECT support/cuda_device_pointers.cpp)
+target_link_libraries(epochbench_cuda_device_pointers PRIVATE epochbench_cuda_kernel_sweep)
+if(EPOCHBENCH_HAS_CUDA)
+  add_library(epochbench_cuda_kernel_sweep_gpu STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_gpu.cpp)
+  target_link_libraries(epochbench_cuda_kernel_sweep_gpu PUBLIC epochbench_options CUDA::cudart_static GTest::gtest)
+endif()
+
+# epochbench_gpu_kernel_test(NAME): tests/kernels_cuda/NAME.cpp with the kernels of the GPU, in the program NAME_gpu. What the program
+# NAME has compiled is linked, where there is one.
+function(epochbench_gpu_kernel_test name)
+  set(test kernels_cuda/${name}.cpp)
+  if(TARGET ${name})
+    set(test $<TARGET_OBJECTS:${name}>)
+  endif()
+  add_executable(${name}_gpu ${test})
+  set_target_properties(${name}_gpu PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${name}_gpu PRIVATE epochbench_options epochbench_kernels_cuda epochbench_kernels_reference
+                        epochbench_test_support epochbench_cuda_kernel_sweep_gpu GTest::gmock_main)
+  gtest_discover_tests(${name}_gpu TEST_PREFIX gpu. PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "no GPU: "
+                       DISCOVERY_TIMEOUT 60)
+endfunction()
+
 # epochbench_cuda_kernel_test(NAME): tests/kernels_cuda/NAME.cpp with the kernels on the CPU and the
 # reference; where CUDA is built, also NAME_gpu with those of the GPU.
 function(epochbench_cuda_kernel_test name)
-  epochbench_test(kernels_cuda/${name} LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
-                  epochbench_kernels_reference)
-  target_sources(${name} PRIVATE support/cuda_device_pointers.cpp)
+  if(NOT EPOCHBENCH_TESTS STREQUAL "GPU")
+    epochbench_test(kernels_cuda/${name} LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
+                    epochbench_kernels_reference epochbench_cuda_device_pointers)
+  endif()
   if(EPOCHBENCH_HAS_CUDA)
-    add_executable(${name}_gpu kernels_cuda/${name}.cpp support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_gpu.cpp)
-    target_link_libraries(${name}_gpu PRIVATE epochbench_options epochbench_kernels_cuda epochbench_kernels_reference
-                          epochbench_test_support CUDA::cudart_static GTest::gmock_main)
-    gtest_discover_tests(${name}_gpu TEST_PREFIX gpu. PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "no GPU: "
-                         DISCOVERY_TIMEOUT 60)
+    epochbench_gpu_kernel_test(${name})
   endif()
 endfunction()
 

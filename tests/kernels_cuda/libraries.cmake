@@ -6,8 +6,8 @@ if(TARGET epochbench_kernels_cuda_on_cpu)
   target_link_libraries(epochbench_cuda_fakes PUBLIC epochbench_cuda_kernel_sweep epochbench_kernels_reference)
 endif()
 
-# Products with a fake cuBLASLt, wherever its headers are; where CUDA is built, also products_gpu with the real one.
-if(TARGET epochbench_cuda_kernel_sweep)
+# Products with a fake cuBLASLt, wherever its headers are; where CUDA is built, also with the real one.
+if(TARGET epochbench_cuda_kernel_sweep AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
   find_path(EPOCHBENCH_CUBLASLT_HEADERS cublasLt.h HINTS ${EPOCHBENCH_CUDA_HEADERS})
   find_path(EPOCHBENCH_CUDNN_HEADERS cudnn.h HINTS ${EPOCHBENCH_CUDA_HEADERS} ${CUDNN_INCLUDE_DIR})
 endif()
@@ -28,12 +28,7 @@ if(NOT EPOCHBENCH_HAS_CUDA)
   return()
 endif()
 
-add_executable(cublas_product_test_gpu kernels_cuda/cublas_product_test.cpp support/cuda_kernel_sweep.cpp
-               support/cuda_kernel_sweep_gpu.cpp)
-target_link_libraries(cublas_product_test_gpu PRIVATE epochbench_options epochbench_kernels_cuda epochbench_kernels_reference
-                      epochbench_test_support CUDA::cudart_static GTest::gmock_main)
-gtest_discover_tests(cublas_product_test_gpu TEST_PREFIX gpu. PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "no GPU: "
-                     DISCOVERY_TIMEOUT 60)
+epochbench_gpu_kernel_test(cublas_product_test)
 
 if(NCCL_INCLUDE_DIR)
   epochbench_test(kernels_cuda/nccl_test LABEL unit LIBRARIES epochbench_kernels_cuda)
