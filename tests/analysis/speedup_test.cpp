@@ -1,6 +1,7 @@
 // Which runs are paired, and what is said of a pair: constructed results.
 #include "src/analysis/speedup/speedup.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -12,9 +13,11 @@
 namespace epochbench {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 TEST(Speedup, OfACleanPairIsExactAndWithoutWarning) {
@@ -38,7 +41,6 @@ TEST(Speedup, PairsEveryPrecisionAsTheContractSays) {
                                                       "resnet50/cuda/fp32/b16 : resnet50/cpu/fp32/b16",   //
                                                       "resnet50/cuda/tf32/b16 : resnet50/cpu/fp32/b16",   //
                                                       "resnet50/cuda/bf16/b16 : resnet50/cpu/bf16/b16",   //
-                                                      "resnet50/cuda/bf16/b16 : resnet50/cpu/fp32/b16",   //
                                                       "resnet50/cuda/bf16/b16 : resnet50/cuda/fp32/b16",  //
                                                       "resnet50/cuda/bf16/b16 : resnet50/cuda/tf32/b16"));
 }
@@ -87,11 +89,6 @@ TEST(Speedup, RefusesWorkThatIsNotTheSame) {
   refused(of_gpu([](auto& run) { run.workload.fingerprint = "other"; }), "fingerprint");
   refused(of_gpu([](auto& run) { run.workload.mode = "forward"; }), "mode");
   refused(of_gpu([](auto& run) { run.workload.dataset = "digits"; }), "data set (synthetic)");
-  refused(of_gpu([](auto& run) {
-            run.workload.batch = 32;
-            run.workload.fingerprint = "other";
-          }),
-          "batch (16)");
   refused(of_gpu([](auto& run) {
             run.workload.model = "resnet18";
             run.workload.fingerprint = "other";
@@ -142,13 +139,13 @@ TEST(Speedup, PairsAcrossFilesAndPrefersTheGpusOwnMachine) {
   const auto b = made_result("b.json", "there", {{"cpu", "fp32", 50}, {"cuda", "fp32", 800}});
   const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
   ASSERT_EQ(speedup.pairs.size(), 3u);
-  EXPECT_EQ(speedup.pairs[0].baseline.file, "a.json");
-  EXPECT_EQ(speedup.pairs[0].contender.name, "resnet50/cpu/fp32/b16");
-  EXPECT_EQ(speedup.pairs[1].baseline.file, "b.json");
-  EXPECT_DOUBLE_EQ(speedup.pairs[1].ratio.value, 16);
-  EXPECT_THAT(codes_of(speedup.pairs[1]), IsEmpty());
+  EXPECT_EQ(speedup.pairs[0].baseline.file, "b.json");
+  EXPECT_DOUBLE_EQ(speedup.pairs[0].ratio.value, 16);
+  EXPECT_THAT(codes_of(speedup.pairs[0]), IsEmpty());
+  EXPECT_EQ(speedup.pairs[1].baseline.file, "a.json");
+  EXPECT_THAT(codes_of(speedup.pairs[1]), ElementsAre("host_differs"));
   EXPECT_EQ(speedup.pairs[2].baseline.file, "a.json");
-  EXPECT_THAT(codes_of(speedup.pairs[2]), ElementsAre("host_differs"));
+  EXPECT_EQ(speedup.pairs[2].contender.name, "resnet50/cpu/fp32/b16");
 }
 
 TEST(Speedup, ComparesLossesOfFilesThatWereMeasuredApart) {
@@ -171,8 +168,8 @@ TEST(Speedup, PairsWithinAFileWhereMachinesAreNotKnown) {
   const Speedup speedup = speedup_of({a, b}, SpeedupOf::same_batch);
   ASSERT_EQ(speedup.pairs.size(), 3u);
   EXPECT_EQ(speedup.pairs[0].baseline.file + speedup.pairs[0].contender.file, "a.jsona.json");
-  EXPECT_EQ(speedup.pairs[1].baseline.file + speedup.pairs[1].contender.name, "a.jsonresnet50/cpu/fp32/b16");
-  EXPECT_EQ(speedup.pairs[2].baseline.file + speedup.pairs[2].contender.file, "b.jsonb.json");
+  EXPECT_EQ(speedup.pairs[1].baseline.file + speedup.pairs[1].contender.file, "b.jsonb.json");
+  EXPECT_EQ(speedup.pairs[2].baseline.file + speedup.pairs[2].contender.name, "a.jsonresnet50/cpu/fp32/b16");
 }
 
 TEST(Speedup, WithoutACpuTakesTheFirstFilesGpu) {
@@ -225,7 +222,44 @@ TEST(Speedup, AtTheBestBatchComparesDevicesWhateverTheirBatch) {
   EXPECT_TRUE(speedup.pairs[0].best_batch);
   EXPECT_THAT(codes_of(speedup.pairs[0]), ElementsAre("batch_differs"));
   EXPECT_THAT(reason_of(speedup, "resnet50/cuda/fp32/b64"), HasSubstr("slower than resnet50/cuda/fp32/b256"));
-  EXPECT_THAT(pairs_of(speedup_of_runs(runs)), ElementsAre("resnet50/cuda/fp32/b64 : resnet50/cpu/fp32/b64"));
+  EXPECT_THAT(pairs_of(speedup_of_runs(runs)), ElementsAre("resnet50/cuda/fp32/b256 : resnet50/cpu/fp32/b16",  // at their best
+                                                           "resnet50/cuda/fp32/b64 : resnet50/cpu/fp32/b64"));
+}
+
+TEST(Speedup, BeginsWithEachDeviceAtItsBest) {
+  const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 100},
+                                           {"cpu", "bf16", 250},
+                                           {"cpu", "bf16", 300, 8},
+                                           {"cuda", "fp32", 800},
+                                           {"cuda", "tf32", 1600},
+                                           {"cuda", "bf16", 3000},
+                                           {"cuda", "fp16", 2900},
+                                           {"cuda", "fp16", 6000, 64}});
+  ASSERT_FALSE(speedup.pairs.empty());
+  const SpeedupPair& best = speedup.pairs[0];
+  EXPECT_EQ(pairs_of(speedup)[0], "resnet50/cuda/fp16/b64 : resnet50/cpu/bf16/b8");
+  EXPECT_TRUE(best.each_at_best);
+  EXPECT_DOUBLE_EQ(best.ratio.value, 20);
+  EXPECT_THAT(codes_of(best), ElementsAre("precision_differs", "batch_differs"));
+  EXPECT_EQ(std::ranges::count_if(speedup.pairs, &SpeedupPair::each_at_best), 1);
+  EXPECT_EQ(reason_of(speedup, "resnet50/cuda/fp16/b64"), "(paired)");
+  EXPECT_THAT(pairs_of(speedup), Contains("resnet50/cuda/fp16/b16 : resnet50/cpu/bf16/b16"))
+      << "without fp16 on the CPU, its fastest of that batch";
+  EXPECT_THAT(pairs_of(speedup), Not(Contains("resnet50/cuda/bf16/b16 : resnet50/cpu/fp32/b16")));
+}
+
+TEST(Speedup, OfDevicesAtTheirBestLeavesOutWhatWasRestrictedOnPurpose) {
+  const Speedup speedup =
+      speedup_of_runs({{"cpu", "fp32", 100, 16, "/without=fusion"}, {"cpu", "fp32", 90}, {"cuda", "bf16", 900}});
+  EXPECT_EQ(pairs_of(speedup)[0], "resnet50/cuda/bf16/b16 : resnet50/cpu/fp32/b16");
+  EXPECT_TRUE(speedup.pairs[0].each_at_best);
+}
+
+TEST(Speedup, OfDevicesAtTheirBestIsSaidOnceForAPairOfOneBatchAndPrecision) {
+  const Speedup speedup = speedup_of_runs(kCleanPair);
+  ASSERT_EQ(speedup.pairs.size(), 1u);
+  EXPECT_TRUE(speedup.pairs[0].each_at_best);
+  EXPECT_FALSE(speedup_of_runs({{"cpu", "fp32", 100}, {"cpu", "bf16", 200}}).pairs[0].each_at_best) << "one device alone";
 }
 
 TEST(Speedup, AtTheBestBatchKeepsOtherWorkApart) {

@@ -16,6 +16,7 @@ using testing::AllOf;
 using testing::AnyOf;
 using testing::Contains;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -78,6 +79,19 @@ TEST(AnswerSections, SaySpeedWithItsInterval) {
   EXPECT_THAT(speed.answers, Contains(HasSubstr("cuda bf16 over cpu bf16: 15.6x (")));
   EXPECT_THAT(speed.answers, Not(Contains(HasSubstr("cuda bf16 over cpu fp32")))) << "not the CPU at its fastest";
   EXPECT_THAT(speed.read, HasSubstr("95 % interval"));
+}
+
+TEST(AnswerSections, BeginWithEachDeviceAtItsBestAndNameBothPrecisionsAndBatches) {
+  std::vector<epochbench::Run> runs = both_devices();
+  for (const auto& [precision, rate] : {std::pair("tf32", 150.0), std::pair("fp16", 260.0)})
+    runs.push_back(run_of("cuda", precision, 32, rate));
+  runs.push_back(run_of("cuda", "fp16", 256, 640));
+  const AnswerSection speed = answer_sections(named_result(runs))[kSpeed];
+  const auto starts = [](const std::string& text) { return testing::StartsWith("resnet50" + text); };
+  EXPECT_EQ(speed.question, "How much faster is the GPU, each at its best?");
+  EXPECT_THAT(speed.answers,
+              ElementsAre(starts(", cuda fp16 b256 over cpu bf16 b32: 39.2x"), starts(" b32, cuda fp32 over cpu fp32: 10.0x"),
+                          starts(" b32, cuda tf32 over cpu fp32: 14.7x"), starts(" b32, cuda bf16 over cpu bf16: 15.6x")));
 }
 
 TEST(AnswerSections, LeaveOutWhatWasRestrictedOnPurpose) {
@@ -213,7 +227,7 @@ TEST(AnswerSections, OfTrainingsToATargetSayHowSoonTheyReachIt) {
 
 TEST(AnswerSections, SayTheCostOrThatNoPriceIsKnown) {
   const AnswerSection section = answer_sections(named_result(both_devices()))[kCost];
-  EXPECT_THAT(section.answers, Contains(HasSubstr("an epoch on cpu fp32 costs 5.00x (")));
+  EXPECT_THAT(section.answers, Contains(HasSubstr("resnet50 b32, cuda fp32 over cpu fp32: on the CPU an epoch costs 5.00x (")));
   EXPECT_THAT(section.answers, Contains("price: given with --price"));
   std::vector<epochbench::Run> runs{run_of("cpu", "fp32", 32, 10)};
   runs[0].timing->stopped_by = "until";

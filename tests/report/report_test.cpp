@@ -274,7 +274,11 @@ TEST(Ratios, SayHowDevicesAndPrecisionsCompare) {
   Result result;
   result.runs = {made_run({"cpu", "fp32", 10}, 0), made_run({"cuda", "fp32", 120}, 0)};
   EXPECT_EQ(ratios_text(result), "ratios of samples/s:\n  resnet50 b16: cuda fp32 is 12.0x cpu fp32\n");
-  result.runs.pop_back();
+  result.runs.push_back(made_run({"cpu", "bf16", 20}, 0));
+  result.runs.push_back(made_run({"cuda", "fp16", 2000, 64}, 0));
+  EXPECT_THAT(ratios_text(result), testing::StartsWith("ratios of samples/s:\n  resnet50, each at its best: cuda fp16 b64 is "
+                                                       "100x cpu bf16 b16\n  resnet50 b16: cuda fp32 is 12.0x cpu fp32\n"));
+  result.runs.resize(1);
   EXPECT_EQ(ratios_text(result), "");
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,11 +26,15 @@ std::string optimizer_of(const Series& series) {
   return text.erase(begin, text.find(' ', begin + 1) - begin);
 }
 
+enum class Question : std::uint8_t { same_batch, best_batch, each_at_best, to_quality };
+
+bool any_batch(Question what) { return what == Question::best_batch || what == Question::each_at_best; }
+
 // What two runs must share to be compared.
-std::string workload_key(const Series& series, SpeedupOf what) {
+std::string workload_key(const Series& series, Question what) {
   const Workload& w = series.first().workload;
-  const std::string work = what == SpeedupOf::best_batch ? w.model + "\n" + optimizer_of(series) : w.fingerprint;
-  const std::string target = what == SpeedupOf::to_quality ? target_of(series.first()) : "";
+  const std::string work = any_batch(what) ? w.model + "\n" + optimizer_of(series) : w.fingerprint;
+  const std::string target = what == Question::to_quality ? target_of(series.first()) : "";
   return work + "\n" + w.mode + "\n" + w.dataset + "\n" + target;
 }
 
@@ -48,7 +54,7 @@ std::string differences(const Run& run, const Run& other) {
 
 class Pairing {
  public:
-  Pairing(const AllSeries& all, SpeedupOf what) : all_(all), what_(what) { choose_fastest(); }
+  Pairing(const AllSeries& all, Question what) : all_(all), what_(what) { choose_fastest(); }
 
   Speedup answer() {
     for (const Series* contender : chosen_)
@@ -60,15 +66,15 @@ class Pairing {
   }
 
  private:
-  // One series for each device, precision and workload: the fastest of several thread counts, or batches.
+  // One series for each device, precision and workload: the fastest of several thread counts, or batches, or precisions.
   void choose_fastest() {
     std::map<std::string, const Series*> fastest;
     const auto group_of = [&](const Series& series) {
       const Run& run = series.first();
       std::string key = series.origin + "\n" + workload_key(series, what_) + "\n" + run.device.backend + "\n" +
-                        run.device.name + "\n" + run.precision + "\n" + settings_text(series.conditions) + "\n" +
-                        compile_mode(series);
-      if (series.on_gpu() && what_ != SpeedupOf::best_batch) key += "\n" + label_of(series.settings);
+                        run.device.name + "\n" + settings_text(series.conditions) + "\n" + compile_mode(series);
+      if (what_ != Question::each_at_best) key += "\n" + run.precision;
+      if (series.on_gpu() && !any_batch(what_)) key += "\n" + label_of(series.settings);
       return key;
     };
     for (const Series& series : all_.series) {
@@ -123,19 +129,30 @@ class Pairing {
   // The chosen series that do the contender's work, including itself. Precondition: it is chosen.
   const std::vector<const Series*>& of_same_work(const Series& contender) const { return of_work_.at(keys_.at(&contender)); }
 
-  // Whether it, which does the contender's work, has no handicap that the contender lacks.
+  // Whether it, which does the contender's work, has no handicap that the contender lacks. Fingerprints differ with the batch.
   static bool is_baseline(const Series& series, const Series& contender) {
-    return &series != &contender && handicap_of(series, contender).empty();
+    const Workload &a = series.first().workload, &b = contender.first().workload;
+    return &series != &contender && handicap_of(series, contender).empty() &&
+           (a.batch != b.batch || a.fingerprint == b.fingerprint);
   }
 
+  static bool on_cpu(const Series& series) { return series.first().device.backend == "cpu"; }
+
+  // In the contender's precision, or, without such a run, in the CPU's fastest.
   std::vector<const Series*> cpu_baselines(const Series& contender) const {
-    std::vector<const Series*> found;
-    for (const std::string& precision : {contender.first().precision, std::string(name(Precision::fp32))})
-      for (const Series* series : nearest(contender, true, [&](const Series& other) {
-             return other.first().device.backend == "cpu" && other.first().precision == precision;
-           }))
-        if (!contains(found, series)) found.push_back(series);
-    return found;
+    const std::string own = contender.first().precision, fp32 = name(Precision::fp32);
+    const std::string& precision = own == name(Precision::tf32) ? fp32 : own;
+    const auto found = nearest(contender, true, [&](const Series& other) {
+      return on_cpu(other) && (what_ == Question::each_at_best || other.first().precision == precision);
+    });
+    if (!found.empty()) return found;
+    const auto is_fastest = [&](const Series& one) {
+      return std::ranges::none_of(of_same_work(contender), [&](const Series* other) {
+        return on_cpu(*other) && is_baseline(*other, contender) && other->machine == one.machine &&
+               other->conditions == one.conditions && other->rate() > one.rate();
+      });
+    };
+    return nearest(contender, true, [&](const Series& other) { return on_cpu(other) && is_fastest(other); });
   }
 
   // The first earlier run of the same backend and precision on another machine, another card or of another build.
@@ -170,6 +187,8 @@ class Pairing {
 
   std::vector<const Series*> baselines_of(const Series& contender) const {
     const Run& run = contender.first();
+    if (what_ == Question::each_at_best)
+      return contender.on_gpu() && is_ours(run) ? cpu_baselines(contender) : std::vector<const Series*>();
     std::vector<const Series*> found;
     const auto add = [&](const std::vector<const Series*>& more) { found.insert(found.end(), more.begin(), more.end()); };
     if (!is_ours(run)) add(ours_on_same_device(contender));
@@ -222,17 +241,17 @@ class Pairing {
 
   void pair(const Series& baseline, const Series& contender) {
     paired_.insert({&baseline, &contender});
-    if (what_ == SpeedupOf::to_quality) return answer_.pairs.push_back(quality_pair(baseline, contender));
-    answer_.pairs.push_back({side_of(baseline), side_of(contender), what_ == SpeedupOf::best_batch, "",
-                             ratio_estimate(baseline.samples_per_second(), contender.samples_per_second()),
-                             cost_ratio(baseline, contender),
-                             per_epoch(baseline, contender, "energy per epoch",
-                                       [](const Run& run) { return member_of(run.energy, &Energy::joules_per_epoch); }),
-                             fairness_warnings(baseline, contender)});
+    if (what_ == Question::to_quality) return answer_.pairs.push_back(quality_pair(baseline, contender));
+    answer_.pairs.push_back(
+        {side_of(baseline), side_of(contender), what_ == Question::best_batch, what_ == Question::each_at_best, "",
+         ratio_estimate(baseline.samples_per_second(), contender.samples_per_second()), cost_ratio(baseline, contender),
+         per_epoch(baseline, contender, "energy per epoch",
+                   [](const Run& run) { return member_of(run.energy, &Energy::joules_per_epoch); }),
+         fairness_warnings(baseline, contender)});
   }
 
   SpeedupPair quality_pair(const Series& baseline, const Series& contender) const {
-    SpeedupPair pair{side_of(baseline), side_of(contender), false, target_of(contender.first()), {}, {}, {}, {}};
+    SpeedupPair pair{side_of(baseline), side_of(contender), false, false, target_of(contender.first()), {}, {}, {}, {}};
     const Trainings theirs = trainings_of(baseline, all_), ours = trainings_of(contender, all_);
     for (const auto& [side, trainings] : {std::pair(&pair.baseline, &theirs), std::pair(&pair.contender, &ours)}) {
       side->trained = trainings->size();
@@ -300,7 +319,7 @@ class Pairing {
   }
 
   const AllSeries& all_;
-  const SpeedupOf what_;
+  const Question what_;
   std::vector<const Series*> chosen_;
   std::map<const Series*, std::string> keys_;  // workload_key() of the chosen ones
   // The chosen ones in their order: by work, by model and work, and by model and device (GPU or not).
@@ -312,12 +331,42 @@ class Pairing {
   Speedup answer_;
 };
 
+bool is_side(const SpeedupSide& side, const std::string& name, const std::string& file) {
+  return side.name == name && side.file == file;
+}
+
+// Adds the pairs of devices at their best, or marks those that the answer has, and moves them to its front.
+void put_first(std::vector<SpeedupPair> best, Speedup& answer) {
+  for (const SpeedupPair& pair : best) {
+    std::erase_if(answer.pairs, [&](const SpeedupPair& other) {
+      return is_side(other.baseline, pair.baseline.name, pair.baseline.file) &&
+             is_side(other.contender, pair.contender.name, pair.contender.file);
+    });
+    std::erase_if(answer.unpaired, [&](const Unpaired& alone) {
+      return alone.repetitions.empty() &&
+             (is_side(pair.baseline, alone.name, alone.file) || is_side(pair.contender, alone.name, alone.file));
+    });
+  }
+  best.insert(best.end(), std::make_move_iterator(answer.pairs.begin()), std::make_move_iterator(answer.pairs.end()));
+  answer.pairs = std::move(best);
+}
+
 }  // namespace
 
 Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what) {
   AllSeries all = series_of(results);
-  if (what == SpeedupOf::to_quality) leave_out_without_target(all);
-  return Pairing(all, what).answer();
+  switch (what) {
+    case SpeedupOf::best_batch:
+      return Pairing(all, Question::best_batch).answer();
+    case SpeedupOf::to_quality:
+      leave_out_without_target(all);
+      return Pairing(all, Question::to_quality).answer();
+    case SpeedupOf::same_batch:
+      break;
+  }
+  Speedup best = Pairing(all, Question::each_at_best).answer(), answer = Pairing(all, Question::same_batch).answer();
+  put_first(std::move(best.pairs), answer);
+  return answer;
 }
 
 }  // namespace epochbench

@@ -26,13 +26,19 @@ struct SpeedupSide {
 
 struct SpeedupPair {
   SpeedupSide baseline, contender;
-  bool best_batch = false;  // each side at its fastest batch
-  std::string target = {};  // that both trained to, if the question is the time to it: "accuracy=0.9"
-  Estimate ratio;           // contender / baseline samples per second; to a target: baseline / contender seconds
+  bool best_batch = false;    // each side at its fastest batch
+  bool each_at_best = false;  // each device at its fastest precision and batch
+  std::string target = {};    // that both trained to, if the question is the time to it: "accuracy=0.9"
+  Estimate ratio;             // contender / baseline samples per second; to a target: baseline / contender seconds
   // baseline / contender per epoch, or to the target: above 1 the contender is better; if not known, the reason
   Estimate cost, energy;
   std::vector<Warning> warnings;
 };
+
+// Whether both sides have the same precision and batch.
+inline bool are_alike(const SpeedupPair& pair) {
+  return pair.baseline.precision == pair.contender.precision && pair.baseline.workload.batch == pair.contender.workload.batch;
+}
 
 struct Unpaired {
   std::string name, file;
@@ -41,7 +47,7 @@ struct Unpaired {
 };
 
 struct Speedup {
-  std::vector<SpeedupPair> pairs;
+  std::vector<SpeedupPair> pairs;  // first those of each device at its best
   std::vector<Unpaired> unpaired;
 };
 
@@ -50,9 +56,12 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch, to_quality };
 // same_batch pairs runs of one fingerprint, mode and data set; best_batch those of one model with options, mode, optimizer
 // (except a default learning rate, which follows the batch) and data set, each device at its fastest batch. The fastest of
 // several thread counts represents its device. to_quality pairs trainings of one fingerprint to one target, seed by seed, as
-// quality_ratio() says (src/analysis/time_to_quality.h). The contenders, and their baselines:
+// quality_ratio() says (src/analysis/time_to_quality.h). same_batch also pairs each GPU with each CPU at their best: the
+// fastest runs of one model, whatever their precision and batch. The contenders, and their baselines:
 //
-//   a GPU                  the CPU in its precision, and the CPU in fp32; of each machine, where their names are known
+//   a GPU                  the CPU in its precision (in fp32, of tf32), or, without such a run, in its fastest; of each
+//   machine,
+//                          where their names are known
 //   in 16 bits             also fp32 and tf32 of the same device
 //   in int8                also fp32 and bf16 of the same device
 //   a CPU                  the first CPU in its precision of an earlier file, where that is another machine or build

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "epochbench/precision.h"
@@ -37,6 +39,16 @@ std::string workload_text(const Workload& workload) { return workload.model + " 
 
 // "cuda bf16"
 std::string side_text(const SpeedupSide& side) { return side.device.backend + " " + side.precision; }
+
+// "resnet50 b256, cuda fp32 over cpu fp32"; at their best "resnet50, cuda fp16 b256 over cpu bf16 b64".
+std::string sides_text(const SpeedupPair& pair) {
+  const bool at_best = pair.each_at_best && !are_alike(pair);
+  const auto side = [&](const SpeedupSide& one) {
+    return side_text(one) + (at_best ? " b" + std::to_string(one.workload.batch) : "");
+  };
+  const Workload& workload = pair.contender.workload;
+  return (at_best ? workload.model : workload_text(workload)) + ", " + side(pair.contender) + " over " + side(pair.baseline);
+}
 
 bool any_on_synthetic_data(const std::vector<Run>& runs) {
   return std::ranges::any_of(runs, [](const Run& run) { return usable(run) && run.workload.dataset == "synthetic"; });
@@ -74,23 +86,23 @@ bool has_handicap(const SpeedupPair& pair) {
                      [](const Warning& warning) { return warning.code == WarningCode::handicap; });
 }
 
-// For each workload the pair in fp32 on both devices, and the GPU at its fastest over the CPU at its fastest. Not the largest
-// ratio, which would come from the slowest CPU run.
+// The pairs of devices at their best, as they come first; then those of one precision, and of tf32, which stands beside fp32.
 std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
-  const auto rates = [](const SpeedupPair& pair) { return std::pair(pair.contender.rate, pair.baseline.rate); };
-  std::vector<const SpeedupPair*> candidates, chosen;
-  for (const SpeedupPair& pair : speedup.pairs)
-    if (pair.contender.on_gpu && !pair.baseline.on_gpu && asks_of(pair) && !has_handicap(pair)) candidates.push_back(&pair);
-  std::map<std::string, std::pair<double, double>> fastest;  // by fingerprint
-  for (const SpeedupPair* pair : candidates) {
-    std::pair<double, double>& most = fastest.try_emplace(pair->contender.workload.fingerprint, rates(*pair)).first->second;
-    most = std::max(most, rates(*pair));
+  std::vector<const SpeedupPair*> chosen;
+  std::map<std::string, std::size_t> workloads;  // in their order
+  const auto place = [&](const SpeedupPair* pair) {
+    const bool best = pair->each_at_best;
+    const auto precision = precision_from_name(pair->contender.precision);
+    return std::tuple(!best, workloads.at(pair->contender.workload.fingerprint), best ? std::nullopt : precision);
+  };
+  for (const SpeedupPair& pair : speedup.pairs) {
+    const std::string &ours = pair.contender.precision, &theirs = pair.baseline.precision;
+    const bool alike = ours == theirs || (ours == name(Precision::tf32) && theirs == name(Precision::fp32));
+    if (!pair.contender.on_gpu || pair.baseline.on_gpu || !asks_of(pair) || has_handicap(pair)) continue;
+    workloads.try_emplace(pair.contender.workload.fingerprint, workloads.size());
+    if (alike || pair.each_at_best || !pair.target.empty()) chosen.push_back(&pair);
   }
-  for (const SpeedupPair* pair : candidates) {
-    const bool strict =
-        pair->contender.precision == name(Precision::fp32) && pair->baseline.precision == pair->contender.precision;
-    if (strict || rates(*pair) >= fastest.at(pair->contender.workload.fingerprint)) chosen.push_back(pair);
-  }
+  std::ranges::stable_sort(chosen, {}, place);
   return chosen;
 }
 
@@ -199,13 +211,13 @@ std::vector<std::string> epoch_costs(const std::vector<Run>& runs) {
 }  // namespace
 
 AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality) {
-  AnswerSection section{"How much faster is the GPU, at the same batch?", {}, ""};
+  AnswerSection section{"How much faster is the GPU, each at its best?", {}, ""};
   for (const Speedup* asked : {&speedup, &to_quality})
     for (const SpeedupPair* pair : gpu_over_cpu(*asked))
-      section.answers.push_back(workload_text(pair->contender.workload) + ", " + side_text(pair->contender) + " over " +
-                                side_text(pair->baseline) + ": " + sooner_text(*pair) + notes_text(*pair));
+      section.answers.push_back(sides_text(*pair) + ": " + sooner_text(*pair) + notes_text(*pair));
   section.read =
-      "times as many samples per second, in brackets the 95 % interval over processes; all pairs: epochbench speedup RESULT";
+      "times as many samples per second, in brackets the 95 % interval over processes; first each device at its fastest "
+      "precision and batch, then both in one precision, at one batch; all pairs: epochbench speedup RESULT";
   if (!section.answers.empty()) return section;
   section.answers.push_back(any_on_gpu(runs) ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
                                              : no_gpu_text(runs));
@@ -257,8 +269,8 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
   section.read = "training hours times the price of an hour; local against cloud: epochbench cost RESULT";
   for (const SpeedupPair* pair : gpu_over_cpu(speedup))
     if (std::isfinite(pair->cost.value))
-      section.answers.push_back(workload_text(pair->contender.workload) + ": an epoch on " + side_text(pair->baseline) +
-                                " costs " + ratio_text(pair->cost) + " what it costs on " + side_text(pair->contender));
+      section.answers.push_back(sides_text(*pair) + ": on the CPU an epoch costs " + ratio_text(pair->cost) +
+                                " what it costs on the GPU");
   const std::vector<std::string> epochs = epoch_costs(runs);
   if (section.answers.empty()) section.answers = epochs;
   if (section.answers.empty())

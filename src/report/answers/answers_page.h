@@ -19,7 +19,7 @@ struct AnswerSection {
   std::string read;                  // how to read them
 };
 
-// Speed at the same batch, power and utilization, mixed precision, cost, batch, input: always all six, in this order; then the
+// Speed, power and utilization, mixed precision, cost, batch, input: always all six, in this order; then the
 // cost of ranks, if a run has several.
 std::vector<AnswerSection> answer_sections(const NamedResult& result);
 

@@ -121,14 +121,12 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
   if (!speeds.empty()) cards.push_back(card("cost", costs));  // without a price the card explains how to give one
 }
 
-// For each model the pair with the largest ratio, of a GPU and a CPU if there is one, else of two precisions.
+// For each model the pair of devices at their best; if there is none, that of two runs with the largest ratio.
 void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Speedup& speedup) {
   Json entries = Json::array();
   for (const Headline& headline : headlines) {
     const SpeedupPair* best = nullptr;
-    const auto rank = [](const SpeedupPair& pair) {
-      return std::pair(pair.contender.on_gpu != pair.baseline.on_gpu, pair.ratio.value);
-    };
+    const auto rank = [](const SpeedupPair& pair) { return std::pair(pair.each_at_best, pair.ratio.value); };
     for (const SpeedupPair& pair : speedup.pairs) {
       const bool fits = pair.contender.workload.model == headline.series->first().workload.model &&
                         std::isfinite(pair.ratio.value) &&
@@ -138,8 +136,10 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
     if (!best) continue;
     const auto side = [](const SpeedupSide& one) { return device_word(one.on_gpu, one.device.backend) + " " + one.precision; };
     const std::size_t n = std::min(best->baseline.samples_per_second.size(), best->contender.samples_per_second.size());
+    const std::int64_t ours = best->contender.workload.batch, theirs = best->baseline.workload.batch;
     Json one = entry(model_title(best->contender.workload.model) + ", " + side(best->contender) + " over " +
-                         side(best->baseline) + ", batch " + std::to_string(best->contender.workload.batch),
+                         side(best->baseline) + (best->each_at_best && !are_alike(*best) ? ", each at its best" : "") +
+                         ", batch " + std::to_string(ours) + (ours == theirs ? "" : " over " + std::to_string(theirs)),
                      best->ratio, n, "processes per side");
     one["doubts"] = doubt_texts(best->warnings);
     entries.push_back(std::move(one));

@@ -104,8 +104,11 @@ Summaries rows_of(const Result& result, TableRows rows) {
   return list;
 }
 
-std::string side_text(const SpeedupSide& side, bool with_device) {
-  return (with_device ? side.device.backend + " " : "") + side.precision;
+std::string batch_text(const SpeedupSide& side) { return "b" + std::to_string(side.workload.batch); }
+
+// "cuda bf16", "bf16"; of a device at its best "cuda bf16 b256".
+std::string side_text(const SpeedupSide& side, bool with_device, bool at_best) {
+  return (with_device ? side.device.backend + " " : "") + side.precision + (at_best ? " " + batch_text(side) : "");
 }
 
 // "1.90x fp32 (95 % interval 1.85 to 1.95)".
@@ -114,16 +117,17 @@ std::string times_text(const Estimate& ratio, const std::string& baseline, bool 
          load_mark(loaded) + "\n";
 }
 
-// "resnet20 b32 cpu: bf16 is 1.90x fp32 (95 % interval 1.85 to 1.95)".
+// "resnet20 b32 cpu: bf16 is 1.90x fp32 (95 % interval 1.85 to 1.95)", "resnet20, each at its best: cuda fp16 b256 is 77.0x cpu
+// bf16 b64".
 std::string ratio_line(const SpeedupPair& pair) {
   const SpeedupSide &a = pair.baseline, &b = pair.contender;
-  const bool devices = a.device.backend != b.device.backend;
-  std::string text = b.workload.model + " b" + std::to_string(b.workload.batch);
+  const bool devices = a.device.backend != b.device.backend, at_best = pair.each_at_best && !are_alike(pair);
+  std::string text = b.workload.model + (at_best ? ", each at its best" : " " + batch_text(b));
   if (!devices) text += " " + b.device.backend;
   append(text, settings_text(further_settings(b.settings)), " ");
   const bool loaded =
       std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::foreign_load; });
-  return text + ": " + side_text(b, devices) + " is " + times_text(pair.ratio, side_text(a, devices), loaded);
+  return text + ": " + side_text(b, devices, at_best) + " is " + times_text(pair.ratio, side_text(a, devices, at_best), loaded);
 }
 
 // "resnet20/cpu/fp32/b128: complete is 1.28x without winograd".

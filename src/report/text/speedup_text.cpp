@@ -76,11 +76,15 @@ void put(Json& object, const std::string& key, const Estimate& estimate) {
   object[key + "_reason"] = text_or_null(estimate.reason);
 }
 
+bool at_own_batches(const SpeedupPair& pair) {
+  return pair.best_batch || pair.contender.workload.batch != pair.baseline.workload.batch;
+}
+
 // "resnet20, train, synthetic, batch 128"
 std::string workload_text(const SpeedupPair& pair) {
   const Workload& w = pair.contender.workload;
   return w.model + ", " + w.mode + ", " + w.dataset + ", " +
-         (pair.best_batch ? "each device at its best batch" : "batch " + std::to_string(w.batch));
+         (at_own_batches(pair) ? "each device at its best batch" : "batch " + std::to_string(w.batch));
 }
 
 }  // namespace
@@ -99,6 +103,11 @@ std::string speedup_text(const Speedup& speedup) {
   std::string text = below_load_note(table.to_string()) + "\n";
   if (speedup.pairs.front().best_batch)
     text += wrapped("", "", "each device at its own best batch of those measured, so the batches may differ");
+  const auto at_best = std::ranges::count_if(speedup.pairs, &SpeedupPair::each_at_best);
+  if (!std::all_of(speedup.pairs.begin(), speedup.pairs.begin() + at_best, are_alike))
+    text += wrapped("", "",
+                    (at_best == 1 ? "first row" : "first " + std::to_string(at_best) + " rows") +
+                        std::string(": each device at its fastest precision and batch of those measured"));
   text += wrapped(
       "", "",
       !target.empty()
@@ -166,7 +175,8 @@ Json speedup_json(const Speedup& speedup) {
     put(object, "cost_ratio", pair.cost);
     put(object, "energy_ratio", pair.energy);
     object["warnings"] = warnings_json(pair.warnings);
-    object["batch"] = pair.best_batch ? "best" : "same";
+    object["batch"] = at_own_batches(pair) ? "best" : "same";
+    object["each_at_best"] = pair.each_at_best;
     if (!pair.target.empty()) object["target"] = pair.target;
     for (const auto& [side, prefix] :
          {std::pair(&pair.baseline, std::string("baseline_")), std::pair(&pair.contender, std::string("contender_"))}) {

@@ -1,10 +1,10 @@
 // The section of speedup: ratios of two runs, as a chart and as a table with notes.
 "use strict";
 
-// "GPU bf16 over CPU fp32"; with the files if they differ.
+// "GPU bf16 over CPU fp32", "each at its best: GPU fp16 over CPU bf16"; with the files if they differ.
 function pairLabel(pair) {
   const files = pair.contender_file === pair.baseline_file ? "" : ` (${pair.contender_file} over ${pair.baseline_file})`;
-  return `${rowLabel(pair.contender_side)} over ${rowLabel(pair.baseline_side)}${files}`;
+  return `${pair.each_at_best ? "each at its best: " : ""}${rowLabel(pair.contender_side)} over ${rowLabel(pair.baseline_side)}${files}`;
 }
 
 function ratioPanel(pairs) {
