@@ -47,6 +47,11 @@ struct Place {
   bool operator==(const Place& other) const {
     return line == other.line && (file == other.file || std::strcmp(file, other.file) == 0);
   }
+  // Member by member: a copy of both at once would wait until what the caller stored has reached the cache.
+  void assign(const Place& other) {
+    file = other.file;
+    line = other.line;
+  }
 };
 
 enum class BarrierOp : std::uint8_t { sync, count, all, any };

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 
 namespace epochbench::test {
 
@@ -52,10 +53,11 @@ void Multiprocessor::list_waiting() const {
   int waiting = 0;
   for (int i = 0; i < count_; ++i) {
     const Thread& thread = threads_[i];
-    if (thread.state != State::at_barrier && thread.state != State::in_warp) continue;
+    const Warp& warp = warps_[i / kLanes];
+    const bool in_warp = (warp.waiting >> i % kLanes & 1) != 0, at_barrier = (warp.at_barrier >> i % kLanes & 1) != 0;
+    if (!in_warp && !at_barrier) continue;
     if (++waiting > kShown) continue;
-    const std::string wait =
-        thread.state == State::in_warp ? describe_wait(thread) : "a barrier at " + test::describe(thread.place);
+    const std::string wait = in_warp ? describe_wait(thread) : "a barrier at " + test::describe(thread.place);
     std::fprintf(stderr, "  %s waits in %s\n", describe(thread).c_str(), wait.c_str());
   }
   if (waiting > kShown) std::fprintf(stderr, "  and %d more\n", waiting - kShown);
@@ -65,28 +67,54 @@ void Multiprocessor::list_waiting() const {
 
 std::uint64_t Multiprocessor::random_below(std::uint64_t n) {
   random_ = random_ * 6364136223846793005u + 1442695040888963407u;  // Knuth's linear congruential generator
-  return (random_ >> 33) % n;
+  return (random_ >> 32) * n >> 32;                                 // n < 2^32
 }
 
-// The loop of every fiber: runs the thread that it was resumed for to its end.
+// The loop of every fiber: runs the thread that it was resumed for to its end, then the next one.
 void Multiprocessor::run_threads(void* self) {
   auto& processor = *static_cast<Multiprocessor*>(self);
   for (;;) {
     processor.begin_.acquire();
     processor.kernel_(processor.arguments_);
     processor.end_.release();
-    processor.suspend(State::done);
+    Runner& own = *processor.current_->runner;
+    own.races.leave();
+    if (kFindsRaces) {
+      processor.finished_ = processor.current_;
+      own.fiber.suspend();
+    } else {
+      processor.finish(*processor.current_);
+      processor.give_up_turn(own);
+    }
   }
 }
 
-void Multiprocessor::suspend(State state) {
-  Thread& thread = *current_;
-  thread.state = state;
-  thread.runner->fiber.suspend();
+// Waits until the thread is runnable and has its turn again.
+void Multiprocessor::suspend() {
+  Runner& own = *current_->runner;
+  own.races.leave();
+  give_up_turn(own);
 }
 
-void Multiprocessor::resume(Thread& thread) {
-  if (thread.state == State::fresh) {
+// Runs the next thread of the warp, or the scheduler, until `own` is resumed: at once for a new thread that begins on its
+// stack.
+inline void Multiprocessor::give_up_turn(Runner& own) {
+  Thread* const next = next_of_warp();
+  if (next == nullptr) {
+    own.fiber.suspend();
+    return;
+  }
+  Runner& runner = prepare(*next);
+  runner.races.enter();
+  if (&runner != &own) own.fiber.pass_to(runner.fiber);
+}
+
+// Makes it the current thread, which its runner will run.
+inline Multiprocessor::Runner& Multiprocessor::prepare(Thread& thread) {
+  Warp& warp = warps_[turn_];
+  const unsigned own = 1u << (index_of(thread) - turn_ * kLanes);
+  if ((warp.fresh & own) != 0) {
+    warp.fresh &= ~own;
     if (idle_.empty()) {
       runners_.push_back(std::make_unique<Runner>(this));
       idle_.push_back(runners_.back().get());
@@ -96,10 +124,7 @@ void Multiprocessor::resume(Thread& thread) {
   }
   current_ = &thread;
   threadIdx = thread.index;
-  thread.runner->races.enter();
-  thread.runner->fiber.resume();
-  thread.runner->races.leave();
-  if (thread.state == State::done) finish(thread);
+  return *thread.runner;
 }
 
 void Multiprocessor::finish(Thread& thread) {
@@ -130,24 +155,41 @@ void Multiprocessor::finish(Thread& thread) {
 // Whether a thread ran or could have. A warp runs as far as it can before the next one, so that accesses without a barrier
 // between them are far apart in time; in random order only sometimes. After a barrier all warps may run again.
 bool Multiprocessor::run_warp(int warp) {
-  const bool random = thread_order == ThreadOrder::random;
-  const int first = warp * kLanes;
-  if (random && random_below(4) == 0) return true;
+  if (thread_order == ThreadOrder::random && random_below(4) == 0) return true;
+  turn_ = warp;
+  begin_pass();
   bool ran = false;
-  for (bool again = true; again;) {
-    again = false;
-    if (random) shuffle(lane_order_, kLanes);
-    for (int lane : lane_order_) {
-      if (first + lane >= count_) continue;
-      Thread& thread = threads_[first + lane];
-      if (thread.state != State::fresh && thread.state != State::ready) continue;
-      resume(thread);
-      ran = again = true;
-      if (released_) return true;
-    }
-    if (random && random_below(2) == 0) break;
+  while (Thread* const next = next_of_warp()) {
+    ran = true;
+    Runner& runner = prepare(*next);
+    runner.races.enter();
+    runner.fiber.resume();
+    if (finished_ == nullptr) break;  // no thread has the next turn
+    finish(*std::exchange(finished_, nullptr));
   }
   return ran;
+}
+
+void Multiprocessor::begin_pass() {
+  if (thread_order == ThreadOrder::random) shuffle(lane_order_, kLanes);
+  turn_at_ = 0;
+  turn_ran_ = false;
+}
+
+// The thread that runs next; null where the turn of the warp is over. Passes over the lanes until none can run.
+inline Multiprocessor::Thread* Multiprocessor::next_of_warp() {
+  for (;;) {
+    if (released_) return nullptr;
+    const unsigned runnable = warps_[turn_].runnable();
+    while (runnable != 0 && turn_at_ < kLanes) {
+      const int lane = lane_order_[turn_at_++];
+      if ((runnable >> lane & 1) == 0) continue;
+      turn_ran_ = true;
+      return &threads_[turn_ * kLanes + lane];
+    }
+    if (!turn_ran_ || (thread_order == ThreadOrder::random && random_below(2) == 0)) return nullptr;
+    begin_pass();
+  }
 }
 
 void Multiprocessor::shuffle(int* order, int n) {
@@ -156,11 +198,11 @@ void Multiprocessor::shuffle(int* order, int n) {
 
 void Multiprocessor::run_block() {
   live_ = count_;
-  for (int i = 0; i < count_; ++i) threads_[i].state = State::fresh;
   for (int i = 0; i * kLanes < count_; ++i) {
     const int lanes = std::min(kLanes, count_ - i * kLanes);
-    warps_[i].waiting = 0;
+    warps_[i].waiting = warps_[i].at_barrier = 0;
     warps_[i].done = lanes == kLanes ? 0 : ~0u << lanes;
+    warps_[i].fresh = ~warps_[i].done;
   }
   while (live_ > 0) {
     if (thread_order == ThreadOrder::random) shuffle(warp_order_, ceil_div(count_, kLanes));
@@ -226,7 +268,7 @@ int Multiprocessor::barrier(BarrierOp op, int predicate, Place place) {
     barrier_place_ = place;
   }
   Thread& thread = *current_;
-  thread.place = place;
+  thread.place.assign(place);
   if (op != barrier_op_ || place != barrier_place_) {
     list_waiting();
     abort_kernel("the barrier diverges: " + describe(thread) + " is at " + test::describe(place) + ", others wait at " +
@@ -235,19 +277,17 @@ int Multiprocessor::barrier(BarrierOp op, int predicate, Place place) {
   barrier_sum_ += predicate != 0;
   ++at_barrier_;
   arrival_.release();
-  if (at_barrier_ == live_) {
+  if (at_barrier_ == live_)
     release_barrier();
-    suspend(State::ready);
-  } else {
-    suspend(State::at_barrier);
-  }
+  else
+    warps_[turn_].at_barrier |= 1u << (index_of(thread) - turn_ * kLanes);
+  suspend();
   departure_.acquire();
   return barrier_result_;
 }
 
 void Multiprocessor::release_barrier() {
-  for (int i = 0; i < count_; ++i)
-    if (threads_[i].state == State::at_barrier) threads_[i].state = State::ready;
+  for (int i = 0; i * kLanes < count_; ++i) warps_[i].at_barrier = 0;
   switch (barrier_op_) {
     case BarrierOp::sync:
     case BarrierOp::count:

@@ -31,14 +31,12 @@ class Multiprocessor {  // one per operating-system thread
  private:
   static constexpr int kLanes = 32;
 
-  enum class State : std::uint8_t { fresh, ready, at_barrier, in_warp, done };
   struct Runner {  // the stack of a thread and the context of its memory accesses
-    explicit Runner(Multiprocessor* own) : fiber(run_threads, own) {}
+    explicit Runner(Multiprocessor* own) : fiber(run_threads, own, own->outside_) {}
     Fiber fiber;
     RaceContext races;
   };
   struct Thread {
-    State state = State::fresh;
     WarpOp op{};  // this and the next members: the warp operation that it waits in
     int width = 0;
     unsigned mask = 0, argument = 0;
@@ -47,9 +45,10 @@ class Multiprocessor {  // one per operating-system thread
     uint3 index{};
     Runner* runner = nullptr;
   };
-  struct Warp {
-    unsigned waiting = 0, done = 0;  // lanes; those that the block lacks are done from the start
+  struct Warp {  // its lanes in each state; those that the block lacks are done from the start
+    unsigned fresh = 0, waiting = 0, at_barrier = 0, done = 0;
     Edge arrival, departure;
+    unsigned runnable() const { return ~(waiting | at_barrier | done); }
   };
   struct SharedArray {
     const void* key;
@@ -61,9 +60,12 @@ class Multiprocessor {  // one per operating-system thread
   void run_block();
   bool run_warp(int warp);
   void shuffle(int* order, int n);
-  void resume(Thread& thread);
+  void begin_pass();
+  Thread* next_of_warp();
+  Runner& prepare(Thread& thread);
   void finish(Thread& thread);
-  void suspend(State state);
+  void suspend();
+  void give_up_turn(Runner& own);
   static void run_threads(void* self);
   void release_barrier();
   void complete_warp(int first, unsigned mask);
@@ -81,6 +83,11 @@ class Multiprocessor {  // one per operating-system thread
   Warp warps_[kMaxThreads / kLanes];
   int count_ = 0, live_ = 0;
   Thread* current_ = nullptr;
+  Thread* finished_ = nullptr;  // whose stack the scheduler frees
+  // The warp whose turn it is, the next place in lane_order_, and whether a lane has run since that began.
+  int turn_ = 0, turn_at_ = 0;
+  bool turn_ran_ = false;
+  Fiber::Outside outside_;
 
   int at_barrier_ = 0, barrier_sum_ = 0, barrier_result_ = 0;
   bool released_ = false;  // since the warps last took turns

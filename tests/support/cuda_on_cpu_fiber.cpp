@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -74,11 +75,19 @@ epochbench_begin_stack:
 .size epochbench_begin_stack, .-epochbench_begin_stack
 )");
 
-static void switch_stack(void*& from, void*& to) { epochbench_switch_stack(&from, to); }
+// Stacks begin at different lines of a page, so that those of a warp share no set of the first-level cache.
+static constexpr std::size_t kPage = 4096, kBetweenStarts = 9 * 64;
+
+static std::size_t start_of_next() {
+  static thread_local std::size_t stacks = 0;
+  return stacks++ * kBetweenStarts % kPage;
+}
+
+static void switch_stack(void*& from, void* to) { epochbench_switch_stack(&from, to); }
 
 #endif
 
-Fiber::Fiber(void (*entry)(void*), void* argument) : entry_(entry), argument_(argument) {
+Fiber::Fiber(void (*entry)(void*), void* argument, Outside& outside) : entry_(entry), argument_(argument), outside_(outside) {
   void* memory = mmap(nullptr, guard_bytes() + kStackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED || mprotect(memory, guard_bytes(), PROT_NONE) != 0) {
@@ -99,7 +108,7 @@ Fiber::Fiber(void (*entry)(void*), void* argument) : entry_(entry), argument_(ar
               2, static_cast<unsigned>(std::uint64_t{address} >> 32), static_cast<unsigned>(address));
 #else
   // What the first switch pops: r15, r14, r13, r12, rbx, rbp and the return address.
-  auto* top = reinterpret_cast<std::uintptr_t*>(memory_ + guard_bytes() + kStackBytes);
+  auto* top = reinterpret_cast<std::uintptr_t*>(memory_ + guard_bytes() + kStackBytes - start_of_next());
   for (int i = 0; i < 2; ++i) *--top = 0;  // aligns the stack for a call and ends a debugger's backtrace
   *--top = reinterpret_cast<std::uintptr_t>(&epochbench_begin_stack);
   *--top = 0;
@@ -113,21 +122,38 @@ Fiber::Fiber(void (*entry)(void*), void* argument) : entry_(entry), argument_(ar
 Fiber::~Fiber() { munmap(memory_, guard_bytes() + kStackBytes); }
 
 void Fiber::start(Fiber* self) {
-  __sanitizer_finish_switch_fiber(nullptr, &self->outside_bottom_, &self->outside_bytes_);
+  self->arrive(nullptr);
   self->entry_(self->argument_);
   std::abort();
 }
 
+// On this fiber's stack, after a switch to it.
+void Fiber::arrive(void* fake) {
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+  __sanitizer_finish_switch_fiber(fake, &bottom, &bytes);
+  if (!std::exchange(outside_.left, false)) return;
+  outside_.bottom = bottom;
+  outside_.bytes = bytes;
+}
+
 void Fiber::resume() {
-  __sanitizer_start_switch_fiber(&fake_outside_, memory_ + guard_bytes(), kStackBytes);
-  switch_stack(outside_, inside_);
-  __sanitizer_finish_switch_fiber(fake_outside_, nullptr, nullptr);
+  __sanitizer_start_switch_fiber(&outside_.fake, memory_ + guard_bytes(), kStackBytes);
+  outside_.left = true;
+  switch_stack(outside_.context, inside_);
+  __sanitizer_finish_switch_fiber(outside_.fake, nullptr, nullptr);
+}
+
+void Fiber::pass_to(Fiber& next) {
+  __sanitizer_start_switch_fiber(&fake_inside_, next.memory_ + guard_bytes(), kStackBytes);
+  switch_stack(inside_, next.inside_);
+  arrive(fake_inside_);
 }
 
 void Fiber::suspend() {
-  __sanitizer_start_switch_fiber(&fake_inside_, outside_bottom_, outside_bytes_);
-  switch_stack(inside_, outside_);
-  __sanitizer_finish_switch_fiber(fake_inside_, &outside_bottom_, &outside_bytes_);
+  __sanitizer_start_switch_fiber(&fake_inside_, outside_.bottom, outside_.bytes);
+  switch_stack(inside_, outside_.context);
+  arrive(fake_inside_);
 }
 
 }  // namespace epochbench::test

@@ -10,35 +10,43 @@
 
 namespace epochbench::test {
 
-// One stack, with a guard page below it. resume() runs its code until that calls suspend(), then returns; the first time it
-// calls entry(argument), which must never return. All on one operating-system thread.
+// One stack, with a guard page below it. resume() runs its code until that or a fiber to which it passes on calls suspend(),
+// then returns. The first time it calls entry(argument), which must never return. All on one operating-system thread.
 class Fiber {
  public:
-  Fiber(void (*entry)(void*), void* argument);
+#if defined(EPOCHBENCH_FIBER_BY_UCONTEXT)
+  using Context = ucontext_t;
+#else
+  using Context = void*;  // the stack pointer
+#endif
+  struct Outside {  // where resume() was called: one for all fibers that pass on to each other
+    Context context{};
+    // For AddressSanitizer: its fake stack, the bounds of the stack, and whether resume() has just left it.
+    void* fake = nullptr;
+    const void* bottom = nullptr;
+    std::size_t bytes = 0;
+    bool left = false;
+  };
+
+  Fiber(void (*entry)(void*), void* argument, Outside& outside);
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
   void resume();
+  void pass_to(Fiber& next);  // suspends this one, without a return to where it was resumed
   void suspend();
 
  private:
   static void start(Fiber* self);
+  void arrive(void* fake);
 
   void (*entry_)(void*);
   void* argument_;
+  Outside& outside_;
   std::byte* memory_;
-#if defined(EPOCHBENCH_FIBER_BY_UCONTEXT)
-  ucontext_t inside_, outside_;
-#else
-  void* inside_;  // stack pointers of the side that waits
-  void* outside_;
-#endif
-  // State for AddressSanitizer: its fake stacks and the bounds of the resumer's stack.
+  Context inside_;
   void* fake_inside_ = nullptr;
-  void* fake_outside_ = nullptr;
-  const void* outside_bottom_ = nullptr;
-  std::size_t outside_bytes_ = 0;
 };
 
 }  // namespace epochbench::test

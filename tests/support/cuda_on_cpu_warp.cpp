@@ -1,4 +1,5 @@
 // Warp operations: each lane stores its operand, and the last lane of the mask to arrive computes the results of all.
+#include <bit>
 #include <cstdio>
 
 #include "tests/support/cuda_on_cpu_block.h"
@@ -36,15 +37,15 @@ std::string Multiprocessor::describe_wait(const Thread& thread) const {
 
 std::uint64_t Multiprocessor::warp(WarpOp op, unsigned mask, std::uint64_t value, unsigned argument, int width, Place place) {
   Thread& thread = *current_;
-  const int index = index_of(thread), first = index / kLanes * kLanes;
-  const unsigned own = 1u << index % kLanes;
-  Warp& warp = warps_[index / kLanes];
+  const int first = turn_ * kLanes;
+  const unsigned own = 1u << (index_of(thread) - first);
+  Warp& warp = warps_[turn_];
   thread.op = op;
   thread.mask = mask;
   thread.deposit = value;
   thread.argument = argument;
   thread.width = width;
-  thread.place = place;
+  thread.place.assign(place);
   if ((mask & own) == 0) abort_kernel(describe(thread) + " is not in the mask of " + describe_wait(thread));
   if ((mask & warp.done) != 0)
     abort_kernel(describe(thread) + " waits for lanes that have returned or never were in " + describe_wait(thread));
@@ -56,38 +57,13 @@ std::uint64_t Multiprocessor::warp(WarpOp op, unsigned mask, std::uint64_t value
   if ((warp.waiting & mask) == mask)
     complete_warp(first, mask);
   else
-    suspend(State::in_warp);
+    suspend();
   if (orders_memory) warp.departure.acquire();
   return thread.result;
 }
 
-void Multiprocessor::complete_warp(int first, unsigned mask) {
-  const Thread& last = *current_;
-  Warp& warp = warps_[first / kLanes];
-  std::uint64_t votes = 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
-    const Thread& thread = threads_[first + lane];
-    if (thread.op != last.op || thread.mask != mask || thread.width != last.width || thread.place != last.place)
-      abort_kernel("lanes disagree: " + describe(last) + " is in " + describe_wait(last) + ", " + describe(thread) + " in " +
-                   describe_wait(thread));
-    if (thread.deposit != 0) votes |= std::uint64_t{1} << lane;
-  }
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
-    Thread& thread = threads_[first + lane];
-    thread.result = last.op == WarpOp::ballot ? votes : last.op == WarpOp::sync ? 0 : shuffled(first, lane);
-    thread.state = State::ready;
-  }
-  warp.waiting &= ~mask;
-  if (last.op == WarpOp::sync) {
-    warp.arrival.acquire();
-    warp.departure.release();
-  }
-}
-
 // What a shuffle gives the lane. Where its source lies outside the segment of `width` lanes it keeps its own value.
-std::uint64_t Multiprocessor::shuffled(int first, int lane) const {
+inline std::uint64_t Multiprocessor::shuffled(int first, int lane) const {
   const Thread& thread = threads_[first + lane];
   const auto own = static_cast<unsigned>(lane), width = static_cast<unsigned>(thread.width), segment = own & ~(width - 1);
   unsigned source = own;
@@ -104,6 +80,29 @@ std::uint64_t Multiprocessor::shuffled(int first, int lane) const {
     abort_kernel(describe(thread) + " reads lane " + std::to_string(source) + ", which is not in the mask, in " +
                  describe_wait(thread));
   return threads_[first + static_cast<int>(source)].deposit;
+}
+
+void Multiprocessor::complete_warp(int first, unsigned mask) {
+  const Thread& last = *current_;
+  Warp& warp = warps_[first / kLanes];
+  std::uint64_t votes = 0;
+  for (unsigned left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    const Thread& thread = threads_[first + lane];
+    if (thread.op != last.op || thread.mask != mask || thread.width != last.width || thread.place != last.place)
+      abort_kernel("lanes disagree: " + describe(last) + " is in " + describe_wait(last) + ", " + describe(thread) + " in " +
+                   describe_wait(thread));
+    if (thread.deposit != 0) votes |= std::uint64_t{1} << lane;
+  }
+  for (unsigned left = mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    threads_[first + lane].result = last.op == WarpOp::ballot ? votes : last.op == WarpOp::sync ? 0 : shuffled(first, lane);
+  }
+  warp.waiting &= ~mask;
+  if (last.op == WarpOp::sync) {
+    warp.arrival.acquire();
+    warp.departure.release();
+  }
 }
 
 }  // namespace epochbench::test
