@@ -95,6 +95,7 @@ bool fits(const FakeAlgorithm& algorithm, const void* operand) {
 
 // What a call of cublasLtMatmul computes, later.
 struct Product {
+  static constexpr std::int64_t kRows = 8;  // at a time
   Description description;
   Layout a_layout, b_layout, c_layout, d_layout;
   const void *a, *b, *c;
@@ -118,23 +119,36 @@ struct Product {
     const bool adds_bias = epilogue() == CUBLASLT_EPILOGUE_BIAS || epilogue() == CUBLASLT_EPILOGUE_RELU_BIAS;
     const bool relu = epilogue() == CUBLASLT_EPILOGUE_RELU || epilogue() == CUBLASLT_EPILOGUE_RELU_BIAS;
     const std::int64_t stride = d_layout.get<std::int64_t>(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 0);
-    for (std::int64_t batch = 0; batch < d_layout.get<std::int32_t>(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 1); ++batch) {
-      const std::vector<double> left = matrix(a, a_layout, transposes_a(), batch),
+    const std::int64_t rows = d_layout.rows, deep = depth(),
+                       batches = d_layout.get<std::int32_t>(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 1);
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+      // By depth and row, and by column and depth: several rows at a time, each sum in order of depth.
+      const std::vector<double> left = matrix(a, a_layout, !transposes_a(), batch),
                                 right = matrix(b, b_layout, !transposes_b(), batch);
       for (std::int64_t column = 0; column < d_layout.columns; ++column) {
-        for (std::int64_t row = 0; row < d_layout.rows; ++row) {
-          double sum = 0;
-          for (std::int64_t k = 0; k < depth(); ++k)
-            sum += left[static_cast<std::size_t>(row * depth() + k)] * right[static_cast<std::size_t>(column * depth() + k)];
-          sum *= alpha;
-          if (beta != 0) sum += beta * load(c, c_layout.type, batch * stride + row + column * c_layout.leading);
-          if (adds_bias) sum += load(bias, bias_type, row);
-          if (relu) sum = std::max(sum, 0.0);
-          store(d, d_layout.type, batch * stride + row + column * d_layout.leading, sum);
+        const double* const of_column = right.data() + column * deep;
+        for (std::int64_t first = 0; first < rows; first += kRows) {
+          const std::int64_t count = std::min(kRows, rows - first);
+          double sums[kRows] = {};
+          for (std::int64_t k = 0; k < deep; ++k) {
+            const double* const of_rows = left.data() + k * rows + first;
+            if (count == kRows)
+              for (std::int64_t i = 0; i < kRows; ++i) sums[i] += of_rows[i] * of_column[k];
+            else
+              for (std::int64_t i = 0; i < count; ++i) sums[i] += of_rows[i] * of_column[k];
+          }
+          for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t row = first + i;
+            double sum = sums[i] * alpha;
+            if (beta != 0) sum += beta * load(c, c_layout.type, batch * stride + row + column * c_layout.leading);
+            if (adds_bias) sum += load(bias, bias_type, row);
+            if (relu) sum = std::max(sum, 0.0);
+            store(d, d_layout.type, batch * stride + row + column * d_layout.leading, sum);
+          }
         }
         if (epilogue() != CUBLASLT_EPILOGUE_BGRADB) continue;
         double sum = 0;
-        for (std::int64_t k = 0; k < depth(); ++k) sum += right[static_cast<std::size_t>(column * depth() + k)];
+        for (std::int64_t k = 0; k < deep; ++k) sum += of_column[k];
         store(bias, bias_type, column, sum);
       }
     }
