@@ -72,6 +72,29 @@ void store_rows(void* to, const Floats& values, std::size_t columns, std::int64_
   }
 }
 
+// To the bit the reference's product: eight columns at a time, each sum in order of depth.
+void multiply(float* c, const float* a, const float* b, const GemmShape& shape) {
+  constexpr std::int64_t kColumns = 8;
+  const auto [m, n, k, transpose_a, transpose_b, packed_b] = shape;
+  std::vector<double> right(static_cast<std::size_t>(k * n));  // by depth and column
+  for (std::int64_t p = 0; p < k; ++p)
+    for (std::int64_t j = 0; j < n; ++j) right[static_cast<std::size_t>(p * n + j)] = transpose_b ? b[j * k + p] : b[p * n + j];
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t first = 0; first < n; first += kColumns) {
+      const std::int64_t columns = std::min(kColumns, n - first);
+      double sums[kColumns] = {};
+      for (std::int64_t p = 0; p < k; ++p) {
+        const double left = transpose_a ? a[p * m + i] : a[i * k + p];
+        const double* const of_columns = right.data() + p * n + first;
+        if (columns == kColumns)
+          for (std::int64_t j = 0; j < kColumns; ++j) sums[j] += left * of_columns[j];
+        else
+          for (std::int64_t j = 0; j < columns; ++j) sums[j] += left * of_columns[j];
+      }
+      for (std::int64_t j = 0; j < columns; ++j) c[i * n + first + j] = static_cast<float>(sums[j]);
+    }
+}
+
 void fill_with_nan(void* memory, std::size_t bytes) { std::memset(memory, 0xff, bytes); }
 
 void use_workspace(void* workspace, std::size_t bytes) {
@@ -103,8 +126,7 @@ class FakeProduct final : public cuda::Product {
       const Floats left = load_rows(a, batch * of_a / a_columns, a_columns, spec.a_row, spec.element, tf32),
                    right = load_rows(b, batch * of_b / b_columns, b_columns, spec.b_row, spec.element, tf32);
       Floats result(batch * of_c);
-      for (std::size_t i = 0; i < batch; ++i)
-        reference::gemm(&result[i * of_c], &left[i * of_a], &right[i * of_b], spec.shape, {});
+      for (std::size_t i = 0; i < batch; ++i) multiply(&result[i * of_c], &left[i * of_a], &right[i * of_b], spec.shape);
       const auto c_columns = static_cast<std::size_t>(n);
       const Floats before =
           spec.accumulate ? load_rows(c, result.size() / c_columns, c_columns, spec.c_row, spec.out) : Floats{};
@@ -143,8 +165,8 @@ class FakeGeluProduct final : public cuda::GeluProduct {
       const bool tf32 = spec.math == cuda::Math::tf32;
       const std::size_t size = count({m, n});
       Floats result(size), x(size);
-      reference::gemm(x.data(), load(t.a, count({m, k}), spec.element, tf32).data(),
-                      load(t.b, count({k, n}), spec.element, tf32).data(), spec.shape, {});
+      multiply(x.data(), load(t.a, count({m, k}), spec.element, tf32).data(),
+               load(t.b, count({k, n}), spec.element, tf32).data(), spec.shape);
       if (spec.gradient) {
         (spec.tanh ? reference::gelu_tanh_grad : reference::gelu_grad)(
             result.data(), x.data(), load(t.x, size, spec.element).data(), static_cast<std::int64_t>(size));

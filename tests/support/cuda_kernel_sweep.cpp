@@ -1,6 +1,7 @@
 #include "tests/support/cuda_kernel_sweep.h"
 
 #include <cmath>
+#include <vector>
 
 namespace epochbench::test {
 
@@ -33,6 +34,16 @@ double magnitude_of(std::uint32_t bits, int mantissa_bits, int exponent_bits) {
 int mantissa_bits(Element element) { return element == Element::bf16 ? 7 : 10; }
 int exponent_bits(Element element) { return element == Element::bf16 ? 8 : 5; }
 
+// The numbers of a 16-bit format, by their bits.
+std::vector<float> numbers_of(Element element) {
+  std::vector<float> numbers(0x10000);
+  for (std::uint32_t bits = 0; bits < 0x8000; ++bits) {
+    numbers[bits] = static_cast<float>(magnitude_of(bits, mantissa_bits(element), exponent_bits(element)));
+    numbers[bits + 0x8000] = -numbers[bits];
+  }
+  return numbers;
+}
+
 }  // namespace
 
 std::uint16_t to_bits(float value, Element element) {
@@ -41,8 +52,8 @@ std::uint16_t to_bits(float value, Element element) {
 }
 
 float from_bits(std::uint16_t bits, Element element) {
-  const double magnitude = magnitude_of(bits & 0x7fffu, mantissa_bits(element), exponent_bits(element));
-  return static_cast<float>((bits & 0x8000u) != 0 ? -magnitude : magnitude);
+  static const std::vector<float> of_bf16 = numbers_of(Element::bf16), of_f16 = numbers_of(Element::f16);
+  return (element == Element::bf16 ? of_bf16 : of_f16)[bits];
 }
 
 void Tensor::write(std::span<const float> values) {
