@@ -74,6 +74,9 @@ void check_softmax(const AttentionShape& shape, Element element, const Dropout& 
   const Expected expected = by_definition(scores, dweights, step, rows, shape, first_row, dropout);
   DeviceBuffer<float> log_sum_exp(rows);  // by definition, so that the gradient is tested independently
   std::copy(expected.log_sum_exp.begin(), expected.log_sum_exp.end(), log_sum_exp.begin());
+  std::vector<std::int64_t> dropped;
+  for (std::int64_t i = 0; i < n; ++i)
+    if (reference::dropout_factor(dropout, step, first_row * shape.sequence + i) == 0) dropped.push_back(i);
   const double exponent = 2 * range + std::log(static_cast<double>(shape.sequence)), largest = dropout.scale;
   const double weight_error = kEps * (4 + 2.2 * exponent);
   for_each_order(describe(shape, dropout), [&] {
@@ -87,10 +90,7 @@ void check_softmax(const AttentionShape& shape, Element element, const Dropout& 
     for (const Tensor* w : {&weights, &again}) {
       const GuardedBuffer<float> values = w->floats();
       expect_close(values, expected.weights, stored(element, {weight_error, FLT_MIN}));
-      for (std::int64_t i = 0; i < n; ++i) {
-        if (reference::dropout_factor(dropout, step, first_row * shape.sequence + i) != 0) continue;
-        ASSERT_EQ(values[i], 0) << i;
-      }
+      for (std::int64_t i : dropped) ASSERT_EQ(values[i], 0) << i;
     }
     // p (m dw - sum), where |m dw| and the sum are at most `largest`, and p is at most 1.
     expect_close(dscores.floats(), expected.dscores, stored(element, {kEps, 2 * weight_error * largest}));
