@@ -130,11 +130,14 @@ struct Product {
         for (std::int64_t first = 0; first < rows; first += kRows) {
           const std::int64_t count = std::min(kRows, rows - first);
           double sums[kRows] = {};
-          for (std::int64_t k = 0; k < deep; ++k) {
-            const double* const of_rows = left.data() + k * rows + first;
-            if (count == kRows)
-              for (std::int64_t i = 0; i < kRows; ++i) sums[i] += of_rows[i] * of_column[k];
-            else
+          const double* of_rows = left.data() + first;
+          if (count == kRows) {
+            double full[kRows] = {};  // in registers
+            for (std::int64_t k = 0; k < deep; ++k, of_rows += rows)
+              for (std::int64_t i = 0; i < kRows; ++i) full[i] += of_rows[i] * of_column[k];
+            std::copy(full, full + kRows, sums);
+          } else {
+            for (std::int64_t k = 0; k < deep; ++k, of_rows += rows)
               for (std::int64_t i = 0; i < count; ++i) sums[i] += of_rows[i] * of_column[k];
           }
           for (std::int64_t i = 0; i < count; ++i) {

@@ -76,21 +76,20 @@ void store_rows(void* to, const Floats& values, std::size_t columns, std::int64_
 void multiply(float* c, const float* a, const float* b, const GemmShape& shape) {
   constexpr std::int64_t kColumns = 8;
   const auto [m, n, k, transpose_a, transpose_b, packed_b] = shape;
-  std::vector<double> right(static_cast<std::size_t>(k * n));  // by depth and column
+  const std::int64_t stride = (n + kColumns - 1) / kColumns * kColumns;
+  std::vector<double> right(static_cast<std::size_t>(k * stride));  // by depth and column; zeros beyond the last
   for (std::int64_t p = 0; p < k; ++p)
-    for (std::int64_t j = 0; j < n; ++j) right[static_cast<std::size_t>(p * n + j)] = transpose_b ? b[j * k + p] : b[p * n + j];
+    for (std::int64_t j = 0; j < n; ++j)
+      right[static_cast<std::size_t>(p * stride + j)] = transpose_b ? b[j * k + p] : b[p * n + j];
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t first = 0; first < n; first += kColumns) {
-      const std::int64_t columns = std::min(kColumns, n - first);
       double sums[kColumns] = {};
       for (std::int64_t p = 0; p < k; ++p) {
         const double left = transpose_a ? a[p * m + i] : a[i * k + p];
-        const double* const of_columns = right.data() + p * n + first;
-        if (columns == kColumns)
-          for (std::int64_t j = 0; j < kColumns; ++j) sums[j] += left * of_columns[j];
-        else
-          for (std::int64_t j = 0; j < columns; ++j) sums[j] += left * of_columns[j];
+        const double* const of_columns = right.data() + p * stride + first;
+        for (std::int64_t j = 0; j < kColumns; ++j) sums[j] += left * of_columns[j];
       }
+      const std::int64_t columns = std::min(kColumns, n - first);
       for (std::int64_t j = 0; j < columns; ++j) c[i * n + first + j] = static_cast<float>(sums[j]);
     }
 }
