@@ -9,6 +9,7 @@
 #include "src/analysis/case_summary.h"
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/parity.h"
+#include "src/analysis/unusable.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
@@ -139,6 +140,9 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   const auto data_wait = [](const Run* run) { return member_of(run->efficiency, &Efficiency::data_wait_fraction); };
   const auto foreign_cores = [](const Run* run) { return member_of(run->interference, &Interference::foreign_cpu_cores); };
   const auto throttled_steps = [](const Run* run) { return member_of(run->gpu, &GpuState::throttled_steps); };
+  const std::string reason = why_unusable(series);
+  if (!reason.empty()) warnings.push_back({WarningCode::unusable, name, 0, 0, reason});
+  if (reason.empty()) above(WarningCode::far_from_bound, times_of_bound(series), kFarFromBound);
   add_threads(warnings, series);
   above(WarningCode::data_waits, mean_of(series, data_wait), kFairDataWait);
   add_price(warnings, series);
@@ -222,7 +226,9 @@ std::string beyond(const Handicaps& baseline, const Handicaps& contender) {
 
 const char* name(WarningCode code) {
   // In the order of the codes; the name of a handicap is older than its identifier.
-  constexpr const char* kNames[] = {"baseline_below_half_peak",
+  constexpr const char* kNames[] = {"unusable",
+                                    "far_from_bound",
+                                    "baseline_below_half_peak",
                                     "fewer_threads",
                                     "precision_differs",
                                     "parity_unverified",

@@ -13,6 +13,8 @@
 namespace epochbench {
 
 enum class WarningCode : std::uint8_t {
+  unusable,                  // first: why the run cannot carry an answer (src/analysis/unusable.h)
+  far_from_bound,            // value: the step over the least that it can take; limit: from which on it is doubted
   baseline_below_half_peak,  // value: its fraction of the measured peak
   fewer_threads,             // value: threads; limit: cores
   precision_differs,         // first, second: the baseline's and the contender's

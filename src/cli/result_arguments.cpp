@@ -11,6 +11,7 @@
 #include "src/base/files.h"
 #include "src/base/text.h"
 #include "src/result/result_json.h"
+#include "src/session/bounds.h"
 
 namespace epochbench {
 namespace {
@@ -96,6 +97,7 @@ class Reader {
       if (first_time(path)) add(path, std::move(turns));
     } else {
       Result result = result_from_json(document, path);
+      add_bounds(result);
       if (first_time(path)) add(path, std::move(result));
     }
   }

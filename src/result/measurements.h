@@ -81,6 +81,7 @@ void fields(auto& visit, Is<Latency> auto& latency) {
 struct Efficiency {
   double flops_per_second = 0;
   std::optional<double> peak_fraction, data_wait_fraction, gpu_busy_fraction;
+  std::optional<double> bound_seconds = {};  // the least that a step can take; not in files: src/session/bounds.h
 };
 
 void fields(auto& visit, Is<Efficiency> auto& efficiency) {

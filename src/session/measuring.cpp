@@ -17,6 +17,7 @@
 #include "src/report/text/result_text.h"
 #include "src/result/anonymous.h"
 #include "src/result/result_json.h"
+#include "src/session/bounds.h"
 #include "src/session/machine.h"
 #include "src/session/progress.h"
 #include "src/session/result_keeper.h"
@@ -310,6 +311,7 @@ Measurement measure(const MeasuringRequest& request) {
     if (!planned.obstacle && !interrupted()) peaks.after_run(++done);
     if (run.status != RunStatus::ok && run.status != RunStatus::skipped && request.quiet) print_error(one_line(run));
     put(result, std::move(run), planned, request.anonymous);
+    add_bounds(result);
     conclude();
     keeper.save(result);
   }

@@ -10,6 +10,7 @@
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/case/case_block.h"
+#include "src/session/bounds.h"
 #include "src/session/prices.h"
 #include "src/session/this_cpu.h"
 #include "src/workload/least_program.h"
@@ -54,8 +55,7 @@ PlannedWork planned(const CaseSpec& spec) {
   if (sample.text()) work.tokens_per_sample = sample.sequence;
   work.parts = workload.accumulate;
   work.checkpoint = workload.checkpoint;
-  for (const NodeWork& node : least_work(workload, spec.mode, spec.precision))
-    work.nodes.push_back({node.flops, node.bytes, node.winograd, node.work_class});
+  work.nodes = demands_of(spec);
   return work;
 }
 

@@ -1,5 +1,6 @@
 """epochbench speedup over result files that were made up."""
 import json
+import pathlib
 import unittest
 
 from support import CliTest, reject_constant
@@ -109,6 +110,19 @@ class Speedup(CliTest):
         same = self.answer(path)
         self.assertEqual([p["contender"] for p in same["pairs"]], ["resnet50/cuda/fp32/b64"])
         self.assertIn("batch", {u["name"]: u["reason"] for u in same["unpaired"]}["resnet50/cuda/fp32/b256"])
+
+    def test_the_record_of_a_gpu_has_no_ratio_over_its_own_slow_run(self):
+        record = pathlib.Path(__file__).resolve().parents[2] / "results/h200-record.json"
+        answers = " ".join(self.call("answers", record).stdout.split())
+        self.assertIn("cuda fp16 b256 over cpu bf16 b256: 77.3x", answers)
+        self.assertIn("far_from_bound", answers)
+        for pair in ("cuda fp32 over cpu fp32", "cuda bf16 over fp32", "cuda fp16 over fp32"):
+            self.assertRegex(answers, rf"{pair}: no ratio: resnet50/cuda/fp32/b256: its steps take 1\d\.\d times the least")
+        claims = json.loads(self.call("claims", record, "--json").stdout)["claims"]
+        (parts,) = [claim["parts"] for claim in claims if claim["id"] == "mixed-precision-2-3x"]
+        (part,) = [part for part in parts if part["id"] == "bf16-over-fp32/resnet50"]
+        self.assertEqual((part["verdict"], part["measured"]), ("not_testable", None))
+        self.assertIn("times the least", part["reason"])
 
     def test_nothing_to_pair(self):
         alone = self.write("cpu.json", document([run("cpu", 10.0, 0)]))

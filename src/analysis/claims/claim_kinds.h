@@ -70,6 +70,9 @@ struct SeriesPair {
 // has a pair counts; on the CPU only with at least `least_cores` cores.
 std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
 
+// Why the pairs that there are cannot carry an answer; "" if there are none.
+std::string why_unusable(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
+
 // The pair whose sides process the most samples per second, preferably one with the repetitions for an interval. Precondition:
 // there is one.
 SeriesPair fastest(const std::vector<SeriesPair>& pairs);

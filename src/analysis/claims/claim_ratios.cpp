@@ -16,6 +16,7 @@ namespace {
 
 // The reason for a missing pair: a side without a run (the GPU is named before the CPU), or sides without a common workload.
 std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
+  if (const std::string reason = why_unusable(evidence, quantity, model); !reason.empty()) return reason;
   const bool to_gpu = quantity.to->backends.front() == "cuda";
   for (const RunChoice& side : {to_gpu ? *quantity.to : quantity.of, to_gpu ? quantity.of : *quantity.to})
     if (const std::string& own = model_of(side, model); matching(evidence, side, own, "").empty())

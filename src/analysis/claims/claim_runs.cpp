@@ -8,6 +8,7 @@
 #include "src/analysis/case_settings.h"
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/analysis/cost/cost.h"
+#include "src/analysis/unusable.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
@@ -161,7 +162,9 @@ std::vector<const Series*> preferred(const Evidence& evidence, const RunChoice& 
   return {};
 }
 
-std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
+namespace {
+
+std::vector<SeriesPair> all_pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
   std::vector<SeriesPair> found;
   if (!quantity.to) return found;
   const bool one_backend = quantity.of.backends == quantity.to->backends;
@@ -181,6 +184,29 @@ std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& qua
     if (!found.empty()) return found;
   }
   return found;
+}
+
+// What a slow or disturbed run tells as well as others.
+bool needs_no_time(const std::string& measure) { return contains(kWithoutChance, measure) || measure == kMayBeZero; }
+
+std::string why_unusable(const SeriesPair& pair) {
+  for (const Series* series : {pair.of, pair.to})
+    if (const std::string reason = why_unusable(*series); !reason.empty()) return series->name() + ": " + reason;
+  return "";
+}
+
+}  // namespace
+
+std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
+  std::vector<SeriesPair> found = all_pairs(evidence, quantity, model);
+  if (!needs_no_time(quantity.measure))
+    std::erase_if(found, [](const SeriesPair& pair) { return !why_unusable(pair).empty(); });
+  return found;
+}
+
+std::string why_unusable(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
+  const std::vector<SeriesPair> found = all_pairs(evidence, quantity, model);
+  return found.empty() ? "" : why_unusable(found.front());
 }
 
 SeriesPair fastest(const std::vector<SeriesPair>& pairs) {

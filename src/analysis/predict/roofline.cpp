@@ -7,8 +7,6 @@ namespace epochbench {
 namespace {
 
 constexpr double kGiga = 1e9, kTera = 1e12, kMiB = 1 << 20, kGiB = 1 << 30;
-// cuDNN 9 has no Winograd engines from Hopper on.
-constexpr double kFirstWithoutWinograd = 9.0;
 
 double known(const CatalogDevice& device, const char* key) { return device.facts.at(key).value.value_or(0); }
 

@@ -21,6 +21,8 @@ struct NodeDemand {
 
 // F(4x4, 3x3), the largest tile in use, needs a quarter of the multiplications (Lavin and Gray 2016).
 inline constexpr double kWinogradSaving = 4;
+// The compute capability from which on cuDNN 9 has no Winograd engines: Hopper's.
+inline constexpr double kFirstWithoutWinograd = 9.0;
 
 struct RatedLimits {
   std::optional<double> flops_per_second;  // of the precision's products, with fp32 sums; empty: see `reason`

@@ -12,6 +12,7 @@
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
 #include "src/analysis/speedup/trainings.h"
+#include "src/analysis/unusable.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 
@@ -77,9 +78,10 @@ class Pairing {
       if (series.on_gpu() && !any_batch(what_)) key += "\n" + label_of(series.settings);
       return key;
     };
+    const auto rank = [](const Series& series) { return std::pair(why_unusable(series).empty(), series.rate()); };
     for (const Series& series : all_.series) {
       const Series*& best = fastest[group_of(series)];
-      if (!best || series.rate() > best->rate()) best = &series;
+      if (!best || rank(series) > rank(*best)) best = &series;
     }
     for (const Series& series : all_.series) {
       const Series* best = fastest[group_of(series)];
@@ -352,6 +354,12 @@ void put_first(std::vector<SpeedupPair> best, Speedup& answer) {
 }
 
 }  // namespace
+
+std::string why_unusable(const SpeedupPair& pair) {
+  for (const Warning& warning : pair.warnings)
+    if (warning.code == WarningCode::unusable) return warning.run + ": " + warning.first;
+  return "";
+}
 
 Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what) {
   AllSeries all = series_of(results);

@@ -40,6 +40,9 @@ inline bool are_alike(const SpeedupPair& pair) {
   return pair.baseline.precision == pair.contender.precision && pair.baseline.workload.batch == pair.contender.workload.batch;
 }
 
+// Why it cannot carry an answer: "resnet50/cuda/fp32/b256: its steps take ..."; "" if it can.
+std::string why_unusable(const SpeedupPair& pair);
+
 struct Unpaired {
   std::string name, file;
   std::vector<int> repetitions;  // those that are meant; empty: the whole run

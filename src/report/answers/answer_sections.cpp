@@ -75,8 +75,9 @@ constexpr const char* kOfRealData = "; on real data, since nothing ran on synthe
 // On synthetic data the time of a step depends only on the device; on real data only the time to a target counts.
 bool asks_of(const SpeedupPair& pair) { return pair.contender.workload.dataset == "synthetic" || !pair.target.empty(); }
 
-// "4.2x (3.9 to 4.5)", "4.2x (3.9 to 4.5) as soon at accuracy=0.97".
+// "4.2x (3.9 to 4.5)", "4.2x (3.9 to 4.5) as soon at accuracy=0.97"; if it cannot carry an answer, the reason.
 std::string sooner_text(const SpeedupPair& pair) {
+  if (const std::string reason = why_unusable(pair); !reason.empty()) return "no ratio: " + reason;
   return ratio_text(pair.ratio) + (pair.target.empty() ? "" : " as soon at " + pair.target);
 }
 
@@ -108,7 +109,8 @@ std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
 
 std::string notes_text(const SpeedupPair& pair) {
   std::set<std::string> codes;
-  for (const Warning& warning : pair.warnings) codes.insert(name(warning.code));
+  for (const Warning& warning : pair.warnings)
+    if (warning.code != WarningCode::unusable) codes.insert(name(warning.code));
   return codes.empty() ? "" : "; caution: " + joined(codes, std::identity());
 }
 
@@ -268,7 +270,7 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
   AnswerSection section{"What does an epoch cost, and a model that has learned?", {}, ""};
   section.read = "training hours times the price of an hour; local against cloud: epochbench cost RESULT";
   for (const SpeedupPair* pair : gpu_over_cpu(speedup))
-    if (std::isfinite(pair->cost.value))
+    if (std::isfinite(pair->cost.value) && why_unusable(*pair).empty())
       section.answers.push_back(sides_text(*pair) + ": on the CPU an epoch costs " + ratio_text(pair->cost) +
                                 " what it costs on the GPU");
   const std::vector<std::string> epochs = epoch_costs(runs);

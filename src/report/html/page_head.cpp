@@ -129,7 +129,7 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
     const auto rank = [](const SpeedupPair& pair) { return std::pair(pair.each_at_best, pair.ratio.value); };
     for (const SpeedupPair& pair : speedup.pairs) {
       const bool fits = pair.contender.workload.model == headline.series->first().workload.model &&
-                        std::isfinite(pair.ratio.value) &&
+                        std::isfinite(pair.ratio.value) && why_unusable(pair).empty() &&
                         std::ranges::none_of(pair.warnings, [](const Warning& w) { return w.code == WarningCode::handicap; });
       if (fits && (!best || rank(pair) > rank(*best))) best = &pair;
     }
@@ -255,7 +255,7 @@ const char* lead_of(const Json& data, const AllSeries& all, const Speedup& speed
   if (all.series.empty()) return data["turns"].empty() ? "none" : "turns";
   if (is_a_sweep(data, all)) return "sweeps";
   const bool across = std::ranges::any_of(speedup.pairs, [](const SpeedupPair& pair) {
-    return pair.contender.on_gpu != pair.baseline.on_gpu && std::isfinite(pair.ratio.value);
+    return pair.contender.on_gpu != pair.baseline.on_gpu && std::isfinite(pair.ratio.value) && why_unusable(pair).empty();
   });
   return across ? "speedup" : "throughput";
 }

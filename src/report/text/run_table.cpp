@@ -127,7 +127,10 @@ std::string ratio_line(const SpeedupPair& pair) {
   append(text, settings_text(further_settings(b.settings)), " ");
   const bool loaded =
       std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::foreign_load; });
-  return text + ": " + side_text(b, devices, at_best) + " is " + times_text(pair.ratio, side_text(a, devices, at_best), loaded);
+  const std::string ours = side_text(b, devices, at_best), theirs = side_text(a, devices, at_best);
+  if (const std::string reason = why_unusable(pair); !reason.empty())
+    return text + ": no ratio of " + ours + " to " + theirs + ": " + reason + "\n";
+  return text + ": " + ours + " is " + times_text(pair.ratio, theirs, loaded);
 }
 
 // "resnet20/cpu/fp32/b128: complete is 1.28x without winograd".

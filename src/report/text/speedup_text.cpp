@@ -12,6 +12,12 @@ namespace {
 
 std::string ratio_cell(const Estimate& estimate) { return std::isfinite(estimate.value) ? format_times(estimate.value) : ""; }
 
+// In parentheses if it cannot carry an answer.
+std::string speedup_cell(const SpeedupPair& pair) {
+  const std::string text = ratio_cell(pair.ratio);
+  return text.empty() || why_unusable(pair).empty() ? text : "(" + text + ")";
+}
+
 // Warnings on prices and meters concern the machine, so they are merged if both sides have the same one.
 std::vector<Warning> joined_sides(const std::vector<Warning>& warnings) {
   std::vector<Warning> list;
@@ -98,7 +104,7 @@ std::string speedup_text(const Speedup& speedup) {
   for (const SpeedupPair& pair : speedup.pairs)
     table.add({label(pair.baseline, pair.contender) + mark(pair, pair.baseline),
                label(pair.contender, pair.baseline) + mark(pair, pair.contender), of_one_target ? "" : pair.target,
-               reached_cell(pair), ratio_cell(pair.ratio), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "",
+               reached_cell(pair), speedup_cell(pair), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "",
                ratio_cell(pair.cost), ratio_cell(pair.energy), note_cell(pair, notes)});
   std::string text = below_load_note(table.to_string()) + "\n";
   if (speedup.pairs.front().best_batch)
@@ -177,6 +183,7 @@ Json speedup_json(const Speedup& speedup) {
     object["warnings"] = warnings_json(pair.warnings);
     object["batch"] = at_own_batches(pair) ? "best" : "same";
     object["each_at_best"] = pair.each_at_best;
+    object["unusable"] = text_or_null(why_unusable(pair));
     if (!pair.target.empty()) object["target"] = pair.target;
     for (const auto& [side, prefix] :
          {std::pair(&pair.baseline, std::string("baseline_")), std::pair(&pair.contender, std::string("contender_"))}) {

@@ -37,6 +37,10 @@ std::string sentence(const Warning& w) {
       return w.run + " reaches " + format_percent(w.value) + " of its measured peak; a better baseline would lower the ratio";
     case WarningCode::fewer_threads:
       return w.run + " had threads for " + format_whole(w.value) + " of " + format_whole(w.limit) + " cores";
+    case WarningCode::unusable:
+      return w.run + " cannot carry an answer: " + w.first;
+    case WarningCode::far_from_bound:
+      return "steps of " + w.run + " take " + significant(w.value, 3) + " times the least that its device needs for them";
     case WarningCode::precision_differs:
       return precision_sentence(w);
     case WarningCode::parity_unverified:

@@ -40,7 +40,7 @@ function pairsTable(pairs) {
   return element("div", {}, loadBanner(pairs), table, notes.size ? below : null);
 }
 
-const ratiosOf = (data) => data.speedup ? data.speedup.pairs.filter((pair) => isKnown(pair.ratio)) : [];
+const ratiosOf = (data) => data.speedup ? data.speedup.pairs.filter((pair) => isKnown(pair.ratio) && !pair.unusable) : [];
 const isAcross = (pair) => pair.contender_side.on_gpu !== pair.baseline_side.on_gpu;
 
 function ratiosFigure(pairs, caption) {

@@ -1,0 +1,40 @@
+#include "src/analysis/unusable.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/parity.h"
+#include "src/base/numbers.h"
+#include "src/base/statistics.h"
+
+namespace epochbench {
+
+std::optional<double> times_of_bound(const Series& series) {
+  if (series.conditions.contains("kernels") || series.conditions.contains("without")) return std::nullopt;
+  std::vector<double> times;
+  for (const Run* run : series.runs) {
+    if (!run->timing || !run->efficiency || run->efficiency->bound_seconds.value_or(0) <= kShortBound) continue;
+    const double computing = 1 - std::clamp(run->efficiency->data_wait_fraction.value_or(0), 0., 1.);
+    times.push_back(run->timing->step_seconds_median * computing / *run->efficiency->bound_seconds);
+  }
+  return times.empty() ? std::nullopt : std::optional(median(std::move(times)));
+}
+
+std::string why_unusable(const Series& series) {
+  if (series.source->result.context.build_type == "Debug") return "a debug build measured it";
+  double foreign = 0;
+  for (const Run* run : series.runs) {
+    if (run->gpu && run->gpu->throttled_steps.value_or(0) > 0) return "the GPU's clock was held down while steps ran";
+    const auto apart = run->quality && is_ours(*run) ? run->quality->parity_max_relative_difference : std::nullopt;
+    if (apart && *apart > parity_bound(run->precision)) return "its losses are not those of the CPU in fp32";
+    foreign += run->interference ? run->interference->foreign_cpu_cores.value_or(0) : 0;
+  }
+  foreign /= static_cast<double>(series.runs.size());
+  if (foreign > kUnusableForeignCores) return "other processes took " + significant(foreign, 2) + " CPU cores meanwhile";
+  if (const auto times = times_of_bound(series); times && *times > kUnusableFromBound)
+    return "its steps take " + significant(*times, 3) + " times the least that this device needs for them";
+  return "";
+}
+
+}  // namespace epochbench

@@ -1,0 +1,23 @@
+// Whether a run can carry an answer. Every command asks here.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/analysis/series.h"
+
+namespace epochbench {
+
+// How many times the least that a step can take (Efficiency::bound_seconds) makes it doubtful, and unusable; only where that is
+// more than kShortBound seconds, since shorter steps are mostly overhead.
+inline constexpr double kFarFromBound = 3, kUnusableFromBound = 10, kShortBound = 5e-3;
+inline constexpr double kUnusableForeignCores = 0.5;  // mean over repetitions
+
+// The step over its bound, the median over repetitions; empty if the bound is not known or short, or kernels or parts were left
+// out on purpose. Waits for data do not count.
+std::optional<double> times_of_bound(const Series& series);
+
+// "its steps take 17.7 times the least that this device needs for them"; "" if it can carry an answer.
+std::string why_unusable(const Series& series);
+
+}  // namespace epochbench

@@ -1,0 +1,19 @@
+// The least time of a run's step: its plan's roofline, with the highest peak and bandwidth that its own result has.
+#pragma once
+
+#include <vector>
+
+#include "src/analysis/predict/roofline.h"
+#include "src/case/case_spec.h"
+#include "src/result/result.h"
+
+namespace epochbench {
+
+// Of one step. Errors: as workload_spec() and least_work().
+std::vector<NodeDemand> demands_of(const CaseSpec& spec);
+
+// Sets Efficiency::bound_seconds of ok runs that have none, where the result has a peak and a bandwidth, one process has the
+// whole batch, and this build makes a model of the same name, parameters and FLOPs.
+void add_bounds(Result& result);
+
+}  // namespace epochbench
