@@ -29,14 +29,14 @@ ResultChange bound(double seconds) {
 TEST(Unusable, NamesTheReason) {
   EXPECT_EQ(reason_after([](NamedResult&) {}), "");
   EXPECT_THAT(reason_after([](NamedResult& named) { named.result.context.build_type = "Debug"; }), HasSubstr("debug build"));
-  EXPECT_THAT(reason_after(cpu([](auto& run) { run.interference->foreign_cpu_cores = 0.6; })), HasSubstr("0.6 CPU cores"));
+  EXPECT_THAT(reason_after(cpu([](auto& run) { run.interference->foreign_cpu_cores = 0.6; })), HasSubstr("0.60 CPU cores"));
   EXPECT_THAT(reason_after(cpu([](auto& run) { run.quality->parity_max_relative_difference = 1; })), HasSubstr("losses"));
   EXPECT_THAT(reason_after(cpu([](auto& run) {
                 run.gpu = GpuState{};
                 run.gpu->throttled_steps = 1;
               })),
               HasSubstr("clock was held down"));
-  EXPECT_EQ(reason_after(bound(0.01)), "its steps take 16 times the least that this device needs for them");
+  EXPECT_EQ(reason_after(bound(0.01)), "its steps take 16.0 times the least that this device needs for them");
 }
 
 TEST(Unusable, KnowsWhatIsNoReason) {
@@ -69,7 +69,7 @@ TEST(Unusable, IsNeverADeviceAtItsBest) {
 TEST(Unusable, IsSaidInPlaceOfTheRatio) {
   NamedResult named = made_result("a.json", "host", kCleanPair);
   bound(0.01)(named);
-  const std::string reason = "resnet50/cpu/fp32/b16: its steps take 16 times the least that this device needs for them";
+  const std::string reason = "resnet50/cpu/fp32/b16: its steps take 16.0 times the least that this device needs for them";
   EXPECT_THAT(ratios_text(named.result), HasSubstr("cuda fp32 to cpu fp32: " + reason));
   const Speedup speedup = speedup_of({named}, SpeedupOf::same_batch);
   EXPECT_THAT(speedup_text(speedup), HasSubstr("(8.00x)"));

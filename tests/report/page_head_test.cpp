@@ -124,6 +124,18 @@ TEST(PageHead, ComparesAGpuWithTheCpuAndLeadsWithThat) {
   EXPECT_EQ(card(head, "speed")[0]["subject"], "ResNet-50, GPU fp16, batch 16") << "the fastest";
 }
 
+TEST(PageHead, DoubtsARatioFarFromTheBoundAndShowsNoneThatCannotCarryAnAnswer) {
+  NamedResult named = made_result("r.json", "box", {{"cpu", "fp32", 100}, {"cuda", "fp32", 1000}});
+  const auto with_bound = [&](double seconds) {
+    for (auto& run : named.result.runs)
+      if (run.device.backend == "cpu") run.efficiency->bound_seconds = seconds;
+    return head_of({named});
+  };
+  EXPECT_THAT(card(with_bound(0.04), "speedup")[0]["doubts"].dump(), HasSubstr("take 4.00 times the least"));
+  EXPECT_TRUE(card(with_bound(0.01), "speedup").is_null()) << "16 times";
+  EXPECT_EQ(with_bound(0.01)["lead"], "throughput");
+}
+
 TEST(PageHead, LeavesOutWhatWasRestrictedOnPurpose) {
   const Json head =
       head_of({made_result("r.json", "box", {{"cpu", "fp32", 100}, {"cpu", "fp32", 120, 16, "/without=fusion"}})});

@@ -17,6 +17,8 @@ std::string doubt_text(const Warning& doubt) {
       return "repetitions vary by " + significant(doubt.value * 100, 2) + " %";
     case WarningCode::throttled:
       return "the GPU throttled during " + format_whole(doubt.value) + " steps";
+    case WarningCode::far_from_bound:
+      return "steps of " + doubt.run + " take " + significant(doubt.value, 3) + " times the least that its device needs";
     default:
       return "";
   }
