@@ -108,8 +108,10 @@ class Speedup(CliTest):
         self.assertEqual(pair["batch"], "best")
         self.assertIn("own best batch", self.call("speedup", path, "--best").stdout)
         same = self.answer(path)
-        self.assertEqual([p["contender"] for p in same["pairs"]], ["resnet50/cuda/fp32/b64"])
-        self.assertIn("batch", {u["name"]: u["reason"] for u in same["unpaired"]}["resnet50/cuda/fp32/b256"])
+        self.assertEqual([(p["contender"], p["baseline"], p["each_at_best"]) for p in same["pairs"]],
+                         [("resnet50/cuda/fp32/b256", "resnet50/cpu/fp32/b16", True),
+                          ("resnet50/cuda/fp32/b64", "resnet50/cpu/fp32/b64", False)])
+        self.assertEqual(same["unpaired"], [])
 
     def test_the_record_of_a_gpu_has_no_ratio_over_its_own_slow_run(self):
         record = pathlib.Path(__file__).resolve().parents[2] / "results/h200-record.json"

@@ -148,12 +148,13 @@ class Pairing {
       return on_cpu(other) && (what_ == Question::each_at_best || other.first().precision == precision);
     });
     if (!found.empty()) return found;
-    const auto is_fastest = [&](const Series& one) {
-      return std::ranges::none_of(of_same_work(contender), [&](const Series* other) {
-        return on_cpu(*other) && is_baseline(*other, contender) && other->machine == one.machine &&
-               other->conditions == one.conditions && other->rate() > one.rate();
-      });
-    };
+    std::map<std::pair<std::string, Settings>, double> fastest;
+    for (const Series* other : of_same_work(contender))
+      if (on_cpu(*other) && is_baseline(*other, contender)) {
+        double& rate = fastest[{other->machine, other->conditions}];
+        rate = std::max(rate, other->rate());
+      }
+    const auto is_fastest = [&](const Series& one) { return one.rate() >= fastest.at({one.machine, one.conditions}); };
     return nearest(contender, true, [&](const Series& other) { return on_cpu(other) && is_fastest(other); });
   }
 
@@ -333,22 +334,22 @@ class Pairing {
   Speedup answer_;
 };
 
-bool is_side(const SpeedupSide& side, const std::string& name, const std::string& file) {
-  return side.name == name && side.file == file;
-}
-
 // Adds the pairs of devices at their best, or marks those that the answer has, and moves them to its front.
 void put_first(std::vector<SpeedupPair> best, Speedup& answer) {
+  using Side = std::pair<std::string, std::string>;
+  const auto sides_of = [](const SpeedupPair& pair) {
+    return std::pair(Side(pair.baseline.name, pair.baseline.file), Side(pair.contender.name, pair.contender.file));
+  };
+  std::set<std::pair<Side, Side>> pairs;
+  std::set<Side> sides;
   for (const SpeedupPair& pair : best) {
-    std::erase_if(answer.pairs, [&](const SpeedupPair& other) {
-      return is_side(other.baseline, pair.baseline.name, pair.baseline.file) &&
-             is_side(other.contender, pair.contender.name, pair.contender.file);
-    });
-    std::erase_if(answer.unpaired, [&](const Unpaired& alone) {
-      return alone.repetitions.empty() &&
-             (is_side(pair.baseline, alone.name, alone.file) || is_side(pair.contender, alone.name, alone.file));
-    });
+    const auto& [baseline, contender] = *pairs.insert(sides_of(pair)).first;
+    sides.insert({baseline, contender});
   }
+  std::erase_if(answer.pairs, [&](const SpeedupPair& pair) { return pairs.contains(sides_of(pair)); });
+  std::erase_if(answer.unpaired, [&](const Unpaired& alone) {
+    return alone.repetitions.empty() && sides.contains({alone.name, alone.file});
+  });
   best.insert(best.end(), std::make_move_iterator(answer.pairs.begin()), std::make_move_iterator(answer.pairs.end()));
   answer.pairs = std::move(best);
 }
