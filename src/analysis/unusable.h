@@ -12,6 +12,7 @@ namespace epochbench {
 // more than kShortBound seconds, since shorter steps are mostly overhead.
 inline constexpr double kFarFromBound = 3, kUnusableFromBound = 10, kShortBound = 5e-3;
 inline constexpr double kUnusableForeignCores = 0.5;  // mean over repetitions
+inline constexpr double kUnusableThrottled = 0.5;     // of the steps of a repetition: a power cap now and then is usual
 
 // The step over its bound, the median over repetitions; empty if the bound is not known or short, or kernels or parts were left
 // out on purpose. Waits for data do not count.

@@ -33,7 +33,7 @@ TEST(Unusable, NamesTheReason) {
   EXPECT_THAT(reason_after(cpu([](auto& run) { run.quality->parity_max_relative_difference = 1; })), HasSubstr("losses"));
   EXPECT_THAT(reason_after(cpu([](auto& run) {
                 run.gpu = GpuState{};
-                run.gpu->throttled_steps = 1;
+                run.gpu->throttled_steps = static_cast<std::int64_t>(run.timing->step_seconds.size());
               })),
               HasSubstr("clock was held down"));
   EXPECT_EQ(reason_after(bound(0.01)), "its steps take 16.0 times the least that this device needs for them");
@@ -42,6 +42,11 @@ TEST(Unusable, NamesTheReason) {
 TEST(Unusable, KnowsWhatIsNoReason) {
   EXPECT_EQ(reason_after(cpu([](auto& run) { run.interference->foreign_cpu_cores = run.repetition == 0 ? 2 : 0; })), "")
       << "one repetition of five";
+  EXPECT_EQ(reason_after(cpu([](auto& run) {
+              run.gpu = GpuState{};
+              run.gpu->throttled_steps = 1;
+            })),
+            "");
   EXPECT_EQ(reason_after(bound(0.017)), "") << "9.4 times";
   EXPECT_EQ(reason_after(bound(0.004)), "") << "40 times, but a short step is mostly overhead";
   EXPECT_EQ(reason_after(cpu([](auto& run) {
