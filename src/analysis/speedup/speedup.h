@@ -62,9 +62,8 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch, to_quality };
 // quality_ratio() says (src/analysis/time_to_quality.h). same_batch also pairs each GPU with each CPU at their best: the
 // fastest runs of one model, whatever their precision and batch. The contenders, and their baselines:
 //
-//   a GPU                  the CPU in its precision (in fp32, of tf32), or, without such a run, in its fastest; of each
-//   machine,
-//                          where their names are known
+//   a GPU                  the CPU in its precision (of tf32, in fp32), or, without such a run, in its fastest;
+//                          of each machine, where their names are known
 //   in 16 bits             also fp32 and tf32 of the same device
 //   in int8                also fp32 and bf16 of the same device
 //   a CPU                  the first CPU in its precision of an earlier file, where that is another machine or build

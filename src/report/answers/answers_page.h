@@ -19,8 +19,8 @@ struct AnswerSection {
   std::string read;                  // how to read them
 };
 
-// Speed, power and utilization, mixed precision, cost, batch, input: always all six, in this order; then the
-// cost of ranks, if a run has several.
+// Speed, power and utilization, mixed precision, cost, batch, input: always all six, in this order; then the cost of ranks, if
+// a run has several.
 std::vector<AnswerSection> answer_sections(const NamedResult& result);
 
 // The sections that need no curves and no inputs (answer_sections.cpp). `to_quality`: pairs of trainings to a target.
