@@ -98,10 +98,15 @@ namespace {
 
 }  // namespace
 
+std::optional<std::string> own_suite_text(const std::string& name) {
+  const auto text = embedded_file(std::string(kFolder) + name + std::string(kExtension));
+  return text ? std::optional<std::string>(*text) : std::nullopt;
+}
+
 Suite load_suite(const std::string& name_or_path) {
   if (name_or_path.empty()) throw CallError("--suite: an empty name; give a name or a file, such as quick");
   const std::string name = name_or_path == "feeding" ? "input-pipeline" : name_or_path;  // its earlier name
-  if (const auto text = embedded_file(std::string(kFolder) + name + std::string(kExtension))) {
+  if (const auto text = own_suite_text(name)) {
     Suite suite = parse_suite(*text, name);
     suite.own = true;
     return suite;

@@ -33,6 +33,9 @@ double parse_budget(const std::string& text);  // in seconds
 // `name` is used in messages. Errors: CallError, FormatError.
 Suite parse_suite(std::string_view text, const std::string& name);
 
+// The JSON of an embedded suite; empty: none has that name.
+std::optional<std::string> own_suite_text(const std::string& name);
+
 // An embedded suite by its name, or a file by its path. Errors: CallError with the known names, FormatError.
 Suite load_suite(const std::string& name_or_path);
 std::vector<Suite> embedded_suites();

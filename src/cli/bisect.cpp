@@ -41,7 +41,8 @@ int bisect_commits(const BisectOptions& options) {
   const BisectOutcome outcome = bisect(request);
   if (!outcome.answer) {
     print(options.json ? print_json(compare_json(outcome.ends)) : fitted(compare_text(outcome.ends)));
-    const bool undecided = verdict_of(outcome.ends) == Finding::inconclusive;
+    const Finding verdict = verdict_of(outcome.ends);
+    const bool undecided = verdict == Finding::inconclusive || verdict == Finding::not_compared;
     print_error("bisect: no case is shown to be slower at BAD than at GOOD, so there is nothing to look for");
     return undecided ? kExitInconclusive : kExitAnswerIsNo;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/analysis/compare/history.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
@@ -27,12 +28,13 @@ constexpr const char* kCompareExamples = R"(Examples:
   epochbench compare --history nightly/                   the commits at which many results changed their level; advisory
 
 Files need 5 or more repetitions per side, of one machine, compiler, build type and number of threads, and other processes
-that took less than 0.15 cores. Otherwise the answer is inconclusive, with the reason and with what would decide.
+that took less than 0.15 cores; one repetition with more is left out. Otherwise the answer says what would decide.
 With --interleave both binaries are alive at once and take turns, step by step, in a random order, so other jobs affect both
 alike: 10 pairs of processes per case, and up to --max-pairs if those do not decide. A pair takes 20 timed rounds of one step
 each, or of as many as fill 50 ms, on a GPU 1 s; the stopping options of a suite's cases have no effect.
-Exit codes: 0 no change or faster; 1 slower, missing, no longer ok, or clearly more memory; 2 the call, a file or a
-binary is wrong; 3 the device is not usable here; 4 inconclusive; 130 interrupted.)";
+Exit codes: 0 no change or faster; 1 slower, missing, failing, or clearly more memory; 2 the call, a file or a binary is
+wrong, or a case cannot be compared, however often the new side is measured; 3 the device is not usable here;
+4 inconclusive, as by noise; 130 interrupted.)";
 
 std::vector<NamedResult> read_side(const std::string& argument, const CompareOptions& options) {
   std::vector<NamedResult> results = read_result_arguments("compare", {argument});
@@ -54,6 +56,15 @@ void refuse_options_of_turns(const CompareOptions& options) {
                       ": belongs to binaries that take turns; add --interleave BINARY_A BINARY_B, or leave it out");
 }
 
+std::vector<std::string> names_of(const Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const ComparedCase& each : comparison.cases) names.push_back(each.name);
+  for (const auto* cases :
+       {&comparison.missing, &comparison.added, &comparison.changed, &comparison.not_measured, &comparison.baseline_not_ok})
+    for (const LeftOutCase& each : *cases) names.push_back(each.name);
+  return names;
+}
+
 int compare_results(const CompareOptions& options) {
   if (options.contender.empty())
     throw CallError(std::string("compare: no ") + (options.baseline.empty() ? "BASELINE and no NEW" : "NEW") +
@@ -62,6 +73,7 @@ int compare_results(const CompareOptions& options) {
   Comparison comparison = compare_results(baseline, contender, options.threshold.value_or(kDefaultThreshold));
   comparison.sides[0].label = options.baseline;
   comparison.sides[1].label = options.contender;
+  check_allowed(options, names_of(comparison));
   if (comparison.cases.empty() && comparison.missing.empty() && comparison.changed.empty())
     throw CallError("compare: no run of " + comparison.sides[0].label + " is ok, so there is nothing to compare " +
                     comparison.sides[1].label + " with; measure the baseline again");
@@ -72,8 +84,8 @@ int compare_results(const CompareOptions& options) {
 int compare_history(const CompareOptions& options) {
   if (!options.baseline.empty())
     throw CallError("--history: takes its folder alone, so leave " + options.baseline + " out, or leave --history out");
-  if (options.github || options.allow_missing || options.force || options.threshold)
-    throw CallError("--history: is advisory and has no verdict; leave --threshold, --allow-missing, --force and --github out");
+  if (options.github || !options.allowed.empty() || options.force || options.threshold)
+    throw CallError("--history: is advisory and has no verdict; leave --threshold, --allow, --force and --github out");
   const Measurements measured = read_measurement_folder(options.history);
   const History history = history_of(measured.results, measured.turns);
   if (history.series.empty() && !history.left_out.empty())
@@ -129,6 +141,8 @@ int exit_code_of(Finding verdict) {
   switch (verdict) {
     case Finding::regression:
       return kExitAnswerIsNo;
+    case Finding::not_compared:
+      return kExitCallIsWrong;
     case Finding::inconclusive:
       return kExitInconclusive;
     case Finding::improvement:
@@ -147,8 +161,15 @@ void refuse_debug_build(const std::string& what, const std::string& build_type, 
                   ", whose times say nothing of a release; " + how + " with CMAKE_BUILD_TYPE=Release, or give --force");
 }
 
+void check_allowed(const CompareOptions& options, const std::vector<std::string>& names) {
+  for (const std::string& name : options.allowed)
+    if (!contains(names, name))
+      throw CallError("--allow: no case is named '" + name.substr(0, 100) + "'; the cases are " + joined(names) +
+                      did_you_mean(name, names));
+}
+
 int present(Comparison comparison, const CompareOptions& options) {
-  comparison.missing_allowed = options.allow_missing;
+  comparison.allowed = options.allowed;
   print(options.json ? print_json(compare_json(comparison)) : fitted(compare_text(comparison)));
   if (options.github) {
     std::fputs(github_annotations(comparison).c_str(), options.json ? stderr : stdout);
@@ -169,7 +190,9 @@ void add_compare(Commands& commands) {
       ->type_name("DIR");
   add_parsed(command, "--threshold", options.threshold, percent, "smallest slowdown that matters (default 3)")
       ->type_name("PERCENT");
-  command.add_flag("--allow-missing", options.allow_missing, "accept cases that the new side lacks");
+  command.add_option("--allow", options.allowed, "accept that this case is missing, fails or is not compared; repeatable")
+      ->type_name("CASE")
+      ->allow_extra_args(false);
   command.add_flag("--force", options.force, "accept debug builds");
   command.add_flag("--github", options.github, "print annotations and write a job summary for GitHub Actions");
   command.add_flag("--json", options.json, "as JSON");

@@ -11,10 +11,11 @@
 namespace epochbench {
 
 struct CompareOptions {
-  std::string baseline, contender;  // results: a file or a folder each; empty: not given
-  std::string history;              // a folder of results; empty: not asked for
-  std::optional<double> threshold;  // as a fraction
-  bool allow_missing = false, force = false, github = false, json = false;
+  std::string baseline, contender;   // results: a file or a folder each; empty: not given
+  std::string history;               // a folder of results; empty: not asked for
+  std::optional<double> threshold;   // as a fraction
+  std::vector<std::string> allowed;  // names of cases
+  bool force = false, github = false, json = false;
   // For two binaries that take turns, instead of results.
   std::vector<std::string> interleave;  // their paths: the baseline and the new one; empty: not asked for
   std::string suite;
@@ -31,6 +32,9 @@ int compare_interleave(const CompareOptions& options);
 // Errors: CallError for a debug build, unless --force accepts it: "WHAT Debug build, ...; HOW it with ...Release".
 void refuse_debug_build(const std::string& what, const std::string& build_type, const std::string& how,
                         const CompareOptions& options);
+
+// Errors: CallError for a name of --allow that no case has.
+void check_allowed(const CompareOptions& options, const std::vector<std::string>& names);
 
 // Prints the answer as text or JSON on stdout, with --github also annotations (on stderr if JSON is on stdout, since GitHub's
 // runner reads both) and a job summary, appended to the file that GITHUB_STEP_SUMMARY names. Returns the exit code.

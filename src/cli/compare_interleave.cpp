@@ -28,10 +28,10 @@ void refuse_beside_interleave(const CompareOptions& options) {
   if (options.suite.empty()) throw CallError("--interleave: which cases? Give --suite, such as --suite gate");
 }
 
-BuildInfo identified(const WorkerCommand& binary, const CompareOptions& options) try {
-  BuildInfo build = identify_binary(binary, interrupted);
-  refuse_debug_build(binary.program->path() + ": a", build.build_type, "build it", options);
-  return build;
+BinaryIdentity identified(const WorkerCommand& binary, const CompareOptions& options) try {
+  BinaryIdentity identity = identify_binary(binary, options.suite, interrupted);
+  refuse_debug_build(binary.program->path() + ": a", identity.build.build_type, "build it", options);
+  return identity;
 } catch (const UnsuitableBinary& error) {
   throw CallError(std::string("--interleave: ") + error.what(), interrupted() ? kExitInterrupted : kExitCallIsWrong);
 }
@@ -41,16 +41,25 @@ BuildInfo identified(const WorkerCommand& binary, const CompareOptions& options)
 int compare_interleave(const CompareOptions& options) {
   refuse_beside_interleave(options);
   const PairedRule rule = rule_of(options);
-  const std::vector<PlannedCase> planned = plan_pairs(options.suite);
-  const std::vector<PairedCase> cases = pool_seeds(planned);
-  std::optional<ResultFile> file;
-  if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::replaced : Existing::refused);
+  plan_pairs(options.suite);  // refuses what is wrong before a binary is started
   const std::array<WorkerCommand, 2> binaries{options.interleave.at(0), options.interleave.at(1)};
   catch_interrupts();
   TurnsDocument document;
+  std::vector<std::string> suites;
+  for (const Side side : kSides) {
+    BinaryIdentity identity = identified(binaries[side], options);
+    document.builds[side] = std::move(identity.build);
+    if (identity.suite) suites.push_back(std::move(*identity.suite));
+  }
+  const std::vector<PlannedCase> planned = plan_pairs(options.suite, suites);
+  const std::vector<PairedCase> cases = pool_seeds(planned);
+  std::vector<std::string> names;
+  for (const PairedCase& one : cases) names.push_back(one.spec.name);
+  check_allowed(options, names);
+  std::optional<ResultFile> file;
+  if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::replaced : Existing::refused);
   document.order_seed = options.order_seed.value_or(0);
   document.binaries = {options.interleave.at(0), options.interleave.at(1)};
-  for (const Side side : kSides) document.builds[side] = identified(binaries[side], options);
   document.context = describe_context(options.command_line);
   document.context.gpus = list_gpus();
   if (options.anonymous) {

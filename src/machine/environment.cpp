@@ -195,18 +195,10 @@ std::int64_t available_memory_bytes() {
   return std::min(available, limit_left(RLIMIT_DATA, "VmData:"));
 }
 
-std::int64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::int64_t total = 0, resident = 0;
-  return file >> total >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
-}
+std::optional<std::int64_t> resident_bytes() { return kibibytes("/proc/self/status", "VmRSS:"); }
 
-std::int64_t peak_resident_bytes() {
-  if (const auto peak = kibibytes("/proc/self/status", "VmHWM:")) return *peak;
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return std::int64_t{used.ru_maxrss} * 1024;
-}
+// Not by getrusage, whose ru_maxrss also counts the program that this process was before it was executed.
+std::optional<std::int64_t> peak_resident_bytes() { return kibibytes("/proc/self/status", "VmHWM:"); }
 
 std::optional<std::int64_t> huge_page_bytes() { return kibibytes("/proc/self/smaps_rollup", "AnonHugePages:"); }
 

@@ -20,8 +20,8 @@ Context describe_context(const std::vector<std::string>& command_line);
 // Bytes that a new process may still use: the minimum of MemAvailable, the cgroup's limit minus its use, and what RLIMIT_AS and
 // RLIMIT_DATA leave.
 std::int64_t available_memory_bytes();
-std::int64_t resident_bytes();  // of this process
-std::int64_t peak_resident_bytes();
+std::optional<std::int64_t> resident_bytes();  // of this process; both empty if the kernel does not say, as without /proc
+std::optional<std::int64_t> peak_resident_bytes();
 std::optional<std::int64_t> huge_page_bytes();  // of this process, in transparent huge pages; unset if the kernel does not say
 // "Amazon EC2" and "c7i.4xlarge" on such a machine; empty if the firmware does not say.
 std::string system_vendor();

@@ -70,12 +70,14 @@ struct Latency {
   double worst_seconds = 0;
   std::vector<double> step_seconds;  // raw
   std::optional<std::int64_t> step_seconds_left_out = {};
+  std::optional<std::int64_t> stopped_steps = {};  // during which a signal stopped the process: they are not among the above
 };
 
 void fields(auto& visit, Is<Latency> auto& latency) {
   VISIT(latency, samples, p50_seconds, p90_seconds, p99_seconds, worst_seconds);
   visit("step_seconds", latency.step_seconds, {.addition = true, .positive = true});
   visit("step_seconds_left_out", latency.step_seconds_left_out, kLeftOut);
+  visit("stopped_steps", latency.stopped_steps, kLeftOut);
 }
 
 struct Efficiency {

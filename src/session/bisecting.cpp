@@ -158,7 +158,7 @@ class Bisecting {
   }
 
   static BuildInfo identified(const std::string& binary) try {
-    return identify_binary(binary, interrupted);
+    return identify_binary(binary, "", interrupted).build;
   } catch (const UnsuitableBinary&) {
     go_on();
     throw;

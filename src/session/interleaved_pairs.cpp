@@ -14,6 +14,7 @@
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
+#include "src/case/case_option.h"
 #include "src/case/run_name.h"
 #include "src/case/suite.h"
 #include "src/result/result_json.h"
@@ -31,6 +32,12 @@ std::string so_far(const TurnsCase& turns) {
   char text[32];
   std::snprintf(text, sizeof text, "%+.1f %%", 100 * std::expm1(*middle));
   return text;
+}
+
+// Rounds end a pair, whatever a case says about stopping.
+bool are_one_pair(const CaseSpec& spec, CaseSpec other) {
+  other.stop = spec.stop;
+  return case_to_json(spec) == case_to_json(other);
 }
 
 class InterleavedPairs {
@@ -152,16 +159,25 @@ class InterleavedPairs {
 
 }  // namespace
 
-std::vector<PlannedCase> plan_pairs(const std::string& name) {
-  const Suite suite = load_suite(name);
-  std::vector<CaseSpec> cases;
-  for (const CaseBlock& block : suite.cases)
-    for (CaseSpec& spec : expand(block)) {
-      if (!spec.save.empty() || !spec.trace.empty())
-        throw CallError("suite " + suite.name + ": save and trace: both binaries would write there; leave them out");
-      spec.repetitions.reset();
-      cases.push_back(std::move(spec));
+std::vector<PlannedCase> plan_pairs(const std::string& name, const std::vector<std::string>& of_binaries) {
+  std::vector<Suite> suites{load_suite(name)};
+  for (const std::string& text : of_binaries) {
+    try {
+      suites.push_back(parse_suite(text, name));
+    } catch (const std::exception& error) {  // of a newer version, with cases that this one does not know
+      print_error("note: the other binary's cases are left out: " + std::string(error.what()));
     }
+  }
+  std::vector<CaseSpec> cases;
+  for (const Suite& suite : suites)
+    for (const CaseBlock& block : suite.cases)
+      for (CaseSpec& spec : expand(block)) {
+        if (!spec.save.empty() || !spec.trace.empty())
+          throw CallError("suite " + suite.name + ": save and trace: both binaries would write there; leave them out");
+        spec.repetitions.reset();
+        if (std::ranges::none_of(cases, [&](const CaseSpec& other) { return are_one_pair(spec, other); }))
+          cases.push_back(std::move(spec));
+      }
   return plan_cases(cases, 1);
 }
 

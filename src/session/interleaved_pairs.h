@@ -24,9 +24,10 @@ struct PairedCase {
   std::vector<std::uint64_t> seeds;  // at least one
 };
 
-// The cases of a suite, each once: pairs take the place of repetitions. Errors: as load_suite and plan_cases; CallError for a
-// case that leaves a file behind, since both binaries would write the same one.
-std::vector<PlannedCase> plan_pairs(const std::string& suite);
+// The cases of a suite, and those of the suites that both binaries have by that name (their JSON), each once: pairs take the
+// place of repetitions. A suite that this program cannot read is left out, and stderr says so. Errors: as load_suite and
+// plan_cases; CallError for a case that leaves a file behind, since both binaries would write the same one.
+std::vector<PlannedCase> plan_pairs(const std::string& suite, const std::vector<std::string>& of_binaries = {});
 
 // In the order of the first seeds.
 std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned);

@@ -184,17 +184,21 @@ class Driver {
     show();
     const double begin = steady_seconds();
     std::vector<double> seconds;
+    std::int64_t stopped = 0;
     const auto next_block = [&] {
       return rule_.next_latency_block(static_cast<std::int64_t>(seconds.size()), steady_seconds() - begin, one_step_seconds_);
     };
     for (std::int64_t steps = next_block(); steps > 0; steps = next_block()) {
-      const auto block =
-          from_message<std::vector<double>>(talk_.ask({{"command", "latency"}, {"steps", steps}}, "latencies"), "seconds");
-      if (block.size() != static_cast<std::size_t>(steps)) throw ProtocolError("a block of another length");
+      const Json answer = talk_.ask({{"command", "latency"}, {"steps", steps}}, "latencies");
+      const auto block = from_message<std::vector<double>>(answer, "seconds");
+      const std::int64_t stopped_now = answer.contains("stopped") ? from_message<std::int64_t>(answer, "stopped") : 0;
+      if (std::ssize(block) + stopped_now != steps) throw ProtocolError("a block of another length");
       seconds.insert(seconds.end(), block.begin(), block.end());
+      stopped += stopped_now;
       show();
     }
     run_.latency = latency_of(std::move(seconds));
+    if (stopped > 0) run_.latency->stopped_steps = stopped;
   }
 
   // The metric after an epoch: what --until asks for, else the data set's own. Unset if nothing is evaluated.

@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "src/case/suite.h"
 #include "src/machine/environment.h"
 #include "src/machine/peaks.h"
 #include "src/machine/topology.h"
@@ -98,7 +99,7 @@ class Server {
   }
 
   Json answer(const std::string& command, const Json& message) {
-    if (command == "hello") return hello();
+    if (command == "hello") return hello(message);
     if (command == "prepare") return prepare(message);
     if (command == "calibrate") return calibrate(message);
     if (command == "calibrate_gpu") return calibrate_gpu(message);
@@ -110,7 +111,7 @@ class Server {
     }
     if (command == "warm_up") return take_steps(steps(message), false);
     if (command == "step") return take_steps(steps(message), true);
-    if (command == "latency") return {{"event", "latencies"}, {"seconds", runner_->latencies(steps(message))}};
+    if (command == "latency") return latencies(runner_->latencies(steps(message)));
     if (command == "evaluate" && !answers()) return {};  // rank 0 evaluates, with its own running statistics
     if (command == "evaluate") return answer_of("evaluation", runner_->evaluate(case_.labels_per_sample));
     if (command == "finish") return finish(message.value("profile", false));
@@ -165,11 +166,16 @@ class Server {
             traffic_.rounds / steps, traffic_.bus_bytes / steps,      rate_alone()};
   }
 
+  static Json latencies(const StepBlock& block) {
+    return {{"event", "latencies"}, {"seconds", block.step_seconds}, {"stopped", block.stopped.size()}};
+  }
+
   static std::int64_t steps(const Json& message) { return from_message<std::int64_t>(message, "steps"); }
 
-  static Json hello() {
+  static Json hello(const Json& message) {
     Json reply = answer_of("hello", build_info());
     reply["protocol"] = kProtocolVersion;
+    reply["suite"] = json_of(own_suite_text(message.value("suite", "")));
     return reply;
   }
 
@@ -256,12 +262,13 @@ class Server {
   }
 
   // For a device with its own memory, the larger of its use after compiling and its use now, but not below 0 if another process
-  // freed some; empty if the device does not say.
+  // freed some; empty if the device, or for a CPU the kernel, does not say.
   std::optional<std::int64_t> peak_bytes() const {
     if (const auto device = case_.executable->device_bytes())
       return std::max({*device, device_bytes_compiled_, std::int64_t{0}});
     if (case_.executable->asynchronous()) return std::nullopt;
-    return peak_resident_bytes() - case_.resident_before_bytes;
+    const auto peak = peak_resident_bytes();
+    return peak && case_.resident_before_bytes ? std::optional(*peak - *case_.resident_before_bytes) : std::nullopt;
   }
 
   Channel& channel_;

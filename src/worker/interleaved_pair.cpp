@@ -141,7 +141,8 @@ TurnsPair interleave_pair(const CaseSpec& spec, const std::array<WorkerCommand, 
   return Pair(spec, binaries, settings, interrupted).measure(round);
 }
 
-BuildInfo identify_binary(const WorkerCommand& binary, const std::function<bool()>& interrupted, double patience_seconds) {
+BinaryIdentity identify_binary(const WorkerCommand& binary, const std::string& suite, const std::function<bool()>& interrupted,
+                               double patience_seconds) {
   const auto unsuitable = [&](const std::string& why) { return UnsuitableBinary(binary.program->path() + ": " + why); };
   const double deadline = steady_seconds() + patience_seconds;
   const std::function<bool()> enough = [&] { return (interrupted && interrupted()) || steady_seconds() > deadline; };
@@ -150,11 +151,12 @@ BuildInfo identify_binary(const WorkerCommand& binary, const std::function<bool(
   limits.silent = true;
   try {
     Conversation talk(binary, {}, limits, enough);
-    const Json hello = talk.ask({{"command", "hello"}, {"protocol", kProtocolVersion}}, "hello");
+    const Json hello = talk.ask({{"command", "hello"}, {"protocol", kProtocolVersion}, {"suite", suite}}, "hello");
     if (const auto version = from_message<std::int64_t>(hello, "protocol"); version != kProtocolVersion)
       throw unsuitable("speaks version " + std::to_string(version) + " of the protocol between processes, this epochbench " +
                        std::to_string(kProtocolVersion) + "; build both from commits that speak the same");
-    return from_message<BuildInfo>(hello);
+    const Json text = hello.value("suite", Json());
+    return {from_message<BuildInfo>(hello), text.is_string() ? std::optional(text.get<std::string>()) : std::nullopt};
   } catch (const CaseEnded& ended) {
     if (interrupted && interrupted()) throw unsuitable("not asked what it is: interrupted");
     if (ended.by_process) throw unsuitable("is an epochbench older than interleaved runs; build it from a newer commit");

@@ -37,9 +37,15 @@ class UnsuitableBinary : public std::runtime_error {  // one line: which, why, w
   using std::runtime_error::runtime_error;
 };
 
+struct BinaryIdentity {
+  BuildInfo build;
+  std::optional<std::string> suite;  // the JSON of its own suite of that name; empty: it has none, or is too old to say
+};
+
 // Asks a binary what it is, before anything is measured. Errors: UnsuitableBinary if it cannot be executed, is not an
 // epochbench, is older than interleaved runs, speaks another version of the protocol, or does not answer within
 // `patience_seconds`; also after an interrupt.
-BuildInfo identify_binary(const WorkerCommand& binary, const std::function<bool()>& interrupted, double patience_seconds = 30);
+BinaryIdentity identify_binary(const WorkerCommand& binary, const std::string& suite, const std::function<bool()>& interrupted,
+                               double patience_seconds = 30);
 
 }  // namespace epochbench

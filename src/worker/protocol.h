@@ -4,8 +4,8 @@
 // the version. Blocks of steps are independent of each other, so two processes may take turns, even if they are of two builds:
 // unknown keys are ignored, and `ready` repeats the case as it was understood, so that the other side sees it.
 //
-//   hello {protocol}             hello {protocol, version, git_sha, git_dirty, build_type, compiler}: of the process itself,
-//                                       whatever version was asked with
+//   hello {protocol, suite}      hello {protocol, version, git_sha, git_dirty, build_type, compiler, suite}: of the process
+//                                       itself, whatever version was asked with; the text of its own suite of that name
 //   prepare {protocol, case}     ready {protocol, case, fingerprint, device, input, data_seconds, compile_seconds,
 //                                       planned_bytes, samples_per_epoch, steps_per_epoch, evaluates, metric, asynchronous,
 //                                       library_dropout_masks}
@@ -13,7 +13,7 @@
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, idle_seconds, harness_seconds,
 //   step {steps}                        wall_seconds, page_faults, own_cpu_seconds, busy_cpu_seconds}
 //   evaluate {}                  evaluation {samples, accuracy, loss}
-//   latency {steps}              latencies {seconds[]}
+//   latency {steps}              latencies {seconds[], stopped}: those that were stopped by a signal are counted and left out
 //   finish {profile}             result {peak_bytes, huge_page_bytes, skipped_steps, left_out_images, decode_cpu_seconds,
 //                                       decode_wall_seconds, ranks {}, profile {passes, nodes[]}}, and the process ends; the
 //                                       profile (null unless asked for) comes after everything else, as it trains on

@@ -150,20 +150,27 @@ const StepBlock& Runner::take(std::int64_t count, bool counted) {
   return block_;
 }
 
-const std::vector<double>& Runner::latencies(std::int64_t count) {
+const StepBlock& Runner::latencies(std::int64_t count) {
   clear_block(count);
+  std::int64_t continued = times_continued();
   for (std::int64_t i = 0; i < count; ++i) {
     const BatchSource::Batch batch = batches_.next();
     const double start = clock_();
     executable_.submit(batch.slot);
     executable_.run(entry_);
     executable_.synchronize();
-    block_.step_seconds.push_back(clock_() - start);
+    const double end = clock_();
     batches_.release(batch.slot);
+    if (const std::int64_t now = times_continued(); now != continued) {
+      block_.stopped.push_back(i);
+      continued = now;
+    } else {
+      block_.step_seconds.push_back(end - start);
+    }
   }
   executable_.drain(records_);
   collect_losses(count);
-  return block_.step_seconds;
+  return block_;
 }
 
 // Sets the rate only if it differs from the previous step's, so that a constant rate costs nothing.

@@ -87,9 +87,9 @@ class Runner {
   // The same, but not counted by the learning-rate schedule: all steps have the rate of the next counted step.
   const StepBlock& warm_up(std::int64_t count) { return take(count, false); }
   // Takes `count` steps one at a time: each begins when the previous one is complete, and its batch is copied to the device
-  // even if it is there already. Returns the seconds from submitting a batch to the end of its step, by the host's clock; valid
-  // until the next call. Errors: as for steps.
-  const std::vector<double>& latencies(std::int64_t count);
+  // even if it is there already. step_seconds of the returned block are those from submitting a batch to the end of its step,
+  // by the host's clock, without those of steps that were stopped; valid until the next call. Errors: as for steps.
+  const StepBlock& latencies(std::int64_t count);
   // The whole test split, once. Call begin_epoch before the next step. Errors: std::runtime_error without any sample.
   Evaluation evaluate(std::int64_t labels_per_sample = 1);
   // Steps of `entry` on one batch, timed node by node; continues training, so it comes after everything that counts. Call

@@ -31,8 +31,8 @@ struct PreparedCase {
   std::optional<Input> input;          // empty: nothing is read while steps run
   std::optional<double> data_seconds;  // to open the data set, and to decode it if that is done in advance
   double compile_seconds = 0;
-  std::int64_t planned_bytes = 0;          // of all ranks
-  std::int64_t resident_before_bytes = 0;  // resident memory just before compilation
+  std::int64_t planned_bytes = 0;                     // of all ranks
+  std::optional<std::int64_t> resident_before_bytes;  // resident memory just before compilation
   std::int64_t samples_per_epoch = 0;
   std::function<void(InputSlot slot, double loss)> after_step;  // see StepObserver in src/worker/runner.h; may be empty
   std::function<double(std::int64_t step)> learning_rate;       // see LearningRate there; empty: it never changes

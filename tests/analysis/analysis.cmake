@@ -21,7 +21,7 @@ epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   case/settings_test case/suite_test report/many_names_test report/names_are_labels_test report/one_estimator_test
   report/page_data_test
   session/budget_test session/endings_test session/profile_test session/resume_gpus_test session/sweep_test
-  session/time_left_test
+  session/time_left_test session/united_suites_test
   analysis/own_claim_test report/page_head_test session/outside_program_test analysis/claims_of_cnns_test
   analysis/claim_conclusion_test analysis/claims_of_owning_test analysis/further_claims_test session/claim_plans_test
   analysis/claims_of_machines_test analysis/claims_of_others_test session/spread_peaks_test

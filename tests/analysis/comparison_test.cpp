@@ -75,18 +75,19 @@ TEST(CompareResults, DecideOnRepetitionMedians) {
 TEST(CompareResults, LeaveTooFewRepetitionsOpenWithAnEstimate) {
   for (const int repetitions : {1, 4}) {
     const Comparison comparison = compare(side("a.json", 110), side("b.json", 100, repetitions));
-    EXPECT_EQ(verdict_of(comparison), Finding::inconclusive);
+    EXPECT_EQ(verdict_of(comparison), Finding::not_compared);
     EXPECT_DOUBLE_EQ(*only(comparison).decision.ratio, 1.1);
     EXPECT_THAT(only(comparison).decision.note, HasSubstr("repetition"));
   }
 }
 
 TEST(CompareResults, LeaveOpenWhatWasNotMeasuredAlike) {
-  const auto undecided = [](const std::string& reason, const std::function<void(Result&)>& change) {
+  const auto undecided = [](const std::string& reason, const std::function<void(Result&)>& change,
+                            Finding finding = Finding::not_compared) {
     NamedResult contender = side("b.json", 100);
     change(contender.result);
     const Comparison comparison = compare(side("a.json", 110), contender);
-    EXPECT_EQ(only(comparison).decision.finding, Finding::inconclusive) << reason;
+    EXPECT_EQ(only(comparison).decision.finding, finding) << reason;
     EXPECT_THAT(only(comparison).decision.note, HasSubstr(reason));
     EXPECT_DOUBLE_EQ(*only(comparison).decision.ratio, 1.1) << "the estimate all the same";
   };
@@ -97,7 +98,12 @@ TEST(CompareResults, LeaveOpenWhatWasNotMeasuredAlike) {
   undecided("different build types", [](Result& result) { result.context.build_type = "RelWithDebInfo"; });
   undecided("different threads: 8 and 4", [](Result& result) { result.runs[3].device.threads = 4; });
   undecided("different devices", [](Result& result) { result.runs[0].device.name = "Other"; });
-  undecided("0.20 cores", [](Result& result) { result.runs[4].interference->foreign_cpu_cores = 0.2; });
+  undecided(
+      "0.20 cores",
+      [](Result& result) {
+        for (const std::size_t i : {3u, 4u}) result.runs[i].interference->foreign_cpu_cores = 0.2;
+      },
+      Finding::inconclusive);
   undecided("not known", [](Result& result) { result.runs[4].interference->foreign_cpu_cores.reset(); });
 }
 
@@ -118,7 +124,7 @@ TEST(CompareResults, JudgeMemoryOfSingleRuns) {
   NamedResult heavier = side("b.json", 100, 1);
   heavier.result.runs[0].memory->peak_bytes = 200 << 20;
   const Comparison comparison = compare(side("a.json", 100, 1), heavier);
-  EXPECT_EQ(only(comparison).decision.finding, Finding::inconclusive);
+  EXPECT_EQ(only(comparison).decision.finding, Finding::not_compared);
   EXPECT_THAT(codes(only(comparison)), ElementsAre(IssueCode::peak_memory));
   EXPECT_EQ(verdict_of(comparison), Finding::regression);
 }
@@ -146,7 +152,7 @@ TEST(CompareResults, NeverCompareAChangedWorkload) {
   const auto reason = [](const Change& change) {
     const Comparison comparison = compare(side("a.json"), changed(side("b.json", 50), change));
     EXPECT_THAT(comparison.cases, IsEmpty());
-    EXPECT_EQ(verdict_of(comparison), Finding::inconclusive) << "nothing was compared";
+    EXPECT_EQ(verdict_of(comparison), Finding::not_compared);
     return comparison.changed.empty() ? "" : comparison.changed[0].reason;
   };
   EXPECT_EQ(reason([](auto& run) { run.workload.fingerprint = "other"; }), "fingerprint resnet50 of  and other");
@@ -170,7 +176,9 @@ TEST(CompareResults, SortCasesThatStandOnOneSide) {
   ASSERT_THAT(lost.missing, SizeIs(1));
   EXPECT_EQ(lost.missing[0].name, "resnet50/cpu/bf16/b16");
   EXPECT_EQ(verdict_of(lost), Finding::regression);
-  lost.missing_allowed = true;
+  lost.allowed = {"resnet50/cpu/fp32/b16"};
+  EXPECT_EQ(verdict_of(lost), Finding::regression) << "another case";
+  lost.allowed = {"resnet50/cpu/bf16/b16"};
   EXPECT_EQ(verdict_of(lost), Finding::no_change);
   const Comparison gained = compare(one, both);
   ASSERT_THAT(gained.added, SizeIs(1));
@@ -185,16 +193,22 @@ TEST(CompareResults, SortCasesThatAreNotOk) {
     run.workload.fingerprint.clear();
   };
   const NamedResult good = side("a.json"), skipped = changed(side("b.json"), skip);
-  const Comparison gone = compare(good, skipped);
+  Comparison gone = compare(good, skipped);
   EXPECT_EQ(verdict_of(gone), Finding::regression);
   ASSERT_THAT(codes(only(gone)), ElementsAre(IssueCode::not_ok));
   EXPECT_EQ(only(gone).issues[0].reason, "skipped: no GPU");
   EXPECT_FALSE(only(gone).decision.ratio);
+  gone.allowed = {only(gone).name};
+  EXPECT_EQ(verdict_of(gone), Finding::not_compared) << "nothing is left";
   const Comparison never = compare(skipped, skipped);
+  EXPECT_EQ(verdict_of(never), Finding::not_compared);
   EXPECT_THAT(never.cases, IsEmpty());
   ASSERT_THAT(never.not_measured, SizeIs(1));
   EXPECT_EQ(never.not_measured[0].reason, "in the baseline: skipped: no GPU");
-  EXPECT_THAT(compare(skipped, good).added, SizeIs(1));
+  Comparison unusable = compare(skipped, good);
+  ASSERT_THAT(unusable.baseline_not_ok, SizeIs(1));
+  EXPECT_EQ(unusable.baseline_not_ok[0].reason, "in the baseline: skipped: no GPU");
+  EXPECT_EQ(verdict_of(unusable), Finding::not_compared) << "it would stay green for ever";
 }
 
 TEST(CompareResults, SeeRepetitionsThatFailAmongOthers) {
@@ -209,6 +223,9 @@ TEST(CompareResults, SeeRepetitionsThatFailAmongOthers) {
   ASSERT_THAT(codes(only(comparison)), ElementsAre(IssueCode::not_ok));
   EXPECT_EQ(only(comparison).issues[0].reason, "1 of 7 repetitions; out of memory: needs 5 GB");
   EXPECT_EQ(only(comparison).decision.finding, Finding::no_change) << "of time, by the other six";
+  Comparison allowed = comparison;
+  allowed.allowed = {only(comparison).name};
+  EXPECT_EQ(verdict_of(allowed), Finding::no_change);
   EXPECT_EQ(verdict_of(compare(partly, partly)), Finding::no_change) << "it failed before";
 }
 

@@ -206,7 +206,9 @@ TEST(Finding, OfAllIsTheWorst) {
   EXPECT_EQ(overall(std::vector{improvement, inconclusive, no_change}), inconclusive);
   EXPECT_EQ(overall(std::vector{no_change, improvement}), improvement);
   EXPECT_EQ(overall(std::vector{no_change, no_change}), no_change);
-  EXPECT_EQ(overall({}), inconclusive);
+  EXPECT_EQ(overall(std::vector{inconclusive, not_compared}), not_compared);
+  EXPECT_EQ(overall(std::vector{not_compared, regression}), regression);
+  EXPECT_EQ(overall({}), not_compared);
   EXPECT_STREQ(name(no_change), "no_change");
   EXPECT_STREQ(name(regression), "regression");
 }
@@ -230,24 +232,52 @@ TEST(RecordedDecision, FindsEachOfThree) {
   EXPECT_EQ(decide({repetitions(6, 0.1, 0.05), repetitions(8, 0.1, 0.05), ""}).finding, Finding::inconclusive);
 }
 
-TEST(RecordedDecision, IsInconclusiveOfFilesThatAreNotFit) {
-  const auto reason = [](const RecordedCase& recorded) {
+// What the next night may decide is inconclusive; what it cannot is not compared, with what helps.
+TEST(RecordedDecision, SaysWhatFilesLackThatAreNotFit) {
+  const auto reason = [](const RecordedCase& recorded, Remedy remedy) {
     const Decision decision = decide(recorded);
-    EXPECT_EQ(decision.finding, Finding::inconclusive);
+    EXPECT_EQ(decision.finding, remedy == Remedy::none ? Finding::inconclusive : Finding::not_compared);
+    EXPECT_EQ(decision.remedy, remedy);
     EXPECT_NEAR(*decision.ratio, 1.2, 1e-9) << "the estimate all the same";
     return decision.note;
   };
   const auto baseline = repetitions(9, 0.1), contender = repetitions(9, 0.12);
-  EXPECT_EQ(reason({repetitions(1, 0.1), repetitions(1, 0.12), ""}), "the baseline has 1 repetition, and a decision takes 5");
-  EXPECT_EQ(reason({baseline, repetitions(4, 0.12), ""}), "the new result has 4 repetitions, and a decision takes 5");
-  EXPECT_EQ(reason({baseline, contender, "another machine"}), "another machine");
+  EXPECT_EQ(reason({repetitions(1, 0.1), repetitions(1, 0.12), ""}, Remedy::measure_baseline),
+            "the baseline has 1 repetition, and a decision takes 5; measure the baseline again");
+  EXPECT_EQ(reason({baseline, repetitions(4, 0.12), ""}, Remedy::measure_new),
+            "the new side has 4 repetitions, and a decision takes 5; measure the new side again");
+  EXPECT_EQ(reason({baseline, contender, "another machine"}, Remedy::speedup), "another machine");
   auto disturbed = contender;
   disturbed[3].foreign_cores = 0.62;
-  EXPECT_EQ(reason({baseline, disturbed, ""}), "other jobs took up to 0.62 cores while the new result was measured");
-  disturbed[3].foreign_cores = kQuietForeignCores;
-  EXPECT_EQ(reason({baseline, disturbed, ""}), "other jobs took up to 0.15 cores while the new result was measured");
+  disturbed[4].foreign_cores = kQuietForeignCores;
+  EXPECT_EQ(reason({baseline, disturbed, ""}, Remedy::none),
+            "other jobs took up to 0.62 cores while the new side was measured");
   disturbed[3].foreign_cores.reset();
-  EXPECT_EQ(reason({baseline, disturbed, ""}), "what other jobs took while the new result was measured is not known");
+  disturbed[4].foreign_cores = 0.02;
+  EXPECT_EQ(reason({baseline, disturbed, ""}, Remedy::interleave),
+            "what other jobs took while the new side was measured is not known; interleave two binaries");
+  auto loaded = baseline;
+  loaded[0].foreign_cores = loaded[1].foreign_cores = 1.25;
+  EXPECT_EQ(reason({loaded, contender, ""}, Remedy::measure_baseline),
+            "other jobs took up to 1.25 cores while the baseline was measured; measure the baseline again");
+}
+
+TEST(RecordedDecision, LeavesOutTheOnlyLoadedRepetition) {
+  const auto loaded = [](std::size_t count, double seconds) {
+    auto all = repetitions(count, seconds);
+    all[2].foreign_cores = 1.2;
+    all[2].step_seconds *= 2;
+    return all;
+  };
+  const Decision slower = decide({repetitions(9, 0.1), loaded(9, 0.3), ""});
+  EXPECT_EQ(slower.finding, Finding::regression);
+  EXPECT_NEAR(*slower.ratio, 3, 0.01);
+  EXPECT_EQ(slower.used, 8);
+  EXPECT_EQ(slower.left_out, (std::array<std::optional<std::size_t>, 2>{std::nullopt, 2}));
+  EXPECT_EQ(slower.note, "repetition 3 of 9 of the new side is left out: other jobs took 1.20 cores");
+  EXPECT_EQ(decide({loaded(15, 0.1), repetitions(15, 0.1), ""}).finding, Finding::no_change) << "of the baseline too";
+  EXPECT_EQ(decide({repetitions(15, 0.1), loaded(5, 0.3), ""}).finding, Finding::regression) << "four others are left";
+  EXPECT_EQ(decide({repetitions(9, 0.1), loaded(4, 0.3), ""}).remedy, Remedy::measure_new) << "too few to leave one out";
 }
 
 TEST(RecordedDecision, HasNoEstimateOfWhatIsNoTime) {
@@ -255,7 +285,7 @@ TEST(RecordedDecision, HasNoEstimateOfWhatIsNoTime) {
     RecordedCase recorded{repetitions(9, 0.1), repetitions(9, 0.1), ""};
     recorded.baseline[2].step_seconds = bad;
     EXPECT_FALSE(decide(recorded).ratio);
-    EXPECT_EQ(decide(recorded).note, "a repetition of the baseline has no step time above 0");
+    EXPECT_EQ(decide(recorded).note, "a repetition of the baseline has no step time above 0; measure the baseline again");
   }
   EXPECT_FALSE(decide(RecordedCase{}).ratio);
 }

@@ -118,7 +118,7 @@ TEST(CompareTurns, ACaseThatIsNotOkAnyMoreIsARegressionByName) {
   EXPECT_EQ(comparison.cases[1].decision.finding, Finding::no_change) << "and the others are decided as without it";
 }
 
-TEST(CompareTurns, TwoThatDoNotFitIntoMemoryAtOnceAreInconclusive) {
+TEST(CompareTurns, TwoThatDoNotFitIntoMemoryAtOnceAreNotCompared) {
   TurnsCase crowded = case_of("crowded", 0, 1);
   crowded.pairs.push_back(ended(kBaseline, RunStatus::skipped, "both at once do not fit"));
   crowded.pairs[0].sides[kNew] = crowded.pairs[0].sides[kBaseline];
@@ -126,12 +126,12 @@ TEST(CompareTurns, TwoThatDoNotFitIntoMemoryAtOnceAreInconclusive) {
   EXPECT_THAT(pairs_wanted(document, {}), ElementsAre(0, 0));
   const Comparison comparison = compare_turns(document, {});
   ASSERT_THAT(comparison.cases, SizeIs(2));
-  EXPECT_EQ(comparison.cases[0].decision.finding, Finding::inconclusive);
+  EXPECT_EQ(comparison.cases[0].decision.finding, Finding::not_compared);
   EXPECT_EQ(comparison.cases[0].decision.note, "both at once do not fit");
   EXPECT_FALSE(comparison.cases[0].decision.ratio);
   EXPECT_FALSE(comparison.cases[0].decision.more) << "no number of pairs decides it";
   EXPECT_EQ(comparison.cases[1].decision.finding, Finding::no_change);
-  EXPECT_EQ(verdict_of(comparison), Finding::inconclusive);
+  EXPECT_EQ(verdict_of(comparison), Finding::not_compared);
 }
 
 TEST(CompareTurns, ABaselineThatEndsAfterGoodPairsDoesNotMakeTheCaseANewOne) {
@@ -148,13 +148,13 @@ TEST(CompareTurns, ABaselineThatEndsAfterGoodPairsDoesNotMakeTheCaseANewOne) {
   ASSERT_THAT(comparison.cases, SizeIs(3));
   for (std::size_t i : {0u, 1u}) {
     const ComparedCase& compared = comparison.cases[i];
-    EXPECT_EQ(compared.decision.finding, Finding::inconclusive) << compared.name;
+    EXPECT_EQ(compared.decision.finding, Finding::not_compared) << compared.name;
     EXPECT_THAT(compared.decision.ratio, Optional(DoubleNear(1.05, 0.001)));
     EXPECT_THAT(compared.decision.note, testing::AllOf(HasSubstr("in a later pair"), HasSubstr("failed: hung")));
     EXPECT_FALSE(compared.decision.more);
     EXPECT_THAT(compared.processes, ElementsAre(9, 9));
   }
-  EXPECT_EQ(verdict_of(comparison), Finding::inconclusive);
+  EXPECT_EQ(verdict_of(comparison), Finding::not_compared);
 }
 
 TEST(CompareTurns, WhatCannotBeComparedIsListed) {
@@ -169,18 +169,22 @@ TEST(CompareTurns, WhatCannotBeComparedIsListed) {
   other.pairs[0].sides[kNew].fingerprint = "2222";
   skipped.name = "skipped";
   skipped.skipped = "no GPU";
-  const Comparison comparison =
+  Comparison comparison =
       compare_turns(document_of({repaired, hopeless, other, skipped, case_of("begun", 0, 1), case_of("b", 10, 1)}), {});
   ASSERT_THAT(comparison.cases, SizeIs(1));
-  ASSERT_THAT(comparison.added, SizeIs(1));
-  EXPECT_EQ(comparison.added[0].name, "repaired");
-  EXPECT_THAT(comparison.added[0].reason, HasSubstr("failed: hung"));
+  ASSERT_THAT(comparison.baseline_not_ok, SizeIs(1));
+  EXPECT_EQ(comparison.baseline_not_ok[0].name, "repaired");
+  EXPECT_EQ(comparison.baseline_not_ok[0].reason, "failed: hung");
   ASSERT_THAT(comparison.changed, SizeIs(1));
   EXPECT_THAT(comparison.changed[0].reason, testing::AllOf(HasSubstr("1111"), HasSubstr("2222")));
   ASSERT_THAT(comparison.not_measured, SizeIs(3));
   EXPECT_THAT(comparison.not_measured[0].reason, HasSubstr("both binaries: diverged"));
   EXPECT_EQ(comparison.not_measured[1].reason, "no GPU");
   EXPECT_EQ(comparison.not_measured[2].reason, "no pair was measured");
+  EXPECT_EQ(not_compared_count(comparison), 5u);
+  EXPECT_EQ(case_count(comparison), 6u);
+  EXPECT_EQ(verdict_of(comparison), Finding::not_compared);
+  comparison.allowed = {"repaired", "hopeless", "other", "skipped", "begun"};
   EXPECT_EQ(verdict_of(comparison), Finding::no_change);
 }
 

@@ -37,6 +37,7 @@ epochbench_cli_test(test_results.Results unit COST 60)  # the longest single-cor
 epochbench_cli_test(test_hostile.Hostile unit)
 epochbench_cli_test(test_schema.Schema unit)
 epochbench_cli_test(test_environment.OpenMp unit)
+epochbench_cli_test(test_environment.Quota unit)
 epochbench_cli_test(test_environment.Stops unit)
 epochbench_cli_test(test_cost.Cost unit)
 epochbench_cli_test(test_cost.PriceOfAMachine unit)

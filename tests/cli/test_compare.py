@@ -69,27 +69,40 @@ class Compare(CompareCalls):
         self.assertEqual(self.answer(0, *paths, "--threshold", "10")["verdict"], "no_change")
         self.assertEqual(self.answer(1, *paths, "--threshold", "5")["threshold"], 0.05)
 
-    def test_one_repetition_is_inconclusive(self):
-        paths = self.sides(measured(), measured(0.2, repetitions=1))
-        answer = self.answer(4, *paths)
-        case, = answer["cases"]
-        self.assertEqual(case["verdict"], "inconclusive")
-        self.assertAlmostEqual(case["ratio"], 1.25, 3)
-        self.assertIn("repetition", case["note"])
-        self.assertIn("--repetitions 15", answer["next"])
-        self.assertIn("epochbench run --suite", self.call("compare", *paths).stdout)
+    def test_one_repetition_is_not_compared(self):
+        for few, sides in ((1, (measured(), measured(0.2, repetitions=1))), (0, (measured(repetitions=1), measured(0.2)))):
+            paths = self.sides(*sides)
+            answer = self.answer(2, *paths)
+            case, = answer["cases"]
+            self.assertEqual((answer["verdict"], case["verdict"]), ("not_compared", "not_compared"))
+            self.assertAlmostEqual(case["ratio"], 1.25, 3)
+            self.assertIn("has 1 repetition", case["note"])
+            self.assertTrue(answer["next"].endswith(f"--repetitions 15 --overwrite --out {paths[few]}"), answer["next"])
+            text = self.call("compare", *paths).stdout
+            self.assertIn("verdict: not compared: 1 of 1 case was not compared\n", text)
+            self.assertIn(f"measure the {'new side' if few else 'baseline'} again", text)
+
+    def test_one_loaded_repetition_is_left_out_and_named(self):
+        disturbed = measured(0.48)
+        disturbed[4]["interference"]["foreign_cpu_cores"] = 1.2
+        case, = self.answer(1, *self.sides(measured(), disturbed))["cases"]
+        self.assertAlmostEqual(case["ratio"], 3, 2)
+        self.assertIn("repetition 5 of 15 of the new side is left out: other jobs took 1.20 cores", case["note"])
+        disturbed[5]["interference"]["foreign_cpu_cores"] = 1.2
+        self.answer(4, *self.sides(measured(), disturbed))
+        self.answer(2, *self.sides(disturbed, measured()))
 
     def test_a_copy_is_no_repetition(self):
         baseline, new = self.folder / "baseline", self.folder / "new"
         for folder, step in ((baseline, 0.16), (new, 0.2)):
             folder.mkdir()
             (folder / "a.json").write_text(json.dumps(document(measured(step, repetitions=4))))
-        few = self.answer(4, baseline, new)["cases"][0]
+        few = self.answer(2, baseline, new)["cases"][0]
         (new / "latest.json").write_bytes((new / "a.json").read_bytes())
         resumed = document(measured(0.16, repetitions=4) + measured(0.161, repetitions=1), date="2026-02-03T04:05:06Z")
         (baseline / "b.json").write_text(json.dumps(resumed))
         call = self.call("compare", baseline, new, "--json")
-        self.assertEqual(call.returncode, 4, call.stderr)
+        self.assertEqual(call.returncode, 2, call.stderr)
         case, = json.loads(call.stdout)["cases"]
         self.assertEqual((few["baseline_repetitions"], few["new_repetitions"]), (4, 4))
         self.assertEqual((case["baseline_repetitions"], case["new_repetitions"]), (5, 4))
@@ -105,14 +118,14 @@ class Compare(CompareCalls):
         self.assert_refused(self.call("compare", paths[0], folder), 2, "loop.json")
 
     def test_conditions_that_leave_it_open(self):
-        for contender, context, part in (
-                (measured(0.2, foreign=0.5), {}, "0.50 cores"),
-                (measured(0.2, foreign=None), {}, "not known"),
-                (measured(0.2), {"host_name": "other"}, "box and other"),
-                (measured(0.2), {"host_name": None}, "host_name"),
-                (measured(0.2), {"compiler": "clang 14"}, "clang 14"),
-                (measured(0.2), {"build_type": "RelWithDebInfo"}, "RelWithDebInfo")):
-            case, = self.answer(4, *self.sides(measured(), contender, **context))["cases"]
+        for code, contender, context, part in (
+                (4, measured(0.2, foreign=0.5), {}, "0.50 cores"),
+                (2, measured(0.2, foreign=None), {}, "not known"),
+                (2, measured(0.2), {"host_name": "other"}, "box and other"),
+                (2, measured(0.2), {"host_name": None}, "host_name"),
+                (2, measured(0.2), {"compiler": "clang 14"}, "clang 14"),
+                (2, measured(0.2), {"build_type": "RelWithDebInfo"}, "RelWithDebInfo")):
+            case, = self.answer(code, *self.sides(measured(), contender, **context))["cases"]
             self.assertIn(part, case["note"])
             self.assertAlmostEqual(case["ratio"], 1.25, 3)
 
@@ -122,7 +135,8 @@ class Compare(CompareCalls):
         lost = "resnet50/cpu/bf16/b16"
         self.assertEqual(self.answer(1, *paths)["missing"], [lost])
         self.assertIn(f"missing: {lost}", self.call("compare", *paths).stdout)
-        self.assertEqual(self.answer(0, *paths, "--allow-missing")["missing"], [lost])
+        self.assertEqual(self.answer(0, *paths, "--allow", lost)["missing"], [lost])
+        self.assert_refused(self.call("compare", *paths, "--allow", "resnet50/cpu/bf16/b1"), 2, "--allow", lost)
         self.assertEqual(self.answer(0, *reversed(paths))["added"], [lost])
 
     def test_changed_workload(self):
@@ -130,10 +144,13 @@ class Compare(CompareCalls):
         for each in other:
             each["workload"]["fingerprint"] = "f" * 32
         paths = self.sides(measured() + measured(precision="bf16"), measured() + other)
-        answer = self.answer(0, *paths)
-        self.assertEqual(answer["changed"], ["resnet50/cpu/bf16/b16"])
-        self.assertIn("ffffffffffff", answer["reasons"]["resnet50/cpu/bf16/b16"])
+        answer = self.answer(2, *paths)
+        changed = "resnet50/cpu/bf16/b16"
+        self.assertEqual(answer["changed"], [changed])
+        self.assertIn("ffffffffffff", answer["reasons"][changed])
         self.assertEqual([case["name"] for case in answer["cases"]], [CASE])
+        self.assertIn("verdict: not compared: 1 of 2 cases was not compared", self.call("compare", *paths).stdout)
+        self.answer(0, *paths, "--allow", changed)
 
     def test_not_ok(self):
         failed = measured()
@@ -144,7 +161,15 @@ class Compare(CompareCalls):
         self.assertIsNone(case["ratio"])
         self.assertEqual(case["concerns"][0]["code"], "not_ok")
         self.assertIn("needs 5 GB", self.call("compare", "main.json", "new.json").stdout)
-        self.assert_refused(self.call("compare", "new.json", "new.json"), 2, "nothing to compare")
+        self.assert_refused(self.call("compare", "new.json", "new.json"), 2, "measure the baseline again")
+        good, bad = measured(precision="bf16"), measured()
+        for each in bad:
+            each.update(status="failed", message="killed", timing=None)
+        self.answer(0, *self.sides(measured() + good, bad + good), "--allow", CASE)
+        for old, new in ((bad + good, measured() + good), (bad + good, bad + good)):  # else green for ever
+            answer = self.answer(2, *self.sides(old, new))
+            self.assertEqual(answer["baseline_not_ok"] + answer["not_measured"], [CASE])
+            self.answer(0, *self.sides(old, new), "--allow", CASE)
 
     def test_beside_time(self):
         heavier = self.answer(1, *self.sides(measured(), measured(peak=132 << 20)))
@@ -161,7 +186,7 @@ class Compare(CompareCalls):
     def test_debug_builds(self):
         paths = self.sides(measured(), measured(), build_type="Debug")
         self.assert_refused(self.call("compare", *paths), 2, "new.json", "Debug", "--force")
-        self.assertEqual(self.call("compare", *paths, "--force").returncode, 4)
+        self.assertEqual(self.call("compare", *paths, "--force").returncode, 2, "another build type")
         debug = self.write("debug.json", document(measured(), build_type="Debug"))
         self.assertEqual(self.call("compare", debug, debug, "--force").returncode, 0)
 

@@ -20,15 +20,18 @@ VARIABLES = {
 }
 
 
-@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two CPUs")
-class OpenMp(CliTest):
-    def result(self, environment, *arguments, **options):
+class Surroundings(CliTest):
+    def result(self, environment, *arguments, before=(), **options):
         plain = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_", "KMP_"))}
-        done = subprocess.run([BINARY, "run", *QUICK, *known_peaks(), "--meters", "off", "--overwrite", "-o", self.out, *arguments],
-                              capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env={**plain, **environment}, **options)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.done = subprocess.run([*before, BINARY, "run", *QUICK, *known_peaks(), "--meters", "off", "--overwrite", "-o", self.out,
+                                    *arguments], capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
+                                   env={**plain, **environment}, **options)
+        self.assertEqual(self.done.returncode, 0, self.done.stderr)
         return load(self.out.read_text())
 
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two CPUs")
+class OpenMp(Surroundings):
     def test_no_variable_changes_the_threads_of_a_step(self):
         plain = self.result({})
         self.assertNotIn("environment", plain["context"])
@@ -80,3 +83,40 @@ class Stops(CliTest):
         self.assertEqual(len(timing["stopped_steps"]), 1)
         self.assertLess(max(timing["step_seconds"]), 1)
         self.assertIn("the process was stopped by a signal during 1 step of lenet5", " ".join(table.split()))
+
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two CPUs")
+class Quota(Surroundings):
+    """One of two CPUs, in control groups that this test makes: version 1 or 2, whichever this machine has."""
+
+    def setUp(self):
+        super().setUp()
+        for root, file, value in (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "100000"), ("/sys/fs/cgroup", "cpu.max", "100000 100000")):
+            self.root = pathlib.Path(root)
+            self.outer = self.root / f"epochbench-{os.getpid()}"
+            self.inner = self.outer / "inner"
+            try:
+                self.inner.mkdir(parents=True)
+            except OSError:
+                continue
+            self.addCleanup(lambda groups=(self.inner, self.outer): [group.rmdir() for group in groups])
+            if (self.outer / file).exists():
+                (self.outer / file).write_text(value)
+                return
+        self.skipTest("no control group with a quota can be made here")
+
+    def in_group(self, group, *arguments, **options):
+        return self.result({}, *arguments, preexec_fn=lambda: (group / "cgroup.procs").write_text("0"), **options)
+
+    def test_threads_are_those_of_the_quota_of_the_group_or_around_it(self):
+        for group in (self.outer, self.inner):
+            self.assertEqual(self.in_group(group)["runs"][0]["device"]["threads"], 1)
+
+    @unittest.skipIf(subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode, "no mount namespaces here")
+    def test_where_only_this_part_of_the_hierarchy_is_mounted(self):
+        mounted = ("unshare", "-m", "sh", "-c", f'mount --bind "{self.outer}" "{self.root}" && exec "$0" "$@"')
+        self.assertEqual(self.in_group(self.inner, before=mounted)["runs"][0]["device"]["threads"], 1)
+
+    def test_more_threads_than_the_quota_is_noted(self):
+        self.assertEqual(self.in_group(self.inner, "--threads", "2")["runs"][0]["device"]["threads"], 2)
+        self.assertIn("--threads 2: the quota of this control group is 1 CPU", self.done.stderr)

@@ -90,9 +90,12 @@ class Interleave(Turns):
     def test_a_missing_gpu_is_skipped_visibly(self):
         both = {"cases": [*TINY["cases"], {"model": "mlp:width=32", "batch": 16, "threads": 1, "device": "cuda:7"}]}
         call = self.interleave(BINARY, BINARY, "--max-pairs", 1, "-o", self.out, suite=both)
-        self.assertEqual(call.returncode, 4, call.stderr)
+        self.assertEqual(call.returncode, 2, call.stderr)
         self.assertIn("skipped: device cuda:7", call.stderr)
-        self.assertIn("not measured: mlp:width=32/cuda/fp32/b16/device=cuda:7", call.stdout)
+        skipped_case = "mlp:width=32/cuda/fp32/b16/device=cuda:7"
+        self.assertIn("not measured: " + skipped_case, call.stdout)
+        self.assertIn("verdict: not compared: 1 of 2 cases was not compared", call.stdout)
+        self.assertEqual(self.interleave(BINARY, BINARY, "--max-pairs", 1, "--allow", skipped_case, suite=both).returncode, 4)
         skipped = [case["skipped"] is not None for case in self.kept()["cases"]]
         self.assertEqual(skipped, [False, True])
 
@@ -141,6 +144,7 @@ class Refusals(Turns):
             (["old.json", "new.json", "--suite", "gate"], 2, ["--suite", "--interleave"]),
             (["old.json", "new.json", "-o", self.out], 2, ["--out", "--interleave"]),
             (["old.json", "new.json", "--anonymous"], 2, ["--anonymous", "--interleave"]),
+            (["--interleave", BINARY, BINARY, "--suite", suite, "--allow", "none"], 2, ["--allow", "none", NAME]),
             (["--interleave", BINARY, BINARY, "--suite", suite, "-o", self.folder / "no" / "such.json"], 2, ["no/such.json"]),
         ]:
             with self.subTest(arguments):

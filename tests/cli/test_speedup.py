@@ -1,4 +1,5 @@
 """epochbench speedup over result files that were made up."""
+import copy
 import json
 import pathlib
 import unittest
@@ -125,6 +126,30 @@ class Speedup(CliTest):
         (part,) = [part for part in parts if part["id"] == "bf16-over-fp32/resnet50"]
         self.assertEqual((part["verdict"], part["measured"]), ("not_testable", None))
         self.assertIn("times the least", part["reason"])
+
+    def test_jittered_copies_of_the_record_are_no_evidence(self):
+        """Five repetitions of its fp32 run, which is as many times too slow in each, decide nothing on mixed precision."""
+        record = json.loads((pathlib.Path(__file__).resolve().parents[2] / "results/h200-record.json").read_text())
+        copies = []
+        for repetition in range(5):
+            for each in copy.deepcopy(record["runs"]):
+                slower = 1 + 0.002 * ((repetition * 7 + len(copies)) % 5 - 2)
+                each["repetition"] = repetition
+                if each["status"] == "ok":
+                    for key in ("step_seconds_median", "steps_total_seconds", "epoch_seconds", "wall_seconds"):
+                        each["timing"][key] *= slower
+                    each["timing"]["step_seconds"] = [seconds * slower for seconds in each["timing"]["step_seconds"]]
+                    each["throughput"]["samples_per_second"] /= slower
+                copies.append(each)
+        path = self.write("jittered.json", {**record, "runs": copies})
+        claims = json.loads(self.call("claims", path, "--json").stdout)["claims"]
+        (parts,) = [claim["parts"] for claim in claims if claim["id"] == "mixed-precision-2-3x"]
+        measured = [part for part in parts if not part["id"].startswith("published")]
+        self.assertTrue(measured)
+        self.assertEqual({part["verdict"] for part in measured}, {"not_testable"}, measured)
+        answers = " ".join(self.call("answers", path).stdout.split())
+        self.assertRegex(answers, r"cuda fp16 b256 over cpu bf16 b256: 77\.\dx")
+        self.assertRegex(answers, "cuda bf16 over fp32: no ratio")
 
     def test_nothing_to_pair(self):
         alone = self.write("cpu.json", document([run("cpu", 10.0, 0)]))

@@ -325,10 +325,10 @@ TEST(ThisMachine, ContextIsComplete) {
 
 TEST(ThisMachine, MemoryIsCounted) {
   EXPECT_GT(available_memory_bytes(), 0);
-  const std::int64_t before = resident_bytes();
+  const std::int64_t before = resident_bytes().value();
   std::vector<char> memory(64 << 20, 1);
-  EXPECT_GE(resident_bytes(), before + (32 << 20));
-  EXPECT_GE(peak_resident_bytes(), before + (32 << 20));
+  EXPECT_GE(resident_bytes().value(), before + (32 << 20));
+  EXPECT_GE(peak_resident_bytes().value(), before + (32 << 20));
   EXPECT_EQ(memory.back(), 1);
 }
 

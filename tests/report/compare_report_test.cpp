@@ -88,15 +88,31 @@ TEST(CompareText, TellsWhatWasNotCompared) {
   comparison.added = {{"b", ""}};
   comparison.changed = {{"c", "batch 16 and 8"}};
   comparison.not_measured = {{"d", "skipped: no GPU"}};
+  comparison.baseline_not_ok = {{"e", "failed"}};
   std::string text = compare_text(comparison);
-  for (const char* part :
-       {"missing: a: no run by this name", "added: b\n", "changed, so not compared: c: batch 16 and 8",
-        "not measured: d: skipped: no GPU", "--allow-missing accepts it", "verdict: regression: 1 case is missing"})
+  for (const char* part : {"missing: a: no run by this name", "added: b\n", "changed, so not compared: c: batch 16 and 8",
+                           "not measured: d: skipped: no GPU", "not ok in the baseline: e: failed",
+                           "A missing case counts as a regression; --allow CASE accepts it.\n",
+                           "A case that is not compared makes the exit code 2; --allow CASE accepts it.\n",
+                           "verdict: regression: 3 of 5 cases were not compared, 1 case is missing"})
     EXPECT_THAT(text, HasSubstr(part));
-  comparison.missing_allowed = true;
+  comparison.allowed = {"a"};
   text = compare_text(comparison);
-  EXPECT_THAT(text, AllOf(HasSubstr("missing (allowed): a"), Not(HasSubstr("--allow-missing"))));
-  EXPECT_THAT(text, HasSubstr("verdict: inconclusive: no case was compared"));
+  EXPECT_THAT(text, AllOf(HasSubstr("missing (allowed): a"), Not(HasSubstr("A missing case"))));
+  EXPECT_THAT(text, HasSubstr("verdict: not compared: 3 of 5 cases were not compared\n"));
+  comparison.allowed = {"a", "c", "d", "e"};
+  EXPECT_THAT(compare_text(comparison), Not(HasSubstr("--allow")));
+}
+
+TEST(CompareText, BeginsTheVerdictWithWhatWasNotCompared) {
+  Comparison comparison = made_comparison();
+  comparison.cases[2].decision.finding = Finding::not_compared;
+  comparison.cases[0].decision.finding = Finding::no_change;
+  EXPECT_THAT(compare_text(comparison),
+              HasSubstr("verdict: not compared: 1 of 3 cases was not compared, 2 cases are as fast as before\n"));
+  EXPECT_EQ(compare_json(comparison)["verdict"], "not_compared");
+  EXPECT_THAT(github_annotations(comparison),
+              HasSubstr("::error title=epochbench%3A resnet20/cpu/fp32/b128::not compared: about 9 more"));
 }
 
 TEST(NextStep, NamesSuiteBinariesAndPairs) {
@@ -116,13 +132,22 @@ TEST(NextStep, NamesSuiteBinariesAndPairs) {
 
 TEST(NextStep, OfTwoFilesFollowsFromWhatIsMissing) {
   Comparison comparison = made_comparison();
-  for (ComparedCase& each : comparison.cases) each.decision.used = 4;
   comparison.suite = "quick";
-  EXPECT_EQ(next_step(comparison).command, "epochbench run --suite quick --repetitions 15");
-  for (ComparedCase& each : comparison.cases) each.decision.comparable = false;
   comparison.sides[0].label = "old.json";
   comparison.sides[1].label = "my new.json";
+  Decision& open = comparison.cases[2].decision;
+  open.finding = Finding::not_compared;
+  open.remedy = Remedy::measure_baseline;
+  EXPECT_EQ(next_step(comparison).command, "epochbench run --suite quick --repetitions 15 --overwrite --out old.json");
+  open.remedy = Remedy::measure_new;
+  EXPECT_EQ(next_step(comparison).command, "epochbench run --suite quick --repetitions 15 --overwrite --out 'my new.json'");
+  open.remedy = Remedy::interleave;
+  EXPECT_THAT(next_step(comparison).command, StartsWith("epochbench compare --interleave "));
+  open.remedy = Remedy::speedup;
   EXPECT_EQ(next_step(comparison).command, "epochbench speedup old.json 'my new.json'");
+  comparison.baseline_not_ok = {{"a", "failed"}};
+  comparison.sides[0].label = "folder";
+  EXPECT_EQ(next_step(comparison).command, "epochbench run --suite quick --repetitions 15") << "a file of its own choice";
 }
 
 TEST(NextStep, KeepsWhatTheCallWasGiven) {
@@ -181,7 +206,7 @@ TEST(CompareJson, HasTheContractsKeys) {
   EXPECT_EQ(json["method"], "files");
   EXPECT_EQ(json["missing"], Json::array({"a"}));
   EXPECT_EQ(json["reasons"]["a"], "gone");
-  for (const char* key : {"added", "changed", "not_measured"}) EXPECT_EQ(json[key], Json::array());
+  for (const char* key : {"added", "changed", "not_measured", "baseline_not_ok"}) EXPECT_EQ(json[key], Json::array());
   ASSERT_EQ(json["cases"].size(), 3u);
   const Json& first = json["cases"][0];
   EXPECT_EQ(first["name"], "lenet5/cpu/fp32/b64");
@@ -219,10 +244,10 @@ TEST(GithubAnnotations, AreOfTheKindThatTheFindingIs) {
   EXPECT_THAT(text, HasSubstr("::error title=epochbench%3A gone::missing: no run\n"));
   EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A mlp/cpu/fp32/b64::compile_time: "));
   EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A resnet20/cpu/fp32/b128::inconclusive: about 9 more"));
-  EXPECT_THAT(text, HasSubstr("::warning title=epochbench%3A other::"));
+  EXPECT_THAT(text, HasSubstr("::error title=epochbench%3A other::"));
   EXPECT_THAT(text, HasSubstr("::notice title=epochbench%3A mlp/cpu/fp32/b64::10.00 %25 faster"));
   EXPECT_THAT(text, HasSubstr("::notice title=epochbench%3A fresh::the baseline has nothing"));
-  comparison.missing_allowed = true;
+  comparison.allowed = {"gone"};
   EXPECT_THAT(github_annotations(comparison), HasSubstr("::notice title=epochbench%3A gone::"));
 }
 

@@ -63,6 +63,12 @@ TEST_F(ServerTest, TellsWhoItIsWhateverVersionAsks) {
   EXPECT_EQ(hello.at("protocol"), kProtocolVersion);
   EXPECT_FALSE(from_message<BuildInfo>(hello).version.empty());
   EXPECT_FALSE(from_message<BuildInfo>(hello).build_type.empty());
+  EXPECT_TRUE(hello.at("suite").is_null());
+}
+
+TEST_F(ServerTest, TellsItsOwnSuite) {
+  const Json hello = Json::parse(answer("{\"command\": \"hello\", \"protocol\": 1, \"suite\": \"gate\"}\n"));
+  EXPECT_THAT(hello.at("suite").get<std::string>(), HasSubstr("\"cases\""));
 }
 
 TEST_F(ServerTest, RefusesWhatIsNoCommand) { EXPECT_THAT(answer("run, please\n"), HasSubstr("not a message")); }

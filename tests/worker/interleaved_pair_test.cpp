@@ -55,7 +55,7 @@ class InterleavedPairTest : public testing::Test {
   }
   std::string refusal(const std::string& path, double patience_seconds = 10) const {
     try {
-      identify_binary(path, kNever, patience_seconds);
+      identify_binary(path, "gate", kNever, patience_seconds);
     } catch (const UnsuitableBinary& error) {
       EXPECT_THAT(error.what(), StartsWith(path + ": "));
       return error.what();
@@ -263,7 +263,7 @@ TEST_F(InterleavedPairTest, AnInterruptEndsBoth) {
 }
 
 TEST_F(InterleavedPairTest, ABinaryTellsWhoItIs) {
-  const BuildInfo build = identify_binary(binary("even"), kNever);
+  const BuildInfo build = identify_binary(binary("even"), "gate", kNever).build;
   EXPECT_EQ(build.version, "0.1.0");
   EXPECT_EQ(build.git_sha, "abc");
   EXPECT_EQ(build.git_dirty, false);
@@ -274,7 +274,7 @@ TEST_F(InterleavedPairTest, ABinaryTellsWhoItIs) {
 TEST_F(InterleavedPairTest, AnInterruptIsNotReportedAsABinaryThatDoesNotAnswer) {
   try {
     identify_binary(
-        binary("mute"), [] { return true; }, 10);
+        binary("mute"), "gate", [] { return true; }, 10);
     FAIL() << "it does not answer";
   } catch (const UnsuitableBinary& error) {
     EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("interrupted"), Not(HasSubstr("does not answer"))));

@@ -209,7 +209,7 @@ TEST_F(QueuedRunnerTest, LatenciesAreOfOneStepAtATimeWithTheWayOfItsBatch) {
   runner.steps(5);
   executable.submitted.clear();
   executable.most_under_way = 0;
-  EXPECT_THAT(runner.latencies(6), testing::AllOf(SizeIs(6), Each(4.0)));
+  EXPECT_THAT(runner.latencies(6).step_seconds, testing::AllOf(SizeIs(6), Each(4.0)));
   EXPECT_EQ(executable.most_under_way, 1);
   EXPECT_THAT(executable.submitted, ElementsAre(1, 2, 3, 0, 1, 2)) << "also those that had traveled before";
 }

@@ -99,6 +99,17 @@ TEST_F(RunnerTest, StepsDuringWhichTheProcessWasStoppedAreNamed) {
   EXPECT_THAT(runner.steps(4).stopped, IsEmpty());
 }
 
+TEST_F(RunnerTest, LatenciesLeaveOutStepsDuringWhichTheProcessWasStopped) {
+  executable.work = [](std::int64_t step) {
+    if (step == 1) std::raise(SIGCONT);  // as after a stop
+  };
+  Runner runner = make();
+  runner.begin_epoch(0);
+  const StepBlock& block = runner.latencies(3);
+  EXPECT_THAT(block.step_seconds, SizeIs(2));
+  EXPECT_THAT(block.stopped, ElementsAre(1));
+}
+
 TEST_F(RunnerTest, BusyTimeThatIsNotKnownStaysUnknown) {
   Runner runner = make();
   runner.begin_epoch(0);
@@ -217,7 +228,7 @@ TEST_F(RunnerTest, ForwardHasNoLoss) {
 TEST_F(RunnerTest, LatenciesLeaveTheWaitForDataOut) {
   Runner runner = make(Entry::forward);
   runner.begin_epoch(0);
-  EXPECT_THAT(runner.latencies(3), ElementsAre(3, 3, 3));
+  EXPECT_THAT(runner.latencies(3).step_seconds, ElementsAre(3, 3, 3));
   EXPECT_EQ(batches.released, executable.submitted);
   EXPECT_THAT(runner.steps(2).step_seconds, ElementsAre(5, 5)) << "steps go on as before";
   EXPECT_THROW(runner.latencies(0), std::invalid_argument);

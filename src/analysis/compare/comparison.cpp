@@ -247,7 +247,7 @@ class Comparing {
     const Runs ok_before = ok_ones(before), ok_after = ok_ones(after);
     if (ok_before.empty()) {
       const std::string reason = "in the baseline: " + status_text(*before.front().run);
-      (ok_after.empty() ? answer_.not_measured : answer_.added).push_back({name, reason});
+      (ok_after.empty() ? answer_.not_measured : answer_.baseline_not_ok).push_back({name, reason});
       return;
     }
     if (after.empty()) {
@@ -273,10 +273,10 @@ class Comparing {
     const Runs before = ok_ones(all_before), after = ok_ones(all_after);
     const RecordedCase& recorded = recorded_.emplace_back(
         RecordedCase{repetitions_of(before), repetitions_of(after), first_difference(before, after, setting_difference)});
+    runs_.push_back({before, after});
     ComparedCase& compared = answer_.cases.emplace_back();
     compared.name = name;
     compared.processes = {before.size(), after.size()};
-    compared.step_seconds = {median_step(before), median_step(after)};
     const auto keep = [&](const std::optional<Issue>& issue) {
       if (issue) compared.issues.push_back(*issue);
     };
@@ -284,7 +284,6 @@ class Comparing {
     if (after.empty()) return;
     const auto peak_bytes = [](const RecordedRun& each) { return member_of(each.run->memory, &Memory::peak_bytes); };
     const auto compile_seconds = [](const RecordedRun& each) { return std::optional(each.run->timing->compile_seconds); };
-    compared.foreign_cores = most_foreign_cores(before, after);
     if (first_difference(before, after, memory_difference).empty())
       keep(peak_memory_issue(known_values(before, peak_bytes), known_values(after, peak_bytes)));
     if (first_difference(before, after, batches_difference).empty()) keep(loss_issue_of(before, after));
@@ -296,14 +295,23 @@ class Comparing {
   void decide() {
     const std::vector<Decision> decisions = decide_recorded(recorded_, answer_.threshold);
     for (std::size_t i = 0; i < recorded_.size(); ++i) {
-      Decision& decision = answer_.cases[i].decision = decisions[i];
+      ComparedCase& compared = answer_.cases[i];
+      Decision& decision = compared.decision = decisions[i];
+      std::array<Runs, 2>& used = runs_[i];
+      for (std::size_t side = 0; side < used.size(); ++side)
+        if (const auto index = decision.left_out[side])
+          used[side].erase(used[side].begin() + static_cast<std::ptrdiff_t>(*index));
+      compared.step_seconds = {median_step(used[0]), median_step(used[1])};
+      compared.foreign_cores = used[1].empty() ? std::nullopt : most_foreign_cores(used[0], used[1]);
       if (!recorded_[i].contender.empty()) continue;
       decision.finding = Finding::regression;
+      decision.remedy = Remedy::none;
       decision.note = "it was ok and is not any more";
     }
   }
 
-  std::vector<RecordedCase> recorded_;  // one per case of the answer
+  std::vector<RecordedCase> recorded_;     // one per case of the answer
+  std::vector<std::array<Runs, 2>> runs_;  // of each that are ok
   Comparison answer_;
 };
 
@@ -339,13 +347,43 @@ std::string suite_of(const std::vector<NamedResult>& results) {
   return "";
 }
 
+bool is_allowed(const Comparison& comparison, const std::string& name) { return contains(comparison.allowed, name); }
+
+bool is_judged(const Comparison& comparison, const ComparedCase& compared) {
+  const bool decided = compared.step_seconds[1] && compared.decision.finding != Finding::not_compared;
+  return decided || !is_allowed(comparison, compared.name);
+}
+
+bool fails(const Comparison& comparison, const ComparedCase& compared, const Issue& issue) {
+  return fails(issue.code) && !(issue.code == IssueCode::not_ok && is_allowed(comparison, compared.name));
+}
+
+std::size_t case_count(const Comparison& comparison) {
+  return comparison.cases.size() + comparison.missing.size() + comparison.added.size() + comparison.changed.size() +
+         comparison.not_measured.size() + comparison.baseline_not_ok.size();
+}
+
+std::size_t not_compared_count(const Comparison& comparison) {
+  const auto undecidable = std::ranges::count_if(
+      comparison.cases, [](const ComparedCase& each) { return each.decision.finding == Finding::not_compared; });
+  return static_cast<std::size_t>(undecidable) + comparison.changed.size() + comparison.not_measured.size() +
+         comparison.baseline_not_ok.size();
+}
+
 Finding verdict_of(const Comparison& comparison) {
-  const bool fails_beside_time = std::ranges::any_of(comparison.cases, [](const ComparedCase& each) {
-    return std::ranges::any_of(each.issues, [](const Issue& issue) { return fails(issue.code); });
-  });
-  if (fails_beside_time || (!comparison.missing.empty() && !comparison.missing_allowed)) return Finding::regression;
   std::vector<Finding> findings;
-  for (const ComparedCase& each : comparison.cases) findings.push_back(each.decision.finding);
+  for (const ComparedCase& each : comparison.cases) {
+    if (is_judged(comparison, each)) findings.push_back(each.decision.finding);
+    if (std::ranges::any_of(each.issues, [&](const Issue& issue) { return fails(comparison, each, issue); }))
+      findings.push_back(Finding::regression);
+  }
+  const auto add = [&](const std::vector<LeftOutCase>& cases, Finding finding) {
+    for (const LeftOutCase& each : cases)
+      if (!is_allowed(comparison, each.name)) findings.push_back(finding);
+  };
+  add(comparison.missing, Finding::regression);
+  for (const auto* cases : {&comparison.changed, &comparison.not_measured, &comparison.baseline_not_ok})
+    add(*cases, Finding::not_compared);
   return overall(findings);
 }
 

@@ -38,16 +38,30 @@ struct Comparison {
   bool interleaved = false;  // processes are pairs that took turns, not repetitions
   double threshold = kDefaultThreshold;
   std::array<ComparedSide, 2> sides;
-  std::vector<ComparedCase> cases;        // in the baseline's order
-  std::vector<LeftOutCase> missing;       // in the baseline but not in the new side
-  std::vector<LeftOutCase> added;         // the other way round, or not ok in the baseline
-  std::vector<LeftOutCase> changed;       // another workload with the same settings, never compared
-  std::vector<LeftOutCase> not_measured;  // not ok on either side
-  bool missing_allowed = false;
-  std::string suite;  // that measured the new side; empty: not known
+  std::vector<ComparedCase> cases;           // in the baseline's order
+  std::vector<LeftOutCase> missing;          // in the baseline but not in the new side
+  std::vector<LeftOutCase> added;            // the other way round
+  std::vector<LeftOutCase> changed;          // another workload with the same settings, never compared
+  std::vector<LeftOutCase> not_measured;     // not ok on either side
+  std::vector<LeftOutCase> baseline_not_ok;  // ok on the new side only
+  std::vector<std::string> allowed;          // cases that may be missing, fail, or not be compared
+  std::string suite;                         // that measured the new side; empty: not known
 };
 
-// Regression if a case is one, an issue fails, or a case is missing that may not be; otherwise the worst of the cases.
+bool is_allowed(const Comparison& comparison, const std::string& name);
+
+// Whether the case takes part in the verdict: not if it is allowed and has no time.
+bool is_judged(const Comparison& comparison, const ComparedCase& compared);
+
+// Whether the issue fails the comparison.
+bool fails(const Comparison& comparison, const ComparedCase& compared, const Issue& issue);
+
+// All cases of both sides, and those of them that were not compared.
+std::size_t case_count(const Comparison& comparison);
+std::size_t not_compared_count(const Comparison& comparison);
+
+// Regression if a case is one, an issue fails, or a case is missing; then not_compared if a case was not; otherwise the worst
+// of the cases. Those that are allowed by name are left out.
 Finding verdict_of(const Comparison& comparison);
 
 // Builds that are not worth measuring: Debug, and builds without a type, which are not optimized either.
@@ -75,7 +89,7 @@ PairedRule rule_of(const TurnsDocument& document);
 std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const PairedRule& rule);
 
 // A case whose new side ended badly in any pair, and whose baseline did not, is a regression, whatever the other pairs say. A
-// case whose baseline ended badly after good pairs, or whose two processes were not measured side by side, is inconclusive.
+// case whose baseline ended badly after good pairs, or whose two processes were not measured side by side, is not compared.
 // Cases without a pair are listed under not_measured.
 Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule);
 

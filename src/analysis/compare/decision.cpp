@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/rank_shift.h"
 #include "src/base/statistics.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -190,28 +192,78 @@ void describe_open(std::span<const double> log_ratios, const PairedRule& rule, s
   decision.note = std::to_string(log_ratios.size()) + " of the first " + counted(first, kPair.one, kPair.several) + " measured";
 }
 
-// Why the files of one side are too few, or not quiet enough, for a decision; empty: they are neither.
-std::string unfit(std::span<const Repetition> repetitions, const std::string& side) {
-  if (repetitions.size() < kFewestToDecide)
-    return side + " has " + counted(repetitions.size(), "repetition", "repetitions") + ", and a decision takes " +
-           std::to_string(kFewestToDecide);
+constexpr std::array kSideRepetitions{&RecordedCase::baseline, &RecordedCase::contender};
+constexpr std::array kSideNames{"the baseline", "the new side"};
+
+std::string cores_text(double cores) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", cores);
+  return std::string(text) + " cores";
+}
+
+// The only repetition that other jobs disturbed; empty if there are more, or too few repetitions to leave one out.
+std::optional<std::size_t> only_loaded(std::span<const Repetition> repetitions) {
+  std::optional<std::size_t> only;
+  for (std::size_t i = 0; i < repetitions.size(); ++i) {
+    if (!is_loaded(repetitions[i].foreign_cores)) continue;
+    if (only) return std::nullopt;
+    only = i;
+  }
+  return repetitions.size() < kFewestToDecide ? std::nullopt : only;
+}
+
+// Removes the repetitions that are left out, and says which in the decision.
+void leave_out_loaded(RecordedCase& recorded, Decision& decision) {
+  for (std::size_t side = 0; side < kSideRepetitions.size(); ++side) {
+    std::vector<Repetition>& repetitions = recorded.*kSideRepetitions[side];
+    const auto index = decision.left_out[side] = only_loaded(repetitions);
+    if (!index) continue;
+    append(decision.note,
+           "repetition " + std::to_string(*index + 1) + " of " + std::to_string(repetitions.size()) + " of " +
+               kSideNames[side] + " is left out: other jobs took " + cores_text(*repetitions[*index].foreign_cores),
+           "; ");
+    repetitions.erase(repetitions.begin() + static_cast<std::ptrdiff_t>(*index));
+  }
+}
+
+struct Unfit {  // why a case cannot be decided; empty: it can
+  std::string reason;
+  Remedy remedy = Remedy::none;
+  Finding finding = Finding::not_compared;
+};
+
+// `recorded`: how many repetitions there were before one was left out.
+Unfit unfit(std::span<const Repetition> repetitions, std::size_t recorded, std::size_t side) {
+  const std::string name = kSideNames[side];
+  const Remedy again = side == 0 ? Remedy::measure_baseline : Remedy::measure_new;
+  const std::string measure_again = "; measure " + name + " again";
+  if (recorded < kFewestToDecide)
+    return {name + " has " + counted(recorded, "repetition", "repetitions") + ", and a decision takes " +
+                std::to_string(kFewestToDecide) + measure_again,
+            again};
   double most = 0;
   for (const Repetition& repetition : repetitions) {
     if (!(repetition.step_seconds > 0 && std::isfinite(repetition.step_seconds)))
-      return "a repetition of " + side + " has no step time above 0";
-    if (!repetition.foreign_cores) return "what other jobs took while " + side + " was measured is not known";
+      return {"a repetition of " + name + " has no step time above 0" + measure_again, again};
+    if (!repetition.foreign_cores)
+      return {"what other jobs took while " + name + " was measured is not known; interleave two binaries", Remedy::interleave};
     most = std::max(most, *repetition.foreign_cores);
   }
-  if (most < kQuietForeignCores) return "";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", most);
-  return "other jobs took up to " + std::string(text) + " cores while " + side + " was measured";
+  if (!is_loaded(most)) return {};
+  const std::string load = "other jobs took up to " + cores_text(most) + " while " + name + " was measured";
+  if (again == Remedy::measure_new) return {load, Remedy::none, Finding::inconclusive};
+  return {load + measure_again, again};
 }
 
-std::string unfit(const RecordedCase& recorded) {
-  if (!recorded.undecidable.empty()) return recorded.undecidable;
-  const std::string baseline = unfit(recorded.baseline, "the baseline");
-  return baseline.empty() ? unfit(recorded.contender, "the new result") : baseline;
+// Of a case from which the loaded repetitions have been removed.
+Unfit unfit(const RecordedCase& recorded, const Decision& decision) {
+  if (!recorded.undecidable.empty()) return {recorded.undecidable, Remedy::speedup};
+  for (std::size_t side = 0; side < kSideRepetitions.size(); ++side) {
+    const std::vector<Repetition>& repetitions = recorded.*kSideRepetitions[side];
+    if (Unfit found = unfit(repetitions, repetitions.size() + (decision.left_out[side] ? 1 : 0), side); !found.reason.empty())
+      return found;
+  }
+  return {};
 }
 
 std::optional<CaseEvidence> evidence_of(const RecordedCase& recorded) {
@@ -226,9 +278,9 @@ std::optional<CaseEvidence> evidence_of(const RecordedCase& recorded) {
 }  // namespace
 
 Finding overall(std::span<const Finding> findings) {
-  for (const Finding worst : {Finding::regression, Finding::inconclusive, Finding::improvement})
+  for (const Finding worst : {Finding::regression, Finding::not_compared, Finding::inconclusive, Finding::improvement})
     if (contains(findings, worst)) return worst;
-  return findings.empty() ? Finding::inconclusive : Finding::no_change;
+  return findings.empty() ? Finding::not_compared : Finding::no_change;
 }
 
 std::vector<PairedDecision> decide_pairs(std::span<const std::vector<double>> log_ratios, const PairedRule& rule) {
@@ -248,17 +300,27 @@ std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, doubl
   std::vector<Candidate> candidates;  // only of those that are fit
   std::vector<std::size_t> places;    // their places among all
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    evidence[i] = evidence_of(cases[i]);
-    decisions[i].note = unfit(cases[i]);
-    decisions[i].comparable = cases[i].undecidable.empty();
+    RecordedCase recorded = cases[i];
+    leave_out_loaded(recorded, decisions[i]);
+    evidence[i] = evidence_of(recorded);
     if (evidence[i]) set_figures(*evidence[i], decisions[i]);
-    if (!decisions[i].note.empty()) continue;  // a fit case has evidence
-    candidates.push_back({&*evidence[i]});
-    places.push_back(i);
+    const Unfit found = unfit(recorded, decisions[i]);
+    if (found.reason.empty()) {  // so it has evidence
+      candidates.push_back({&*evidence[i]});
+      places.push_back(i);
+      continue;
+    }
+    decisions[i].finding = found.finding;
+    decisions[i].remedy = found.remedy;
+    append(decisions[i].note, found.reason, "; ");
   }
   const std::vector<Judgment> judgments = judge(candidates, kFalseAlarms, limit);
-  for (std::size_t k = 0; k < places.size(); ++k)
-    describe(*candidates[k].evidence, judgments[k], limit, places.size(), decisions[places[k]]);
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    Decision& decision = decisions[places[k]];
+    const std::string left_out = std::exchange(decision.note, "");
+    describe(*candidates[k].evidence, judgments[k], limit, places.size(), decision);
+    append(decision.note, left_out, "; ");
+  }
   return decisions;
 }
 

@@ -6,7 +6,8 @@
 //   improvement  by the same with the sides swapped;
 //   no_change    if it is neither, and its 95 % interval is between 1 / (1 + threshold) and 1 + threshold. Both ends, so an
 //                improvement that is not shown yet is not called no change; a small but real slowdown may be among these;
-//   inconclusive otherwise: that is an answer, and says what would decide.
+//   inconclusive otherwise: that is an answer, and says what would decide;
+//   not_compared if measuring the new side again decides nothing: of another machine or build, or beside an unusable baseline.
 // Estimates and bounds are those of rank_shift.h. Several cases share the 1 % of each direction (holm.h), so a whole suite
 // raises a false alarm with a probability of at most 1 %. The 95 % are of each case alone: no_change has to be shown for each.
 #pragma once
@@ -25,12 +26,17 @@
 
 namespace epochbench {
 
-enum class Finding : std::uint8_t { regression, improvement, no_change, inconclusive };
-constexpr auto texts_of(Finding) { return std::array{"regression", "improvement", "no_change", "inconclusive"}; }
+enum class Finding : std::uint8_t { regression, improvement, no_change, inconclusive, not_compared };
+constexpr auto texts_of(Finding) {
+  return std::array{"regression", "improvement", "no_change", "inconclusive", "not_compared"};
+}
+
+// What lets a case be decided that is not compared.
+enum class Remedy : std::uint8_t { none, measure_baseline, measure_new, interleave, speedup };
 
 inline constexpr double kDefaultThreshold = 0.03;  // of a step's time
 inline constexpr double kFalseAlarms = 0.01;       // of a whole suite, in each direction
-inline constexpr std::size_t kFewestToDecide = 5;  // repetitions per side
+inline constexpr std::size_t kFewestToDecide = 5;  // repetitions per side, with one that is left out
 
 struct Decision {
   Finding finding = Finding::inconclusive;
@@ -39,11 +45,13 @@ struct Decision {
   std::optional<double> p_value;                        // two-sided, exact, for the case alone: before Holm and looks
   std::size_t used = 0;                                 // pairs, or repetitions of the side that has fewer, that were used
   std::optional<std::size_t> more;  // if inconclusive: about how many more pairs, or repetitions per side, would decide
-  std::string note;                 // why it is inconclusive, or what else is worth knowing; may be empty
-  bool comparable = true;           // false: of different machines or builds, so no repetition would decide
+  std::string note;                 // why it is undecided, or what else is worth knowing; may be empty
+  Remedy remedy = Remedy::none;     // if not compared
+  // Of a recorded case: the repetition of the baseline and of the new side that other jobs disturbed, and no other.
+  std::array<std::optional<std::size_t>, 2> left_out{};
 };
 
-// The worst of them: regression, inconclusive, improvement, no_change. Inconclusive if there are no cases.
+// The worst of them: regression, not_compared, inconclusive, improvement, no_change. Not compared if there are no cases.
 Finding overall(std::span<const Finding> findings);
 
 // Interleaved pairs ----------------------------------------------------------------------------------------------------------
@@ -82,9 +90,10 @@ struct RecordedCase {
   std::string undecidable;  // why the two cannot be compared, whatever the numbers say (another machine, ...); empty: they can
 };
 
-// Only quiet files are decided: at least kFewestToDecide repetitions per side, none of them with a load of kQuietForeignCores
-// or more, or an unknown load. What another job adds to one file it does not add to the other, and no statistic can separate
-// the two afterwards. The others are inconclusive, with the reason and still the estimate, and Holm does not count them.
+// Only quiet files are decided: at least kFewestToDecide repetitions per side. A single one with a load of kQuietForeignCores or
+// more is left out. What another job adds to one file it does not add to the other, and no statistic can separate the two
+// afterwards. A new side with more load is inconclusive; what else is not fit is not compared. Both still have the reason and
+// the estimate, and Holm does not count them.
 std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, double threshold = kDefaultThreshold);
 
 }  // namespace epochbench

@@ -155,7 +155,7 @@ ComparedCase cut_short(const TurnsCase& turns, Decision decision) {
   const TurnsPair& last =
       *std::ranges::find_if(turns.pairs, [](const TurnsPair& pair) { return has_ended(pair.sides[kBaseline]); });
   const TurnsSide& baseline = last.sides[kBaseline];
-  decision.finding = Finding::inconclusive;
+  decision.finding = Finding::not_compared;
   decision.more.reset();
   decision.note = left_out(last) ? baseline.message.value_or("a pair was skipped")
                                  : std::string(has_ended(last.sides[kNew]) ? "both binaries" : "the baseline") +
@@ -227,7 +227,7 @@ Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule) 
         comparison.cases.push_back(ended(turns));
         break;
       case Fate::ended_baseline:
-        comparison.added.push_back({turns.name, "the baseline: " + why_ended(ended_side(turns, kBaseline))});
+        comparison.baseline_not_ok.push_back({turns.name, why_ended(ended_side(turns, kBaseline))});
         break;
       case Fate::ended_both:
         comparison.not_measured.push_back({turns.name, "both binaries: " + why_ended(ended_side(turns, kNew))});

@@ -89,19 +89,25 @@ std::string github_annotations(const Comparison& comparison) {
     const std::string processes = ", " + processes_text(comparison, compared);
     const std::string note = decision.note.empty() ? "" : ": " + decision.note;
     for (const Issue& issue : compared.issues)
-      (fails(issue.code) ? errors : warnings).push_back({compared.name, to_string(issue)});
+      (fails(comparison, compared, issue) ? errors : warnings).push_back({compared.name, to_string(issue)});
     if (decision.finding == Finding::regression && decision.ratio)  // without a time, an issue says why
       errors.push_back({compared.name, ratio_text(decision) + processes});
-    if (decision.finding == Finding::inconclusive)
-      warnings.push_back(
-          {compared.name, "inconclusive" + note + (decision.ratio ? "; " + ratio_text(decision) : "") + processes});
+    const bool undecidable = decision.finding == Finding::not_compared;
+    if (undecidable || decision.finding == Finding::inconclusive)
+      (undecidable && is_judged(comparison, compared) ? errors : warnings)
+          .push_back({compared.name,
+                      spaced(name(decision.finding)) + note + (decision.ratio ? "; " + ratio_text(decision) : "") + processes});
     if (decision.finding == Finding::improvement) notices.push_back({compared.name, ratio_text(decision) + processes});
   }
-  const auto add = [](std::vector<Annotation>& list, const std::string& what, const std::vector<LeftOutCase>& cases) {
-    for (const LeftOutCase& each : cases) list.push_back({each.name, what + (each.reason.empty() ? "" : ": " + each.reason)});
+  const auto add = [&](std::vector<Annotation>& list, const std::string& what, const std::vector<LeftOutCase>& cases) {
+    for (const LeftOutCase& each : cases)
+      (is_allowed(comparison, each.name) ? notices : list)
+          .push_back({each.name, what + (each.reason.empty() ? "" : ": " + each.reason)});
   };
-  add(comparison.missing_allowed ? notices : errors, "missing", comparison.missing);
-  add(warnings, "another workload with these settings, so not compared", comparison.changed);
+  add(errors, "missing", comparison.missing);
+  add(errors, "another workload with these settings, so not compared", comparison.changed);
+  add(errors, "not measured", comparison.not_measured);
+  add(errors, "not ok in the baseline", comparison.baseline_not_ok);
   add(notices, "the baseline has nothing to compare it with", comparison.added);
   return lines("error", errors) + lines("warning", warnings) + lines("notice", notices);
 }
@@ -119,7 +125,8 @@ std::string github_summary(const Comparison& comparison) {
   }
   const std::string left_out = list(comparison.missing, "missing") + list(comparison.added, "added") +
                                list(comparison.changed, "changed, so not compared") +
-                               list(comparison.not_measured, "not measured");
+                               list(comparison.not_measured, "not measured") +
+                               list(comparison.baseline_not_ok, "not ok in the baseline");
   if (!left_out.empty()) text += "\n" + left_out;
   const NextStep next = next_step(comparison);
   if (!next.text.empty()) text += "\nWhat would decide: " + next.text + "\n";

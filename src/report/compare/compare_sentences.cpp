@@ -84,6 +84,8 @@ std::string reason_text(const Comparison& comparison) {
       return each.decision.finding == finding && (finding != Finding::regression || each.step_seconds[1]);
     });
   };
+  const auto missing = static_cast<std::size_t>(
+      std::ranges::count_if(comparison.missing, [&](const LeftOutCase& each) { return !is_allowed(comparison, each.name); }));
   const auto cases_with = [&](IssueCode code) {
     return of_cases([&](const ComparedCase& each) {
       return std::any_of(each.issues.begin(), each.issues.end(), [&](const Issue& c) { return c.code == code; });
@@ -93,47 +95,79 @@ std::string reason_text(const Comparison& comparison) {
   const auto add = [&](std::size_t count, const char* one, const char* several) {
     if (count > 0) append(text, counted(count, one, several));
   };
+  if (const std::size_t count = not_compared_count(comparison); count > 0)
+    text = std::to_string(count) + " of " + counted(case_count(comparison), "case", "cases") +
+           (count == 1 ? " was not compared" : " were not compared");
   add(cases_with(IssueCode::not_ok), "case is not ok any more", "cases are not ok any more");
   add(found(Finding::regression), "case is slower", "cases are slower");
   add(cases_with(IssueCode::peak_memory), "case takes more memory", "cases take more memory");
-  if (!comparison.missing_allowed) add(comparison.missing.size(), "case is missing", "cases are missing");
+  add(missing, "case is missing", "cases are missing");
   add(found(Finding::inconclusive), "case is inconclusive", "cases are inconclusive");
   add(found(Finding::improvement), "case is faster", "cases are faster");
   add(found(Finding::no_change), "case is as fast as before", "cases are as fast as before");
   return text.empty() ? "no case was compared" : text;
 }
 
-NextStep next_step(const Comparison& comparison) {
-  std::size_t pairs = PairedRule{}.max_pairs;  // the default of --max-pairs
-  bool any = false, any_comparable = false, any_with_enough = false;
-  for (const ComparedCase& each : comparison.cases) {
-    if (each.decision.finding != Finding::inconclusive) continue;
-    if (comparison.interleaved && !each.decision.more) continue;  // more pairs would not decide it
-    any = true;
-    any_comparable = any_comparable || each.decision.comparable;
-    any_with_enough = any_with_enough || (each.decision.comparable && each.decision.used >= kFewestToDecide);
-    pairs = std::max(pairs, each.decision.used + each.decision.more.value_or(0));
-  }
-  if (!any) return {};
-  const auto& [baseline, contender] = comparison.sides;
-  if (!any_comparable)
+namespace {
+
+std::string suite_option(const Comparison& comparison) {
+  return " --suite " + (comparison.suite.empty() ? "SUITE" : shell_word(comparison.suite));
+}
+
+bool needs(const Comparison& comparison, Remedy remedy) {
+  return std::ranges::any_of(comparison.cases, [&](const ComparedCase& each) {
+    return each.decision.finding == Finding::not_compared && each.decision.remedy == remedy;
+  });
+}
+
+// The call that measures a side's file again. A folder gets one more file, whose name is the reader's choice.
+std::string measure_again(const Comparison& comparison, std::size_t side) {
+  const std::string& label = comparison.sides[side].label;
+  const std::string out = label.ends_with(".json") ? " --overwrite --out " + shell_word(label) : "";
+  return "epochbench run" + suite_option(comparison) + " --repetitions " + std::to_string(3 * kFewestToDecide) + out;
+}
+
+NextStep next_step_of_files(const Comparison& comparison) {
+  if (needs(comparison, Remedy::measure_baseline) || !comparison.changed.empty() || !comparison.baseline_not_ok.empty())
+    return {"measure the baseline again, on a quiet machine", measure_again(comparison, 0)};
+  if (needs(comparison, Remedy::measure_new))
+    return {"measure the new side again, on a quiet machine", measure_again(comparison, 1)};
+  const bool open = std::ranges::any_of(
+      comparison.cases, [](const ComparedCase& each) { return each.decision.finding == Finding::inconclusive; });
+  if (open || needs(comparison, Remedy::interleave))
+    return {"interleave both binaries, so that other jobs affect both alike",
+            "epochbench compare --interleave BASELINE_BINARY NEW_BINARY" + suite_option(comparison) +
+                threshold_option(comparison.threshold)};
+  if (needs(comparison, Remedy::speedup))
     return {"how much faster one is than the other, whatever differs",
-            "epochbench speedup " + shell_word(baseline.label) + " " + shell_word(contender.label)};
-  const std::string command = "epochbench compare --interleave ";
-  const std::string suite = " --suite " + (comparison.suite.empty() ? "SUITE" : shell_word(comparison.suite));
-  if (!comparison.interleaved && !any_with_enough)
-    return {"measure both sides again, on a quiet machine",
-            "epochbench run" + suite + " --repetitions " + std::to_string(3 * kFewestToDecide)};
-  const std::string options = suite + threshold_option(comparison.threshold);
-  if (!comparison.interleaved)
-    return {"interleave both binaries, so that other jobs affect both alike", command + "BASELINE_BINARY NEW_BINARY" + options};
+            "epochbench speedup " + shell_word(comparison.sides[0].label) + " " + shell_word(comparison.sides[1].label)};
+  return {};
+}
+
+NextStep next_step_of_turns(const Comparison& comparison) {
+  std::size_t pairs = PairedRule{}.max_pairs;  // the default of --max-pairs
+  bool open = false;
+  for (const ComparedCase& each : comparison.cases) {
+    if (each.decision.finding != Finding::inconclusive || !each.decision.more) continue;
+    open = true;
+    pairs = std::max(pairs, each.decision.used + *each.decision.more);
+  }
+  if (!open) return {};
   if (pairs > kMostPairsOfACall)
     return {"a quieter machine: here about " + std::to_string(pairs) + " pairs would decide, and a call takes at most " +
                 std::to_string(kMostPairsOfACall),
             ""};
+  const auto& [baseline, contender] = comparison.sides;
   const bool forced = is_debug_build(baseline.build_type) || is_debug_build(contender.build_type);
-  return {"more pairs", command + shell_word(baseline.label) + " " + shell_word(contender.label) + options +
-                            (forced ? " --force" : "") + " --max-pairs " + std::to_string(pairs)};
+  return {"more pairs", "epochbench compare --interleave " + shell_word(baseline.label) + " " + shell_word(contender.label) +
+                            suite_option(comparison) + threshold_option(comparison.threshold) + (forced ? " --force" : "") +
+                            " --max-pairs " + std::to_string(pairs)};
+}
+
+}  // namespace
+
+NextStep next_step(const Comparison& comparison) {
+  return comparison.interleaved ? next_step_of_turns(comparison) : next_step_of_files(comparison);
 }
 
 }  // namespace epochbench

@@ -49,18 +49,36 @@ std::string table_of(const Comparison& comparison) {
 }
 
 // Notes on a case, one line each under its full name.
-std::string notes_of(const ComparedCase& compared) {
+std::string notes_of(const Comparison& comparison, const ComparedCase& compared) {
   std::string lines;
   if (!compared.decision.note.empty()) lines += "    " + one_line(compared.decision.note) + "\n";
   for (const Issue& issue : compared.issues)
-    lines += "    " + to_string(issue) + (fails(issue.code) ? "" : " (reported, not a failure)") + "\n";
+    lines += "    " + to_string(issue) + (fails(comparison, compared, issue) ? "" : " (reported, not a failure)") + "\n";
   if (lines.empty() && shortened(compared.name) == compared.name) return "";
   return "  " + one_line(compared.name) + "\n" + lines;
 }
 
-std::string left_out(const std::vector<LeftOutCase>& cases, const char* title) {
+// One line per case; `title` has "(allowed)" where the call allows it.
+std::string left_out(const Comparison& comparison, const std::vector<LeftOutCase>& cases, const std::string& title) {
   std::string text;
-  for (const LeftOutCase& each : cases) text += std::string(title) + ": " + one_line(to_string(each)) + "\n";
+  for (const LeftOutCase& each : cases)
+    text += title + (is_allowed(comparison, each.name) ? " (allowed): " : ": ") + one_line(to_string(each)) + "\n";
+  return text;
+}
+
+// What makes the exit code 1 or 2 besides a time, and how to accept it.
+std::string rule_text(const Comparison& comparison) {
+  const auto any_not_allowed = [&](const auto& cases) {
+    return std::ranges::any_of(cases, [&](const auto& each) { return !is_allowed(comparison, each.name); });
+  };
+  std::string text;
+  if (any_not_allowed(comparison.missing)) text = "A missing case counts as a regression; --allow CASE accepts it.\n";
+  const bool undecidable = std::ranges::any_of(comparison.cases, [&](const ComparedCase& each) {
+    return each.decision.finding == Finding::not_compared && is_judged(comparison, each);
+  });
+  if (undecidable || any_not_allowed(comparison.changed) || any_not_allowed(comparison.not_measured) ||
+      any_not_allowed(comparison.baseline_not_ok))
+    text += "A case that is not compared makes the exit code 2; --allow CASE accepts it.\n";
   return text;
 }
 
@@ -80,12 +98,12 @@ Json side_json(const ComparedSide& side) {
           {"compiler", text_or_null(side.compiler)}};
 }
 
-Json issue_json(const Issue& issue) {
+Json issue_json(const Comparison& comparison, const ComparedCase& compared, const Issue& issue) {
   const bool has_figures = issue.code != IssueCode::not_ok;
   const auto figure = [&](double value) { return has_figures ? Json(value) : Json(nullptr); };
   return {{"code", name(issue.code)},
           {"message", to_string(issue)},
-          {"fails", fails(issue.code)},
+          {"fails", fails(comparison, compared, issue)},
           {"before", figure(issue.before)},
           {"after", figure(issue.after)},
           {"limit", figure(issue.limit)},
@@ -110,7 +128,7 @@ Json case_json(const Comparison& comparison, const ComparedCase& compared) {
   }
   object["foreign_cpu_cores"] = json_of(compared.foreign_cores);
   object["more"] = json_of(decision.more);
-  object["concerns"] = json_list(compared.issues, issue_json);
+  object["concerns"] = json_list(compared.issues, [&](const Issue& issue) { return issue_json(comparison, compared, issue); });
   return object;
 }
 
@@ -134,13 +152,12 @@ std::string compare_text(const Comparison& comparison) {
             format_percent(comparison.threshold) + ".\n";
     text += std::string("others: cores that other processes took, the most during any ") +
             (comparison.interleaved ? "pair" : "repetition") + "; ?: not known.\n";
-    for (const ComparedCase& each : comparison.cases) text += notes_of(each);
+    for (const ComparedCase& each : comparison.cases) text += notes_of(comparison, each);
   }
-  text += left_out(comparison.missing, comparison.missing_allowed ? "missing (allowed)" : "missing") +
-          left_out(comparison.added, "added") + left_out(comparison.changed, "changed, so not compared") +
-          left_out(comparison.not_measured, "not measured");
-  if (!comparison.missing.empty() && !comparison.missing_allowed)
-    text += "A missing case counts as a regression; --allow-missing accepts it.\n";
+  text += left_out(comparison, comparison.missing, "missing") + left_out(comparison, comparison.added, "added") +
+          left_out(comparison, comparison.changed, "changed, so not compared") +
+          left_out(comparison, comparison.not_measured, "not measured") +
+          left_out(comparison, comparison.baseline_not_ok, "not ok in the baseline") + rule_text(comparison);
   text += "verdict: " + spaced(name(verdict_of(comparison))) + ": " + reason_text(comparison) + "\n";
   return text + next_text(comparison);
 }
@@ -155,7 +172,8 @@ Json compare_json(const Comparison& comparison) {
                  {"cases", json_list(comparison.cases, [&](const auto& each) { return case_json(comparison, each); })}};
   Json reasons = Json::object();
   const std::array left_out{std::pair("missing", &comparison.missing), std::pair("added", &comparison.added),
-                            std::pair("changed", &comparison.changed), std::pair("not_measured", &comparison.not_measured)};
+                            std::pair("changed", &comparison.changed), std::pair("not_measured", &comparison.not_measured),
+                            std::pair("baseline_not_ok", &comparison.baseline_not_ok)};
   for (const auto& [key, cases] : left_out) {
     object[key] = Json::array();
     for (const LeftOutCase& each : *cases) {

@@ -159,8 +159,10 @@ std::string stops_remark(const Result& result) {
   std::size_t steps = 0;
   std::vector<std::string> names;
   for (const Run& run : result.runs) {
-    if (!run.timing || run.timing->stopped_steps.empty()) continue;
-    steps += run.timing->stopped_steps.size();
+    const std::size_t timed = run.timing ? run.timing->stopped_steps.size() : 0;
+    const auto latencies = static_cast<std::size_t>(run.latency ? run.latency->stopped_steps.value_or(0) : 0);
+    if (timed + latencies == 0) continue;
+    steps += timed + latencies;
     names.push_back(run.name);
   }
   if (names.empty()) return "";

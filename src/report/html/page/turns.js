@@ -2,7 +2,7 @@
 "use strict";
 
 const FINDINGS = {regression: "✗ regression", improvement: "▲ improvement", no_change: "✓ no change",
-                  inconclusive: "? inconclusive"};
+                  inconclusive: "? inconclusive", not_compared: "– not compared"};
 const findingMark = (finding) => colored(finding, FINDINGS[finding]);
 
 const asPercent = (ratio) => isKnown(ratio) ? (ratio - 1) * 100 : null;
