@@ -25,6 +25,10 @@ inline constexpr int kSchemaVersion = 2;
 enum class RunStatus : std::uint8_t { ok, failed, skipped, out_of_memory, diverged, interrupted };
 constexpr auto texts_of(RunStatus) { return std::array{"ok", "failed", "skipped", "out_of_memory", "diverged", "interrupted"}; }
 std::string describe(RunStatus status, const std::optional<std::string>& message);  // "out of memory: needs 5 GB"
+// Whether a run with this status ended badly by itself: not for lack of a device or of time, and not by Ctrl-C.
+constexpr bool is_failure(RunStatus status) {
+  return status == RunStatus::failed || status == RunStatus::out_of_memory || status == RunStatus::diverged;
+}
 
 struct Workload {
   std::string model, mode;  // mode: train | forward

@@ -24,6 +24,7 @@ from test_speedup import cost, document, run
 MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).with_name("zen4-2cores-quick.json")
 FORMATS = ["csv", "markdown", "mllog", "github-benchmark", "google-benchmark", "bmf", "openmetrics", "mlflow"]
 HOSTILE = 'mlp/cpu/fp32/b16/data=idx:a,"b"|c\\d\n:::MLLOG é<script>'
+FAILED = "resnet50/cuda/fp32/b16"
 SHOWN = HOSTILE.replace("\n", "\\n")  # what a file says stays on its line
 EXPERIMENT = "516150308020514030"
 
@@ -133,9 +134,14 @@ class Export(ExportTest):
         step = next(entry for entry in entries if entry["name"] == "resnet50/cpu/fp32/b16: step time, median")
         self.assertEqual((step["value"], step["unit"]), (125, "ms"))
         self.assertEqual(len({entry["name"] for entry in entries}), len(entries))
+        failed = {entry["name"]: (entry["value"], entry["extra"]) for entry in entries if entry["unit"] == "runs"}
+        self.assertEqual(failed, {"resnet50/cpu/fp32/b16: failed runs": (0, "of 5 repetitions"),
+                                  f"{SHOWN}: failed runs": (0, "of 1 repetition"),
+                                  f"{FAILED}: failed runs": (1, 'of 1 repetition\nfailed: no, "really" not')})
         benchmarks = self.json(path, "bmf")
         jsonschema.validate(benchmarks, BMF)
-        self.assertEqual(set(benchmarks), {"resnet50/cpu/fp32/b16", SHOWN})
+        self.assertEqual(set(benchmarks), {"resnet50/cpu/fp32/b16", SHOWN, FAILED})
+        self.assertEqual(benchmarks[FAILED], {"failed-runs": {"value": 1}})
         self.assertEqual(set(benchmarks[SHOWN]["latency"]), {"value"}, "a run alone has no bounds")
         for key in ("value", "lower_value", "upper_value"):
             self.assertAlmostEqual(benchmarks["resnet50/cpu/fp32/b16"]["latency"][key] / 125e6, 1)
@@ -159,22 +165,25 @@ class Export(ExportTest):
                 self.assertEqual((self.folder / "written.json").read_text(), call.stdout)
 
     def test_runs_without_a_place_are_named_with_the_reason(self):
-        for name in ("mllog", "github-benchmark", "google-benchmark", "bmf"):
-            call = self.export(self.made(), name)
-            self.assertEqual(call.stderr, f"epochbench: left out of {name}: resnet50/cuda/fp32/b16: failed\n")
+        for status in ("failed", "out_of_memory", "diverged", "skipped", "interrupted"):
+            path = self.write([measured_run(0), failed_run(status)])
+            for name in ("mllog", "github-benchmark", "google-benchmark", "bmf"):
+                with self.subTest(name, status=status):
+                    left_out = f"epochbench: left out of {name}: {FAILED}: {status}\n"
+                    self.assertEqual(self.export(path, name).stderr, left_out if status in ("skipped", "interrupted") else "")
         skipped = self.write([measured_run(0), failed_run("skipped"), failed_run("skipped")])
         self.assertIn("and 1 more: skipped", self.export(skipped, "mlflow").stderr)
-        alone = self.write([failed_run()])
-        self.assert_refused(self.call("export", alone, "--format", "bmf"), 2, "no place for any", "failed", "--format csv")
-        self.assertIn("failed", self.text(alone, "csv"))
+        alone = self.write([failed_run("skipped")])
+        self.assert_refused(self.call("export", alone, "--format", "bmf"), 2, "no place for any", "skipped", "--format csv")
+        self.assertIn("skipped", self.text(alone, "csv"))
 
     def test_folders(self):
         path = self.made()
         self.export(path, "mllog", "-o", "logs/")
-        self.assertEqual(sorted(file.name for file in (self.folder / "logs").iterdir()), [f"result_{i}.txt" for i in range(6)])
+        self.assertEqual(sorted(file.name for file in (self.folder / "logs").iterdir()), [f"result_{i}.txt" for i in range(7)])
         fewer = self.write([measured_run(0)], "fewer.json")
         self.assert_refused(self.call("export", fewer, "--format", "mllog", "-o", "logs/"), 2, "logs/result_", "remove", "--out")
-        for number in range(1, 6):
+        for number in range(1, 7):
             (self.folder / "logs" / f"result_{number}.txt").unlink()
         (self.folder / "logs" / "result_of_mine.txt").write_text("no log of a run")
         self.export(fewer, "mllog", "-o", "logs/")
@@ -263,7 +272,7 @@ class MlperfLogging(ExportTest):
         from mlperf_logging.compliance_checker import mlp_parser
         from mlperf_logging.mllog import constants
         known = {value for name, value in vars(constants).items() if name.isupper()} | self.OWN_KEYS
-        for path, runs in ((self.made(), 6), (MEASURED, len(json.loads(MEASURED.read_text())["runs"]))):
+        for path, runs in ((self.made(), 7), (MEASURED, len(json.loads(MEASURED.read_text())["runs"]))):
             file = self.folder / "log.txt"
             self.export(path, "mllog", "-o", file)
             lines, errors = mlp_parser.parse_file(str(file), ruleset="3.1.0")
@@ -281,6 +290,8 @@ class MlperfLogging(ExportTest):
         self.assertEqual([line.timestamp for line in lines], sorted(line.timestamp for line in lines))
         start, stop = (next(line for line in lines if line.key == key).timestamp for key in ("run_start", "run_stop"))
         self.assertEqual(stop - start, 1500, "the wall time without the compilation, in milliseconds")
+        lines, errors = mlp_parser.parse_file(str(self.folder / "logs" / "result_6.txt"), ruleset="3.1.0")
+        self.assertEqual((errors, lines[-1].key, lines[-1].value["metadata"]["status"]), ([], "run_stop", "aborted"))
 
 
 def compare_py():
@@ -294,7 +305,9 @@ def compare_py():
 class GoogleBenchmark(ExportTest):
     def test_compare_py_reads_two_results(self):
         for name, factor in (("old", 1.0), ("new", 1.5)):
-            self.export(self.made(factor, "result.json"), "google-benchmark", "-o", f"{name}.json")
+            document = json.loads(self.made(factor).read_text())
+            document["runs"].append({**failed_run("out_of_memory"), "name": "resnet50/cpu/fp32/b16", "repetition": 5})
+            self.export(self.write(document["runs"]), "google-benchmark", "-o", f"{name}.json")
         call = subprocess.run([sys.executable, compare_py(), "--no-color", "-d", "out.json", "benchmarks", "old.json", "new.json"],
                               cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(call.returncode, 0, call.stderr)
@@ -304,6 +317,9 @@ class GoogleBenchmark(ExportTest):
         self.assertEqual({measurement["time"] for measurement in entry["measurements"]}, {0.5})
         self.assertEqual(entry["time_unit"], "us")
         self.assertIn(SHOWN, by_name)
+        self.assertNotIn(FAILED, by_name)
+        geomean, = by_name["OVERALL_GEOMEAN"]["measurements"]
+        self.assertAlmostEqual(geomean["time"], 0.5, msg="failed runs have no time")
 
 
 @unittest.skipUnless(importlib.util.find_spec("mlflow"), "no Python package mlflow")

@@ -303,8 +303,12 @@ TEST(Export, EveryFormatHasItsPlaceOrItsReason) {
     return find_export_format(format)->whole.left_out(failed_run(status));
   };
   for (const char* format : {"csv", "markdown", "openmetrics"}) EXPECT_EQ(left_out(format, RunStatus::skipped), "") << format;
-  for (const char* format : {"mllog", "github-benchmark", "bmf", "google-benchmark"})
-    EXPECT_EQ(left_out(format, RunStatus::diverged), "diverged") << format;
+  for (const char* format : {"mllog", "github-benchmark", "bmf", "google-benchmark"}) {
+    for (const RunStatus failure : {RunStatus::failed, RunStatus::out_of_memory, RunStatus::diverged})
+      EXPECT_EQ(left_out(format, failure), "") << format << ": " << name(failure);
+    EXPECT_EQ(left_out(format, RunStatus::skipped), "skipped") << format;
+    EXPECT_EQ(left_out(format, RunStatus::interrupted), "interrupted") << format;
+  }
   EXPECT_EQ(left_out("mlflow", RunStatus::failed), "");
   EXPECT_EQ(left_out("mlflow", RunStatus::skipped), "skipped");
   epochbench::Run unknown = failed_run(RunStatus::ok);

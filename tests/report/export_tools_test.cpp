@@ -119,7 +119,7 @@ TEST(ExportMllog, HasNoPlaceForWhatIsNoTraining) {
   EXPECT_THAT(mllog_left_out(run), HasSubstr("not known"));
   run.workload.mode = "forward";
   EXPECT_THAT(mllog_left_out(run), HasSubstr("no training"));
-  EXPECT_EQ(mllog_left_out(failed_run()), "failed");
+  EXPECT_EQ(mllog_left_out(failed_run(RunStatus::skipped)), "skipped");
 }
 
 TEST(ExportGithubBenchmark, HasWhatShouldBeSmallAndInAFolderBoth) {
@@ -137,7 +137,7 @@ TEST(ExportGithubBenchmark, HasWhatShouldBeSmallAndInAFolderBoth) {
     EXPECT_TRUE(names.insert(entry["name"].get<std::string>()).second) << "a series is found by its name";
   EXPECT_EQ(names, (std::set<std::string>{"resnet50/cpu/fp32/b16: step time, median", "resnet50/cpu/fp32/b16: epoch time",
                                           "resnet50/cpu/fp32/b16: compile time", "resnet50/cpu/fp32/b16: energy per epoch",
-                                          "resnet50/cpu/fp32/b16: cost per epoch"}))
+                                          "resnet50/cpu/fp32/b16: cost per epoch", "resnet50/cpu/fp32/b16: failed runs"}))
       << "what should be small, and is comparable";
   const auto files = github_benchmark_folder(result, "/x");
   ASSERT_EQ(files.size(), 2u);

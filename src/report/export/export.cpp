@@ -33,13 +33,13 @@ constexpr ExportFormat kFormats[] = {
      is_mllog_file},
     {"github-benchmark",
      "github-action-benchmark's customSmallerIsBetter, geometric means; in a folder, customBiggerIsBetter too",
-     {without_measured_figures, github_benchmark_text},
+     {tracker_left_out, github_benchmark_text},
      {},
      github_benchmark_folder},
     {"google-benchmark",
      "for Google Benchmark's compare.py: repetitions apart, mean step times, CPU time is not separate",
      {google_benchmark_left_out, google_benchmark_text}},
-    {"bmf", "Bencher Metric Format: geometric means of repetitions, interval or range", {without_measured_figures, bmf_text}},
+    {"bmf", "Bencher Metric Format: geometric means of repetitions, interval or range", {tracker_left_out, bmf_text}},
     {"openmetrics",
      "for Prometheus and node_exporter: gauges with the labels run and repetition, and a state for every run",
      {nothing_left_out, openmetrics_text}},
@@ -85,13 +85,6 @@ const ExportFormat* export_format_of_suffix(const std::string& path) {
 }
 
 std::string nothing_left_out(const Run&) { return ""; }
-
-std::string without_measured_figures(const Run& run) {
-  if (run.status != RunStatus::ok) return name(run.status);
-  const bool known =
-      std::ranges::any_of(export_metrics(), [&](const ExportMetric& metric) { return metric.of(run).has_value(); });
-  return known ? "" : "ok, but nothing of it is known";
-}
 
 void require_distinct_runs(const Result& result) {
   std::set<std::pair<std::string, int>> seen;

@@ -18,20 +18,20 @@
 namespace epochbench {
 
 std::string nothing_left_out(const Run& run);             // for formats with a status
-std::string without_measured_figures(const Run& run);     // not ok, or no metric is known
 std::string csv_text(const Result& result);               // one row per run
 std::string csv_raw_text(const Result& result);           // one row per step
 std::string csv_raw_left_out(const Run& run);             // without steps
 std::string markdown_text(const Result& result);          // a table for a pull request
 std::string mllog_text(const Result& result);             // MLPerf's log lines
-std::string mllog_left_out(const Run& run);               // not a training with times
+std::string mllog_left_out(const Run& run);               // not a training that failed or has times
 std::string github_benchmark_text(const Result& result);  // what should be small: customSmallerIsBetter
 std::string bmf_text(const Result& result);
+std::string tracker_left_out(const Run& run);  // of both: neither failed nor has a known metric
 std::string openmetrics_text(const Result& result);
 std::string mlflow_text(const Result& result);  // requests of runs/log-batch, one per line
 std::string mlflow_left_out(const Run& run);    // never started
 std::string google_benchmark_text(const Result& result);
-std::string google_benchmark_left_out(const Run& run);  // without times
+std::string google_benchmark_left_out(const Run& run);  // neither failed nor has times
 
 std::vector<ExportFile> mllog_folder(const Result& result, const std::string& root);             // one log per run
 std::vector<ExportFile> github_benchmark_folder(const Result& result, const std::string& root);  // both directions

@@ -2,14 +2,20 @@
 //
 // Repetitions are separate entries, as compare.py's U test expects. Times are means over the timed steps, in microseconds
 // throughout, since compare.py pairs only entries with the same unit. CPU time is not measured: cpu_time repeats the wall time,
-// and the context says so. Entries without times make compare.py fail, so runs that are not ok are left out.
+// and the context says so.
+//
+// A failed run has Google Benchmark's error_occurred and error_message, but no times: its own reporter writes 0, which
+// compare.py shows as 100 % faster. compare.py reads the times of every entry for its geometric mean, except of aggregates, and
+// pairs only entries with the same unit; so a failed run is an aggregate without a unit, which compare.py passes over.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 
 #include "src/base/json.h"
 #include "src/base/lookup.h"
+#include "src/base/text.h"
 #include "src/report/export/export_formats.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -39,21 +45,28 @@ Json context_of(const Context& context) {
 
 Json entry(const RunGroup& group, std::size_t family, std::size_t repetition) {
   const Run& run = *group.runs[repetition];
-  const auto steps = static_cast<double>(run.timing->steps());
-  const double microseconds = run.timing->steps_total_seconds / steps * 1e6;
+  const bool failed = is_failure(run.status);
   Json json = {{"name", group.name},
                {"family_index", family},
                {"per_family_instance_index", 0},
                {"run_name", group.name},
-               {"run_type", "iteration"},
+               {"run_type", failed ? "aggregate" : "iteration"},
                {"repetitions", group.runs.size()},
                {"repetition_index", repetition},
-               {"threads", run.device.threads.value_or(1)},
-               {"iterations", run.timing->steps()},
-               {"real_time", microseconds},
-               {"cpu_time", microseconds},
-               {"time_unit", "us"}};
-  if (has_projected_epochs(run)) json["label"] = "epochs are projected";
+               {"threads", run.device.threads.value_or(1)}};
+  std::string label = has_projected_epochs(run) ? "epochs are projected" : "";
+  if (is_loaded(run)) append(label, load_note(), "; ");
+  if (!label.empty()) json["label"] = label;
+  if (failed) {
+    json.update({{"aggregate_name", "error"},
+                 {"time_unit", ""},
+                 {"error_occurred", true},
+                 {"error_message", describe(run.status, run.message)}});
+    return json;
+  }
+  const double microseconds = run.timing->steps_total_seconds / static_cast<double>(run.timing->steps()) * 1e6;
+  json.update(
+      {{"iterations", run.timing->steps()}, {"real_time", microseconds}, {"cpu_time", microseconds}, {"time_unit", "us"}});
   for (const ExportMetric& metric : export_metrics())
     if (const auto value = metric.of(run))
       json[std::string(metric.key) == "samples_per_second" ? "items_per_second" : metric.key] = *value;
@@ -63,6 +76,7 @@ Json entry(const RunGroup& group, std::size_t family, std::size_t repetition) {
 }  // namespace
 
 std::string google_benchmark_left_out(const Run& run) {
+  if (is_failure(run.status)) return "";
   if (run.status != RunStatus::ok) return name(run.status);
   const bool timed = run.timing && !run.timing->step_seconds.empty() && std::isfinite(run.timing->steps_total_seconds);
   return timed ? "" : "ok, but its step times are not in the file";

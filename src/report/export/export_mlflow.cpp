@@ -81,6 +81,7 @@ void add_texts(const Run& run, const Context& context, MlflowRun& to) {
   add(to.tags, "epochbench.cpu", context.cpu.model);
   add(to.tags, "epochbench.host_name", context.host_name.value_or(""));
   if (run.timing) add(to.tags, "epochbench.epoch_kind", run.timing->epoch_kind);
+  if (is_loaded(run)) add(to.tags, "epochbench.load", load_note());
 }
 
 void add_series(const Run& run, MlflowRun& to) {

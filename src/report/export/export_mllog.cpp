@@ -5,7 +5,7 @@
 // several can share a stream. A result has durations and one date, so times are constructed: runs are placed end to end from
 // the date on, and events inside a run at the sum of the timed steps and evaluations so far. For trainings in whole epochs,
 // run_start to run_stop is the time that MLPerf counts; for others it is everything except compilation, which is more. A run
-// that misses its target (--until) is "aborted".
+// that misses its target (--until) or fails is "aborted"; one that failed has no durations, so it ends where it begins.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -17,6 +17,7 @@
 #include "src/base/json.h"
 #include "src/base/text.h"
 #include "src/report/export/export_formats.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
@@ -139,12 +140,14 @@ void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& lo
   if (run.throughput) log.point_if_known("samples_per_second", run.throughput->samples_per_second);
 }
 
-std::string log_of(const Run& run, const Context& context, std::int64_t start) {
+// In milliseconds since 1970. Precondition: the run's times are known.
+std::int64_t trained_from(const Run& run, std::int64_t start) {
   const std::optional<double> counted = training_seconds(run);
-  const std::int64_t stop = start + to_milliseconds(run.timing->wall_seconds);
-  const std::int64_t trained_from =
-      counted ? std::max(start, stop - to_milliseconds(*counted)) : start + to_milliseconds(run.timing->compile_seconds);
-  const std::string target = target_of(run);
+  if (!counted) return start + to_milliseconds(run.timing->compile_seconds);
+  return std::max(start, start + to_milliseconds(run.timing->wall_seconds) - to_milliseconds(*counted));
+}
+
+std::string log_of(const Run& run, const Context& context, std::int64_t start) {
   Log log(run.name + "#" + std::to_string(run.repetition));
   log.at(start);
   log.start("init_start", {{"program", "epochbench " + context.version},
@@ -154,12 +157,17 @@ std::string log_of(const Run& run, const Context& context, std::int64_t start) {
                            {"dataset", run.workload.dataset},
                            {"moments", "placed by durations"}});
   add_settings(run, log);
-  log.at(trained_from);
+  const bool failed = is_failure(run.status);
+  const std::int64_t from = failed ? start : trained_from(run, start);
+  log.at(from);
   log.stop("init_stop");
   log.start("run_start");
-  add_training(run, trained_from, stop, log);
-  Json end = {{"status", target.empty() || reached_target(run) ? "success" : "aborted"}};
+  if (!failed) add_training(run, from, start + to_milliseconds(run.timing->wall_seconds), log);
+  const std::string target = target_of(run);
+  Json end = {{"status", !failed && (target.empty() || reached_target(run)) ? "success" : "aborted"}};
   if (!target.empty()) end["target"] = target;
+  if (failed) end["message"] = describe(run.status, run.message);
+  if (is_loaded(run)) end["load"] = load_note();
   log.stop("run_stop", end);
   return log.take();
 }
@@ -167,8 +175,9 @@ std::string log_of(const Run& run, const Context& context, std::int64_t start) {
 }  // namespace
 
 std::string mllog_left_out(const Run& run) {
-  if (run.status != RunStatus::ok) return name(run.status);
+  if (run.status != RunStatus::ok && !is_failure(run.status)) return name(run.status);
   if (run.workload.mode != "train") return "no training, which this format is about";
+  if (is_failure(run.status)) return "";
   return run.timing && std::isfinite(run.timing->wall_seconds) ? "" : "ok, but its times are not known";
 }
 

@@ -4,12 +4,13 @@
 // Therefore every family is a gauge: the older format has no types info and stateset, and its readers refuse them; # UNIT and #
 // EOF are comments there. Samples have no timestamps (a file collector refuses them) and are labeled by run and repetition;
 // epochbench_run_info holds the rest of a run's identity, for joins. Every run has a state, so failed runs are included;
-// unknown values have no sample.
+// epochbench_run_loaded is the mark of load in tables; unknown values have no sample.
 #include <cctype>
 #include <utility>
 #include <vector>
 
 #include "src/base/json.h"
+#include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/report/export/export_formats.h"
 #include "src/report/text/text_parts.h"
@@ -52,6 +53,23 @@ std::string states(const Result& result) {
   return text;
 }
 
+// One value per run that knows it; nothing if none does.
+std::string gauge(const Result& result, const std::string& family, const std::string& unit, const std::string& help,
+                  const FigureOf& value_of) {
+  std::string samples;
+  for (const Run& run : result.runs)
+    if (const auto value = value_of(run)) samples += sample(family, labels_of(run), Json(*value).dump());
+  return samples.empty() ? "" : head(family, unit, help) + samples;
+}
+
+std::string loads(const Result& result) {
+  const auto loaded = [](const Run& run) {
+    const auto cores = member_of(run.interference, &Interference::foreign_cpu_cores);
+    return cores ? std::optional(is_loaded(cores) ? 1.0 : 0.0) : std::nullopt;
+  };
+  return gauge(result, "epochbench_run_loaded", "", load_note() + ".", loaded);
+}
+
 std::string run_infos(const Result& result) {
   const std::string family = "epochbench_run_info";
   std::string text = head(family, "", "What a run is of.");
@@ -90,23 +108,17 @@ std::string result_info(const Context& context) {
 }
 
 std::string gauge(const Result& result, const ExportMetric& metric) {
-  const std::string family = std::string("epochbench_") + metric.family;
-  std::string samples;
-  for (const Run& run : result.runs) {
-    if (run.status != RunStatus::ok) continue;
-    if (const auto value = metric.of(run)) samples += sample(family, labels_of(run), Json(*value).dump());
-  }
-  if (samples.empty()) return "";
   std::string help = metric.title;
   help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
-  return head(family, metric.unit, help + ".") + samples;
+  const auto value_of = [&](const Run& run) { return run.status == RunStatus::ok ? metric.of(run) : std::nullopt; };
+  return gauge(result, std::string("epochbench_") + metric.family, metric.unit, help + ".", value_of);
 }
 
 }  // namespace
 
 std::string openmetrics_text(const Result& result) {
   require_distinct_runs(result);
-  std::string text = result_info(result.context) + run_infos(result) + states(result);
+  std::string text = result_info(result.context) + run_infos(result) + states(result) + loads(result);
   for (const ExportMetric& metric : export_metrics()) text += gauge(result, metric);
   return text + "# EOF\n";
 }
