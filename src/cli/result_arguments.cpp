@@ -52,6 +52,7 @@ Measured measurement_of(const TurnsDocument& document) {
   return {document.context.date, document.order_seed, std::move(medians)};
 }
 
+// A page or a history of many files does without a damaged one of a folder; an answer from a few results does not.
 enum class Reads : std::uint8_t { results, turns_too };
 
 class Reader {
@@ -62,28 +63,40 @@ class Reader {
 
   void read_folder(const std::string& folder) {
     bool any = false, any_published = false;
-    std::vector<std::string> left_out;
+    std::vector<std::string> left_out, damaged;
     for (const std::string& path : json_files_of(folder)) {
-      const Json document = parse_json(read_text_file(path), path);
-      if (!is_result(document) && !is_read_as_turns(document)) {
-        const bool published = is_published(document);
-        any_published = any_published || published;
-        left_out.push_back("left out: " + path +
-                           (published                    ? " has results that others published, and no measurements of yours"
-                            : reads_ == Reads::turns_too ? " is neither a result nor a document of interleaved turns"
-                                                         : " has no schema_version, so it is not a result of epochbench"));
-        continue;
+      try {
+        const Json document = parse_json(read_text_file(path), path);
+        if (!is_result(document) && !is_read_as_turns(document)) {
+          const bool published = is_published(document);
+          any_published = any_published || published;
+          left_out.push_back(path + (published ? " has results that others published, and no measurements of yours"
+                                     : reads_ == Reads::turns_too
+                                         ? " is neither a result nor a document of interleaved turns"
+                                         : " has no schema_version, so it is not a result of epochbench"));
+          continue;
+        }
+        read(path, document);
+        any = true;
+      } catch (const FormatError& error) {
+        if (reads_ == Reads::results) throw;
+        damaged.emplace_back(error.what());
       }
-      any = true;
-      read(path, document);
     }
+    if (!any && !damaged.empty())
+      throw FormatError(folder +
+                        (damaged.size() == 1
+                             ? ": its only result cannot be read: "
+                             : ": none of its " + std::to_string(damaged.size()) + " results can be read, such as ") +
+                        damaged.front());
     if (!any && any_published)
       throw CallError(folder + ": only results that others published; `epochbench claims` without a file judges by those of " +
                       "`epochbench list published`");
     if (!any)
       throw CallError(folder + ": no result (*.json) in this folder; name files that `epochbench run --out FILE` " +
                       (reads_ == Reads::turns_too ? "or `epochbench compare --interleave -o FILE` " : "") + "wrote");
-    for (const std::string& line : left_out) print_error(line);
+    left_out.insert(left_out.end(), damaged.begin(), damaged.end());
+    for (const std::string& line : left_out) print_error("left out: " + line);
   }
 
   Measurements take() { return std::move(all_); }

@@ -22,10 +22,11 @@ struct Measurements {
   std::vector<NamedTurns> turns;
 };
 
-// The same for commands that also read documents of interleaved turns.
+// The same for commands that also read documents of interleaved turns. In a folder, a file that cannot be read is left out, and
+// stderr says why; if none can be read, it is a FormatError.
 Measurements read_measurement_arguments(const std::string& command, const std::vector<std::string>& arguments);
 
-// All measurements of a folder. Errors: CallError if it cannot be read or has none; FormatError.
+// All measurements of a folder, read in this way. Errors: CallError if it cannot be read or has none; FormatError.
 Measurements read_measurement_folder(const std::string& folder);
 
 }  // namespace epochbench

@@ -268,6 +268,28 @@ class History(CompareCalls):
         self.assertEqual(series["changes"], [])
         self.assertIn("3 points", series["reason"])
 
+    def test_a_damaged_file_is_left_out(self):
+        self.nights(7, lambda i: 0.16)
+        whole = (self.folder / "nightly/3.json").read_text()
+        for damage, part in ((whole[:-200], "ends too early"), ("nothing", "line 1, column"), ("[]", "is neither a result nor"),
+                             ('{"schema_version": 99}', "newer"), ('{"schema_version": 1, "context": []}', "must be an object")):
+            with self.subTest(damage[-40:]):
+                (self.folder / "nightly/3.json").write_text(damage)
+                call = self.call("compare", "--history", "nightly", "--json")
+                self.assertEqual(call.returncode, 0, call.stderr)
+                series, = json.loads(call.stdout)["series"]
+                self.assertEqual(len(series["points"]), 6)
+                self.assertRegex(call.stderr, r"\Aepochbench: left out: nightly/3\.json\b.*\n\Z")
+                self.assertIn(part, call.stderr)
+                page = self.call("report", "nightly", "-o", "page.html")
+                self.assertEqual((page.returncode, page.stderr), (0, call.stderr))
+        (self.folder / "nightly/3.json").write_text(whole[:-200])
+        self.assert_refused(self.call("report", "nightly/3.json", "-o", "page.html"), 2, "nightly/3.json", "ends too early")
+        for i in range(7):
+            (self.folder / f"nightly/{i}.json").write_text(whole[:-200])
+        self.assert_refused(self.call("compare", "--history", "nightly"), 2, "none of its 7 results", "nightly/0.json",
+                            "ends too early")
+
     def test_wrong_calls(self):
         self.nights(3, lambda i: 0.16)
         (self.folder / "empty").mkdir()
