@@ -27,7 +27,7 @@ Result loaded_run() {
   return result;
 }
 
-// Five repetitions of which the last two failed, on a GPU whose name a failed run does not know; and a case that only failed.
+// Five repetitions on a GPU, whose name the last two do not know, since they failed; and a case that only failed.
 Result partly_failed() {
   Result result = result_of({{.backend = "cuda", .rate = 128}});
   for (std::size_t i = 3; i < 5; ++i) {

@@ -56,11 +56,11 @@ set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKe
   Scripts.BisectTrials Scripts.MutateResults Scripts.Packages Scripts.RecordHistory
   PROPERTIES LABELS "unit;scripts")
 
-# The continuous-integration gates of docs/ci.md: action.yml, .ci/gitlab.yml and the page's script. Yaml is skipped without PyYAML.
-foreach(class MadeUp Unchanged Slower Yaml)
+# What docs/ci.md shows: action.yml, nightly.yml, .ci/gitlab.yml and the page's scripts. Yaml is skipped without PyYAML.
+foreach(class MadeUp History Nights Unchanged Slower Yaml)
   add_test(NAME CiExamples.${class} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/ci_examples_test.py ${class})
   set_tests_properties(CiExamples.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="
-    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>")
+    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>")
 endforeach()
 set_tests_properties(CiExamples.Unchanged CiExamples.Slower PROPERTIES LABELS slow COST 40)
 set_tests_properties(Scripts.TakeTurns Scripts.CheckGpu PROPERTIES LABELS "slow;scripts" COST 40)
