@@ -105,6 +105,7 @@ class RecordHistory(unittest.TestCase):
                 self.assertEqual(call.returncode, 2, call.stdout + call.stderr)
                 for part in parts:
                     self.assertIn(part, call.stderr)
+        self.assertEqual(self.documents(), [], "the next call would pass over the commit")
 
 
 if __name__ == "__main__":
