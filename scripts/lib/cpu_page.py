@@ -185,14 +185,14 @@ def training_lines(rows):
         cells.append([f"{model}, {batch}", f"{precision}, {threads}", *(speed(side) for side in (sides.get("epochbench"), eager, compiled)),
                       spread(eager), spread(compiled)])
     names = ["model, batch", "precision, threads", "ours", "PyTorch eager", "torch.compile", "over eager", "over compiled"]
-    return ["", *checks.table([names, *cells]), "", "Samples per second and the share of the peak. Ratios are of times, above 1 ours is "
-            "faster; [95 % interval] over groups of processes."] if cells else []
+    return ["", *checks.table([names, *cells]), "", "Samples per second and the share of the peak, at most 100 %, since Winograd multiplies "
+            "less than is counted. Ratios are of times, above 1 ours is faster; [95 % interval] over groups of processes."] if cells else []
 
 
 def speed(row):
     if not row or row["samples_per_second"] is None:
         return "-"
-    share = f", {row['peak_fraction']:.0%}" if row["peak_fraction"] is not None else ""
+    share = f", {min(row['peak_fraction'], 1):.0%}" if row["peak_fraction"] is not None else ""
     return rate(row["samples_per_second"]) + share
 
 

@@ -1,6 +1,7 @@
 #include "src/analysis/case_summary.h"
 
 #include "src/analysis/cost/cost.h"
+#include "src/analysis/peak_share.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -55,7 +56,7 @@ CaseSummary summary_of_case(std::string name, Repetitions runs) {
   summary.average_watts = estimate(figure<&Run::energy, &Energy::average_watts>);
   summary.gpu_average_watts = estimate(figure<&Run::energy, &Energy::gpu_average_watts>);
   summary.cpu_average_watts = estimate(figure<&Run::energy, &Energy::cpu_average_watts>);
-  summary.peak_fraction = estimate(figure<&Run::efficiency, &Efficiency::peak_fraction>);
+  summary.peak_fraction = estimate(shown_peak_fraction);
   return summary;
 }
 

@@ -47,7 +47,7 @@ struct CaseSummary {
   std::optional<GroupEstimate> joules_per_epoch;                            // of all parts of the device
   std::optional<GroupEstimate> gpu_joules_per_epoch, cpu_joules_per_epoch;  // of one part, if known
   std::optional<GroupEstimate> average_watts, gpu_average_watts, cpu_average_watts;
-  std::optional<GroupEstimate> peak_fraction;
+  std::optional<GroupEstimate> peak_fraction;  // as shown: src/analysis/peak_share.h
 
   const Run& first() const { return *runs.front(); }
 };

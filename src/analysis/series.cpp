@@ -69,6 +69,8 @@ std::string name_of(const std::vector<const Run*>& repetitions) {
 
 bool is_ours(const Run& run) { return run.device.backend != "pytorch"; }
 
+bool runs_on_gpu(const Run& run) { return run.device.backend == "cuda" || (!is_ours(run) && !run.device.threads); }
+
 std::vector<double> Series::samples_per_second() const {
   std::vector<double> rates;
   for (const Run* run : runs) rates.push_back(run->throughput->samples_per_second);
@@ -76,8 +78,6 @@ std::vector<double> Series::samples_per_second() const {
 }
 
 double Series::rate() const { return geometric_mean(samples_per_second()); }
-
-bool Series::on_gpu() const { return first().device.backend == "cuda" || (!is_ours(first()) && !first().device.threads); }
 
 AllSeries series_of(const std::vector<NamedResult>& results) {
   AllSeries all;

@@ -34,7 +34,8 @@ std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::functio
 // Their name if they share one; for several seeds the name without them.
 std::string name_of(const std::vector<const Run*>& repetitions);
 
-bool is_ours(const Run& run);  // not another framework's, which begins with weights and batches of its own
+bool is_ours(const Run& run);      // not another framework's, which begins with weights and batches of its own
+bool runs_on_gpu(const Run& run);  // PyTorch runs do if they have no threads
 
 struct Series {
   std::vector<const Run*> runs;         // ok, with a throughput above 0, one per repetition; at least one
@@ -50,7 +51,7 @@ struct Series {
   std::string name() const { return name_of(runs); }
   std::vector<double> samples_per_second() const;  // one per repetition
   double rate() const;                             // their geometric mean
-  bool on_gpu() const;                             // PyTorch runs are on a GPU if they have no threads
+  bool on_gpu() const { return runs_on_gpu(first()); }
 };
 
 struct LeftOut {

@@ -3,7 +3,7 @@
 #include "src/cli/commands.h"
 #include "src/report/answers/answers_page.h"
 #include "src/result/result_json.h"
-#include "src/session/bounds.h"
+#include "src/session/complete_result.h"
 #include "src/session/prices.h"
 
 namespace epochbench {
@@ -22,7 +22,7 @@ struct AnswersOptions {
 
 int answers(const AnswersOptions& options) {
   NamedResult named{options.result, read_result(options.result)};
-  add_bounds(named.result);
+  complete(named.result);
   reprice(named, options.prices);
   print(options.json ? print_json(answers_json(named)) : fitted(answers_page(named)));
   return kExitDone;

@@ -5,7 +5,7 @@
 #include "src/cli/owning_options.h"
 #include "src/report/text/answer_text.h"
 #include "src/result/result_json.h"
-#include "src/session/bounds.h"
+#include "src/session/complete_result.h"
 #include "src/session/prices.h"
 
 namespace epochbench {
@@ -45,7 +45,7 @@ RentOrBuyAnswer answer_of(const CostOptions& options) {
     return answer;
   }
   NamedResult named{options.result, read_result(options.result)};
-  add_bounds(named.result);
+  complete(named.result);
   const Result& result = named.result;
   if (options.owning.cloud)
     located(options.result + ": --cloud", [&] { take(price_for(*options.owning.cloud, result, options.scaling)); });

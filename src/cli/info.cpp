@@ -53,15 +53,6 @@ std::optional<std::string> why_no_gpu() {
   }
 }
 
-std::string peak_text(const CpuInfo& cpu, const std::string& precision) {
-  const auto found = cpu.peak_flops_per_second.find(precision);
-  if (found == cpu.peak_flops_per_second.end() || !found->second) return "not known";
-  const auto instruction = cpu.peak_instruction.find(precision);
-  const bool named = instruction != cpu.peak_instruction.end() && instruction->second;
-  return format_si(*found->second, "FLOP/s") + ", measured" + (named ? " with " + *instruction->second : "") +
-         (cpu.peak_threads ? ", threads: " + std::to_string(*cpu.peak_threads) : "");
-}
-
 void print_gpu(int index, const GpuInfo& gpu) {
   const auto measured = [](const std::optional<double>& value, const char* unit) {
     return value ? format_si(*value, unit) + ", measured" : std::string("not known");
@@ -97,7 +88,7 @@ void print_text(const BuildInfo& build, const CpuInfo& cpu, const std::vector<Gp
               bytes(cpu.l3_bytes).c_str());
   std::printf("memory            %s\n", bytes(cpu.memory_bytes).c_str());
   std::printf("frequency scaling %s\n", cpu.frequency_scaling.c_str());
-  for (const char* precision : kCpuPeaks) std::printf("%s peak         %s\n", precision, peak_text(cpu, precision).c_str());
+  for (const char* precision : kCpuPeaks) print_row(std::string(precision) + " peak", cpu_peak_text(cpu, precision));
   std::printf("memory bandwidth  %s\n", cpu.memory_bandwidth_bytes_per_second
                                             ? (format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s") + ", measured").c_str()
                                             : "not known");
@@ -109,6 +100,7 @@ void print_text(const BuildInfo& build, const CpuInfo& cpu, const std::vector<Gp
               meter.measures + ": " + (meter.obstacle ? "cannot be read: " + *meter.obstacle : "readable"));
     for (const std::string& missing : meter.missing) print_row("  without", missing);
   }
+  if (const std::string doubts = cpu_peak_doubts(cpu); !doubts.empty()) print_fitted(wrapped("", "   ", doubts));
 }
 
 int info(const InfoOptions& options) {

@@ -11,7 +11,7 @@
 #include "src/base/files.h"
 #include "src/base/text.h"
 #include "src/result/result_json.h"
-#include "src/session/bounds.h"
+#include "src/session/complete_result.h"
 
 namespace epochbench {
 namespace {
@@ -110,7 +110,7 @@ class Reader {
       if (first_time(path)) add(path, std::move(turns));
     } else {
       Result result = result_from_json(document, path);
-      add_bounds(result);
+      complete(result);
       if (first_time(path)) add(path, std::move(result));
     }
   }

@@ -23,6 +23,7 @@
 #include "src/base/clock.h"
 #include "src/machine/environment.h"
 #include "src/machine/peak_kernels.h"
+#include "src/machine/system/system_state.h"
 #include "src/machine/topology.h"
 
 namespace epochbench {
@@ -158,12 +159,15 @@ void measure_peaks(CpuInfo& cpu, int threads) {
   cpu.peak_threads = threads;
   for (const Precision precision : kMeasured)
     if (const char* instruction = peak_kernel(precision).instruction) cpu.peak_instruction[name(precision)] = instruction;
-  for (int burst = 0; burst < kBursts; ++burst)
-    for (const Precision precision : kMeasured)
-      if (const auto peak = peak_burst(precision, threads, kBurstSeconds)) {
-        std::optional<double>& best = cpu.peak_flops_per_second[name(precision)];
-        best = std::max(best.value_or(0), *peak);
-      }
+  cpu.peak_bursts_flops_per_second.clear();
+  cpu.peak_foreign_cpu_cores = foreign_cores_during([&] {
+    for (int burst = 0; burst < kBursts; ++burst)
+      for (const Precision precision : kMeasured)
+        if (const auto peak = peak_burst(precision, threads, kBurstSeconds))
+          cpu.peak_bursts_flops_per_second[name(precision)].push_back(*peak);
+  });
+  for (const auto& [precision, bursts] : cpu.peak_bursts_flops_per_second)
+    cpu.peak_flops_per_second[precision] = *std::ranges::max_element(bursts);
   // Four times the L3 does not fit into it; the cap bounds the time of the first touch, and a small machine gives only a little
   // memory.
   const std::int64_t wanted = std::clamp<std::int64_t>(4 * cache_sizes().l3_bytes.value_or(32 << 20), 64 << 20, 256 << 20);

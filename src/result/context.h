@@ -37,7 +37,9 @@ struct CpuInfo {
   std::optional<double> memory_bandwidth_bytes_per_second;             // measured
   std::map<std::string, std::optional<std::string>> peak_instruction;  // that the peaks are measured with: "vfmadd (avx512)"
   std::optional<int> peak_threads;                                     // used to measure the peaks, whatever a run uses
-  std::vector<PeakProcess> peak_processes;                             // the first gave the peaks above
+  std::map<std::string, std::vector<double>> peak_bursts_flops_per_second;  // of the first process, by precision
+  std::optional<double> peak_foreign_cpu_cores;                             // other processes took meanwhile
+  std::vector<PeakProcess> peak_processes;  // peaks and bandwidth above are the best of theirs (src/analysis/peak_share.h)
 };
 
 // The precisions whose peaks a file always names.
@@ -51,6 +53,8 @@ void measured_fields(auto& visit, Is<CpuInfo> auto& cpu) {
   visit("memory_bandwidth_bytes_per_second", cpu.memory_bandwidth_bytes_per_second);
   visit("peak_instruction", cpu.peak_instruction, {.keys = kCpuPeaks});
   visit("peak_threads", cpu.peak_threads);
+  visit("peak_bursts_flops_per_second", cpu.peak_bursts_flops_per_second, {.omitted_if_empty = true});
+  visit("peak_foreign_cpu_cores", cpu.peak_foreign_cpu_cores, {.omitted_if_empty = true});
 }
 
 void fields(auto& visit, Is<CpuInfo> auto& cpu) {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "epochbench/precision.h"
+#include "src/analysis/peak_share.h"
 #include "src/analysis/predict/roofline.h"
+#include "src/analysis/series.h"
 #include "src/base/lookup.h"
 #include "src/workload/least_program.h"
 #include "src/workload/workload.h"
@@ -21,35 +23,26 @@ namespace {
 // The L2 of a B200, the largest of GPUs in the catalog: results do not have the card's.
 constexpr double kGpuCacheBytes = 126e6;
 
-using Peaks = std::map<std::string, std::optional<double>>;
-
-std::optional<double> larger(std::optional<double> a, std::optional<double> b) { return a && b ? std::max(*a, *b) : a ? a : b; }
-
-std::optional<double> peak_of(const Peaks& peaks, const std::string& precision) {
-  const auto found = peaks.find(precision);
-  return found == peaks.end() ? std::nullopt : found->second;
+std::optional<double> peak_of(const GpuInfo& gpu, const std::string& precision) {
+  const auto found = gpu.peak_flops_per_second.find(precision);
+  return found == gpu.peak_flops_per_second.end() ? std::nullopt : found->second;
 }
 
 void add_winograd(RatedLimits& limits, std::optional<double> fp32) {
   limits.winograd_flops_per_second = std::max(limits.flops_per_second.value_or(0), kWinogradSaving * fp32.value_or(0));
 }
 
-RatedLimits limits_of_cpu(const CpuInfo& cpu, const Run& run) {
-  const auto best = [&](const std::string& precision) {
-    std::optional<double> peak = peak_of(cpu.peak_flops_per_second, precision);
-    for (const PeakProcess& process : cpu.peak_processes)
-      peak = larger(peak, peak_of(process.peak_flops_per_second, precision));
-    if (peak && cpu.peak_threads && run.device.threads && *run.device.threads < *cpu.peak_threads)
-      *peak *= static_cast<double>(*run.device.threads) / *cpu.peak_threads;
-    return peak;
+RatedLimits limits_of_cpu(const CpuInfo& cpu, const CpuPeaks& peaks, const Run& run) {
+  const auto best = [&](const std::string& precision) -> std::optional<double> {
+    const auto peak = peaks.of(run, precision);
+    if (!peak) return std::nullopt;
+    const int threads = run.device.threads.value_or(peak->threads);
+    return peak->flops_per_second * (threads < peak->threads ? static_cast<double>(threads) / peak->threads : 1);
   };
   RatedLimits limits;
   limits.flops_per_second = best(run.precision);
   add_winograd(limits, best(name(Precision::fp32)));
-  std::optional<double> bandwidth = cpu.memory_bandwidth_bytes_per_second;
-  for (const PeakProcess& process : cpu.peak_processes)
-    bandwidth = larger(bandwidth, process.memory_bandwidth_bytes_per_second);
-  limits.bytes_per_second = bandwidth.value_or(0);
+  limits.bytes_per_second = cpu.memory_bandwidth_bytes_per_second.value_or(0);
   limits.cache_bytes = static_cast<double>(cpu.l3_bytes.value_or(0)) * cpu.sockets.value_or(1);
   return limits;
 }
@@ -58,9 +51,9 @@ RatedLimits limits_of_gpu(const Context& context, const Run& run) {
   RatedLimits limits;
   for (const GpuInfo& gpu : context.gpus) {
     if (gpu.name != run.device.name) continue;
-    limits.flops_per_second = peak_of(gpu.peak_flops_per_second, run.precision);
+    limits.flops_per_second = peak_of(gpu, run.precision);
     const bool transforms = std::strtod(gpu.compute_capability.c_str(), nullptr) < kFirstWithoutWinograd;
-    add_winograd(limits, transforms ? peak_of(gpu.peak_flops_per_second, name(Precision::fp32)) : std::nullopt);
+    add_winograd(limits, transforms ? peak_of(gpu, name(Precision::fp32)) : std::nullopt);
     limits.bytes_per_second = gpu.memory_bandwidth_bytes_per_second.value_or(0);
     limits.cache_bytes = kGpuCacheBytes;
     break;
@@ -68,9 +61,9 @@ RatedLimits limits_of_gpu(const Context& context, const Run& run) {
   return limits;
 }
 
-void set_bound(Run& run, const std::vector<NodeDemand>& demands, const Context& context) {
+void set_bound(Run& run, const std::vector<NodeDemand>& demands, const Context& context, const CpuPeaks& peaks) {
   if (run.status != RunStatus::ok || !run.efficiency || run.ranks) return;
-  const RatedLimits limits = run.device.backend == "cuda" ? limits_of_gpu(context, run) : limits_of_cpu(context.cpu, run);
+  const RatedLimits limits = runs_on_gpu(run) ? limits_of_gpu(context, run) : limits_of_cpu(context.cpu, peaks, run);
   if (!(limits.flops_per_second.value_or(0) > 0) || !(limits.bytes_per_second > 0)) return;
   if (const double seconds = least_time(demands, limits).seconds; seconds > 0) run.efficiency->bound_seconds = seconds;
 }
@@ -105,12 +98,13 @@ std::vector<NodeDemand> demands_of(const CaseSpec& spec) {
 }
 
 void add_bounds(Result& result) {
+  const CpuPeaks peaks(result);
   std::map<std::tuple<std::string, std::string, std::int64_t, std::string>, std::vector<NodeDemand>> known;
   for (Run& run : result.runs) {
     if (run.status != RunStatus::ok || !run.efficiency || run.efficiency->bound_seconds) continue;
     const auto [place, is_new] = known.try_emplace({run.workload.model, run.workload.mode, run.workload.batch, run.precision});
     if (is_new) place->second = demands_of(run);
-    if (!place->second.empty()) set_bound(run, place->second, result.context);
+    if (!place->second.empty()) set_bound(run, place->second, result.context, peaks);
   }
 }
 

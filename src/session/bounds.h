@@ -1,4 +1,4 @@
-// The least time of a run's step: its plan's roofline, with the highest peak and bandwidth that its own result has.
+// The least time of a run's step: its plan's roofline, with the best peak and bandwidth of its own result.
 #pragma once
 
 #include <vector>

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "epochbench/gpu.h"
+#include "src/analysis/peak_share.h"
 #include "src/base/clock.h"
 #include "src/base/errors.h"
 #include "src/machine/environment.h"
@@ -187,6 +188,7 @@ GroupsMeasurement measure_groups(const GroupsRequest& request) {
         measurement.failed |= runs[i].status != RunStatus::ok && runs[i].status != RunStatus::skipped;
         put(result, std::move(runs[i]), in_group(workers[i].planned, group), false);
       }
+      use_best_peaks(result);
       keeper.save(result);
     }
   measurement.written = keeper.finish(result);

@@ -17,7 +17,7 @@
 #include "src/report/text/result_text.h"
 #include "src/result/anonymous.h"
 #include "src/result/result_json.h"
-#include "src/session/bounds.h"
+#include "src/session/complete_result.h"
 #include "src/session/machine.h"
 #include "src/session/progress.h"
 #include "src/session/result_keeper.h"
@@ -75,6 +75,8 @@ void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
   cpu.memory_bandwidth_bytes_per_second = earlier.memory_bandwidth_bytes_per_second;
   cpu.peak_instruction = earlier.peak_instruction;
   cpu.peak_threads = earlier.peak_threads;
+  cpu.peak_bursts_flops_per_second = earlier.peak_bursts_flops_per_second;
+  cpu.peak_foreign_cpu_cores = earlier.peak_foreign_cpu_cores;
   cpu.peak_processes = earlier.peak_processes;
 }
 
@@ -260,6 +262,7 @@ Measurement measure(const MeasuringRequest& request) {
   ResultFile file = result_file(request);  // before a file is resumed, since another process may still be writing it
   Resumed resumed = resume(request.resume, request.cases, request.anonymous);
   Result& result = resumed.result;
+  complete(result);
   const std::vector<PlannedCase>& remaining = resumed.remaining;
   ResultKeeper keeper(std::move(file), request.anonymous);
   const auto conclude = [&] {
@@ -311,7 +314,7 @@ Measurement measure(const MeasuringRequest& request) {
     if (!planned.obstacle && !interrupted()) peaks.after_run(++done);
     if (run.status != RunStatus::ok && run.status != RunStatus::skipped && request.quiet) print_error(one_line(run));
     put(result, std::move(run), planned, request.anonymous);
-    add_bounds(result);
+    complete(result);
     conclude();
     keeper.save(result);
   }

@@ -18,7 +18,7 @@
 //                                       decode_wall_seconds, ranks {}, profile {passes, nodes[]}}, and the process ends; the
 //                                       profile (null unless asked for) comes after everything else, as it trains on
 //   calibrate {protocol, threads}   peaks {peak_flops_per_second{}, memory_bandwidth_bytes_per_second, peak_instruction{},
-//                                         peak_threads}
+//                                         peak_threads, peak_bursts_flops_per_second{}, peak_foreign_cpu_cores}
 //   calibrate_gpu {protocol, index} gpu {peak_flops_per_second{}, memory_bandwidth_bytes_per_second,
 //                                       host_to_device_bytes_per_second}
 //   burst {protocol, precision, threads, seconds}   burst {flops_per_second}: the peak for that long, null

@@ -7,10 +7,11 @@ epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
 epochbench_test(analysis/coverage_test LABEL slow LIBRARIES epochbench_analysis)
 epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
   analysis/fairness_test analysis/input_pipeline_test analysis/local_cost_test analysis/peer_ratios_test
-  analysis/published_pairs_test analysis/speedup_test analysis/unusable_test
+  analysis/peak_share_test analysis/published_pairs_test analysis/speedup_test analysis/unusable_test
   report/answers_page_test report/compare_report_test report/energy_text_test report/export_failures_test report/export_test
-  report/export_tools_test report/history_test report/html_page_test report/load_mark_test report/report_test
-  result/result_json_test result/schema_test result/turns_json_test analysis/decoding_test analysis/time_to_quality_test)
+  report/export_tools_test report/history_test report/html_page_test report/load_mark_test report/peak_text_test
+  report/report_test result/result_json_test result/schema_test result/turns_json_test analysis/decoding_test
+  analysis/time_to_quality_test)
 target_compile_definitions(report_tests PRIVATE EPOCHBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 epochbench_tests(published_tests LABEL unit LIBRARIES epochbench_published TESTS
   published/curated_test published/dawnbench_test published/mlperf_test)

@@ -242,6 +242,8 @@ class OtherCommands(CliTest):
         self.assertEqual(machine["cpu"]["peak_instruction"]["bf16"] is None,
                          machine["cpu"]["peak_flops_per_second"]["bf16"] is None)
         self.assertGreaterEqual(machine["cpu"]["peak_threads"], 1)
+        for precision, bursts in machine["cpu"]["peak_bursts_flops_per_second"].items():
+            self.assertEqual((len(bursts), max(bursts)), (5, machine["cpu"]["peak_flops_per_second"][precision]))
         self.assertEqual(machine["gpus"], [])
         self.assertTrue(machine["gpus_reason"])
         self.assertEqual({meter["name"] for meter in machine["meters"]}, {"rapl", "nvml", "proc-stat"})
@@ -249,6 +251,18 @@ class OtherCommands(CliTest):
         self.assertNotIn("kernels_missing", call.stdout + call.stderr, "this machine built it")
         context = json.loads(self.out.read_text())["context"]
         self.assertEqual((context["cpu_kernels"], context["gpu_code"]), (machine["cpu_kernels"], machine["gpu_code"]))
+
+    def test_info_shows_the_spread_of_its_bursts_on_80_columns(self):
+        call = self.call("info", env={**os.environ, "COLUMNS": "80"})
+        self.assertEqual(call.returncode, 0, call.stderr)
+        self.assertRegex(call.stdout, r"(?m)^fp32 peak +[\d.,]+ [GT]FLOP/s( †)? \(.+ to .+ in 5 bursts\), measured")
+        self.assertEqual("†: " in call.stdout, " † (" in call.stdout, "a mark has its reason")
+        if len(os.sched_getaffinity(0)) > 16:
+            return  # of so many CPUs one that is busy says little
+        with busy_cpus():
+            busy = self.call("info")
+        self.assertRegex(busy.stdout, r"(?m)^fp32 peak +[\d.,]+ [GT]FLOP/s † \(")
+        self.assertRegex(busy.stdout, r"(?m)^†: .*other processes took [\d.]+ CPU cores")
 
     def test_list(self):
         document = json.loads(self.call("list", "--json").stdout)

@@ -11,6 +11,7 @@
 #include "src/base/clock.h"
 #include "src/machine/environment.h"
 #include "src/machine/peak_kernels.h"
+#include "src/machine/system/system_state.h"
 #include "src/worker/case_driver.h"
 
 namespace epochbench {
@@ -67,6 +68,12 @@ TEST(Peaks, ComeFromAProcessOfTheirOwn) {
   EXPECT_EQ(of(cpu.peak_flops_per_second, Precision::bf16).has_value(), bf16_peak_kernel().run != nullptr);
   EXPECT_EQ(of(cpu.peak_instruction, Precision::bf16).has_value(), bf16_peak_kernel().run != nullptr);
   EXPECT_GT(cpu.memory_bandwidth_bytes_per_second.value(), kSlowest);
+  for (const auto& [precision, bursts] : cpu.peak_bursts_flops_per_second) {
+    EXPECT_EQ(bursts.size(), 5u) << precision;
+    EXPECT_EQ(*std::max_element(bursts.begin(), bursts.end()), cpu.peak_flops_per_second[precision]) << precision;
+  }
+  EXPECT_TRUE(cpu.peak_bursts_flops_per_second.contains(name(Precision::fp32)));
+  EXPECT_EQ(cpu.peak_foreign_cpu_cores.has_value(), foreign_cores_now(0.2).has_value()) << "where the kernel says";
 }
 
 TEST(Peaks, FailureInThatProcessIsAnError) {

@@ -1,9 +1,11 @@
 // What disturbs measurements, on made-up machines.
 #include "src/machine/system/system_state.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,6 +56,26 @@ TEST_F(SystemState, IsNotKnownWhereTheKernelTellsNothing) {
 TEST_F(SystemState, LoadIsUnknownWhereTheKernelCountsNoTime) {
   file("/proc/stat", "cpu  0 0 0 0 0 0 0 0 0 0\n");
   EXPECT_EQ(foreign_cores_now(0.15, root), std::nullopt);
+}
+
+// The process's own time does not count, and what the kernel counts beyond it is that of others.
+TEST_F(SystemState, LoadIsWhatOthersTakeMeanwhile) {
+  file("/proc/stat", "cpu  1000 0 0 9000 0 0 0 0 0 0\n");
+  int calls = 0;
+  const auto busy = foreign_cores_during(
+      [&] {
+        ++calls;
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        file("/proc/stat", "cpu  1100 0 0 9100 0 0 0 0 0 0\n");  // 100 ticks of 10 ms
+      },
+      root);
+  EXPECT_EQ(calls, 1);
+  ASSERT_TRUE(busy);
+  EXPECT_GT(*busy, 1 / 0.2 / 2);
+  EXPECT_LE(*busy, 1 / 0.2);
+  std::filesystem::remove(root + "/proc/stat");
+  EXPECT_EQ(foreign_cores_during([&] { ++calls; }, root), std::nullopt);
+  EXPECT_EQ(calls, 2) << "the work is done though nobody counts";
 }
 
 TEST_F(SystemState, KnowsTheGovernorOfTheCpusInUse) {

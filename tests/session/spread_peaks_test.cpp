@@ -37,7 +37,7 @@ TEST(SpreadPeaks, FiveProcessesLieEvenlyOverALongRun) {
   Spread spread;
   EXPECT_EQ(spread.moments(40, 10), (std::vector<double>{0, 100, 201, 302, 403}));
   EXPECT_EQ(*spread.cpu.peak_processes.back().peak_flops_per_second["fp32"], 5);
-  EXPECT_EQ(*spread.cpu.peak_flops_per_second["fp32"], 1) << "fractions are of the first";
+  EXPECT_EQ(*spread.cpu.peak_flops_per_second["fp32"], 1) << "use_best_peaks takes the best";
 }
 
 TEST(SpreadPeaks, AShortRunIsNotLengthenedByMoreThanATwentieth) {

@@ -59,6 +59,8 @@ inline Context complete_context() {
   c.cpu.peak_flops_per_second = {{"fp32", 1e11}, {"bf16", std::nullopt}};
   c.cpu.peak_instruction = {{"fp32", "vfmadd (avx2)"}, {"bf16", std::nullopt}};
   c.cpu.peak_threads = 2;
+  c.cpu.peak_bursts_flops_per_second = {{"fp32", {0.75e11, 1e11}}};
+  c.cpu.peak_foreign_cpu_cores = 0.125;
   GpuInfo gpu;
   gpu.name = "Some GPU";
   gpu.uuid = "GPU-1";

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "src/base/clock.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/machine/cgroup.h"
@@ -190,16 +191,21 @@ std::vector<SystemCheck> system_checks(const std::vector<int>& cpus, std::option
           foreign_load(foreign_cores), container(root), numa(cpus, root), thermal(cpus, root)};
 }
 
-std::optional<double> foreign_cores_now(double seconds, const std::string& root) {
+std::optional<double> foreign_cores_during(const std::function<void()>& work, const std::string& root) {
   const auto before = cpu_time(root);
-  if (!before) return std::nullopt;
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const double begin = steady_seconds();
+  work();
+  const double seconds = steady_seconds() - begin;
   const auto after = cpu_time(root);
-  if (!after) return std::nullopt;
+  if (!before || !after) return std::nullopt;
   const auto counted = [](const CpuTime& time) { return time.busy_seconds + time.idle_seconds; };
-  if (seconds > 0.1 && counted(*after) <= counted(*before)) return std::nullopt;  // it stands still, as in some sandboxes
+  if (counted(*after) <= counted(*before)) return std::nullopt;  // too short to say, or it stands still, as in some sandboxes
   const double others = after->busy_seconds - before->busy_seconds - (after->own_seconds - before->own_seconds);
   return std::max(0.0, others / seconds);
+}
+
+std::optional<double> foreign_cores_now(double seconds, const std::string& root) {
+  return foreign_cores_during([&] { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }, root);
 }
 
 }  // namespace epochbench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ struct SystemCheck {
 std::vector<SystemCheck> system_checks(const std::vector<int>& cpus, std::optional<double> foreign_cores,
                                        const std::string& root = "");
 
-// CPUs that other processes use during the next `seconds`; empty if the kernel does not say.
+// CPUs that other processes use while `work` runs, or during the next `seconds`; empty if the kernel does not say.
+std::optional<double> foreign_cores_during(const std::function<void()>& work, const std::string& root = "");
 std::optional<double> foreign_cores_now(double seconds, const std::string& root = "");
 
 }  // namespace epochbench

@@ -242,7 +242,11 @@ AnswerSection utilization_section(const std::vector<Run>& runs) {
   for (std::string& gap : power_gaps(works)) section.answers.push_back(std::move(gap));
   if (section.answers.empty()) section.answers.emplace_back("no run on synthetic data, and no training, succeeded");
   section.read =
-      "of peak: multiply-adds done over what this device reached in that precision just before; above 60 % is strong";
+      "of peak: multiply-adds, as direct products and convolutions have them, over the best burst of this device in that "
+      "precision; above 60 % is strong";
+  std::vector<const Run*> shown;
+  for (const CaseSummary& work : works) shown.insert(shown.end(), work.runs.begin(), work.runs.end());
+  for (const std::string& sentence : capped_shares(shown)) section.read += "; " + sentence;
   if (!any_on_synthetic_data(runs)) section.read += kOfRealData;
   return section;
 }

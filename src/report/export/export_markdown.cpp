@@ -148,11 +148,11 @@ std::string markdown_text(const Result& result) {
   std::erase_if(ok.runs, [](const Run& run) { return run.status != RunStatus::ok; });
   std::string text = ok.runs.empty() ? "" : table(runs_by_case(ok.runs));
   text += to_quality(ok) + not_ok(result) + machine(result.context);
-  if (!ok.runs.empty())
-    text +=
-        "\nGeometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five, two to "
-        "four "
-        "have a range. Step: the median step; samples/s and epoch: of all steps together.\n";
+  if (ok.runs.empty()) return text;
+  text +=
+      "\nGeometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five, two to four "
+      "have a range. Step: the median step; samples/s and epoch: of all steps together.\n";
+  for (const std::string& sentence : capped_shares(ok.runs)) text += "\nOf peak: " + code(sentence) + "\n";
   return text;
 }
 

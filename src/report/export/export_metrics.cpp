@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "src/analysis/cost/cost.h"
+#include "src/analysis/peak_share.h"
 #include "src/base/lookup.h"
 #include "src/report/export/export_formats.h"
 #include "src/report/text/text_parts.h"
@@ -38,8 +39,7 @@ constexpr ExportMetric kMetrics[] = {
      figure<&Run::throughput, &Throughput::tokens_per_second>},
     {"flops_per_second", "flops_per_second", "flops_per_second", "arithmetic", "GFLOP/s", 1e-9, Better::bigger,
      figure<&Run::efficiency, &Efficiency::flops_per_second>},
-    {"peak_fraction", "peak_ratio", "ratio", "part of the measured peak", "%", 100, Better::bigger,
-     figure<&Run::efficiency, &Efficiency::peak_fraction>},
+    {"peak_fraction", "peak_ratio", "ratio", "part of the measured peak", "%", 100, Better::bigger, shown_peak_fraction},
     {"data_wait_fraction", "data_wait_ratio", "ratio", "part of the time that waits for data", "%", 100, Better::neither,
      figure<&Run::efficiency, &Efficiency::data_wait_fraction>, Pooling::mean},
     {"peak_bytes", "peak_memory_bytes", "bytes", "peak memory", "MiB", 1 / kMebibyte, Better::smaller,

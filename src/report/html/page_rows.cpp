@@ -191,6 +191,9 @@ void add_rows(Json& data, const AllSeries& all) {
   data["columns"] = json_list(kRowColumns, &RowColumn::key);
   data["rows"] = json_list(all.series, row_json);
   data["left_out"] = left_out_by_reason(all);
+  std::vector<const Run*> runs;
+  for (const Series& series : all.series) runs.insert(runs.end(), series.runs.begin(), series.runs.end());
+  data["capped_shares"] = capped_shares(runs);
 }
 
 }  // namespace epochbench

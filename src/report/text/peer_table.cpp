@@ -18,6 +18,11 @@ std::string shown(const std::optional<double>& value, const char* format, double
   return text;
 }
 
+// At most 100 %: Winograd multiplies less than is counted.
+std::string share_of_peak(const std::optional<double>& fraction) {
+  return shown(fraction ? std::optional(std::min(*fraction, 1.0)) : std::nullopt, "%.1f %%", 100);
+}
+
 std::string spread_text(const PeerRow& row, Spread spread) {
   if (!row.ratio || row.ratio->spread != spread) return "";
   return shown(row.ratio->interval.first, "%.3f") + " to " + shown(row.ratio->interval.second, "%.3f");
@@ -50,14 +55,15 @@ std::string peer_table(const std::vector<PeerRow>& rows) {
   for (const PeerRow& row : rows) {
     const bool fast = row.samples_per_second.value_or(0) >= 1000;
     table.add({row.model, std::to_string(row.batch), row.precision, row.worker + load_mark(row.loaded),
-               shown(row.samples_per_second, fast ? "%.0f" : "%.4g"), shown(row.peak_fraction, "%.1f %%", 100),
-               shown(row.peak_fraction_of_median_step, "%.1f %%", 100), row.ratio ? shown(row.ratio->value, "%.3f") : "-",
+               shown(row.samples_per_second, fast ? "%.0f" : "%.4g"), share_of_peak(row.peak_fraction),
+               share_of_peak(row.peak_fraction_of_median_step), row.ratio ? shown(row.ratio->value, "%.3f") : "-",
                spread_text(row, Spread::ci95), spread_text(row, Spread::range), std::to_string(row.groups),
                std::to_string(row.rounds)});
     if (!row.message.empty()) messages += row.model + ", " + row.precision + ", " + row.worker + ": " + row.message + "\n";
   }
   return below_load_note(table.to_string()) +
-         "of the peak: by the time of all steps, and by the median of turns, which other jobs on this machine disturb less\n"
+         "of the peak: by the time of all steps, and by the median of turns, which other jobs on this machine disturb less;\n"
+         "at most 100 % is shown, since Winograd multiplies less than is counted\n"
          "ratio: a worker's time per step over epochbench's in the same round: the median of the rounds of each group of\n"
          "processes, and the geometric mean of groups; an interval takes 5 groups, below that it is a range\n" +
          peak_lines(rows) + messages;

@@ -209,12 +209,13 @@ std::string remarks(const Result& result) {
   std::vector<std::string> others;
   const std::optional<int> peak_threads = result.context.cpu.peak_threads;
   for (const Run& run : result.runs)
-    if (run.efficiency && run.efficiency->peak_fraction && peak_threads && run.device.backend == "cpu" &&
+    if (run.efficiency && run.efficiency->peak_fraction && peak_threads && run.device.backend == "cpu" && !run.turns &&
         cpu_threads(run).value_or(*peak_threads) != *peak_threads)
       others.push_back(run.name);
   if (!others.empty())
     text +=
         "of peak: of what " + std::to_string(*peak_threads) + " threads reach together, also for " + cases_text(others) + "\n";
+  for (const std::string& sentence : capped_shares(result.runs)) text += "of peak: " + sentence + "\n";
   std::vector<std::string> ranks;
   for (const Run& run : result.runs)
     if (std::string line = rank_remark(run); !line.empty()) ranks.push_back(std::move(line));

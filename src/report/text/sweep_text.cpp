@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "src/analysis/peak_share.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
@@ -69,7 +70,7 @@ std::string table(const std::vector<Curve>& curves, std::size_t prefix, Axis axi
                  cell(mean_of(point, figure<&Run::timing, &Timing::step_seconds_median>), format_seconds),
                  axis == Axis::samples ? cell(mean_of(point, figure<&Run::timing, &Timing::wall_seconds>), format_seconds) : "",
                  cell(mean_of(point, figure<&Run::memory, &Memory::peak_bytes>), format_bytes),
-                 cell(mean_of(point, figure<&Run::efficiency, &Efficiency::peak_fraction>), format_percent),
+                 cell(mean_of(point, shown_peak_fraction), format_percent),
                  cell(mean_of(point, figure<&Run::efficiency, &Efficiency::gpu_busy_fraction>), format_percent),
                  in_doubt(any_loaded(point.runs), point.usd.empty() ? "" : format_usd(geometric_mean(point.usd))),
                  failures(point)});

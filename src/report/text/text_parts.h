@@ -86,6 +86,10 @@ std::string money_text(double amount, const std::optional<Cost>& cost);
 // "2.30", or "2.28 to 2.31" if repetitions differ: a seed changes a quality, so there is no mean. "" if not known.
 std::string least_to_greatest(const Repetitions& runs, const FigureOf& figure, const NumberText& number);
 
+// Why some of these runs show 100 % of the peak although more was counted: a sentence per reason, with the largest share.
+std::vector<std::string> capped_shares(const std::vector<const Run*>& runs);
+std::vector<std::string> capped_shares(const std::vector<Run>& runs);
+
 // Repetitions share a name; a suite may skip hundreds of runs for one reason.
 std::string cases_text(std::vector<std::string> names_of_runs);
 // "16 cores, 8 of them fast"; empty if not known.
