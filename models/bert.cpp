@@ -117,7 +117,7 @@ ModelFamily family(const std::string& size, const std::string& description, std:
           .problem = problem_of_heads,
           .default_data = data,
           .default_batch = batch,
-          .nominal_samples_per_epoch = 87599,  // SQuAD's training split
+          .nominal_epoch = {"SQuAD", 87599},
           .dropout = kDropout,
           .sample = sample,
           .optimizer = optimizer,

@@ -124,7 +124,7 @@ ModelFamily family() {
                   {"width-multiplier", 100, 10, 400}},
       .default_data = "synthetic",
       .default_batch = 16,
-      .nominal_samples_per_epoch = 1281167,  // ImageNet's training split
+      .nominal_epoch = {"ImageNet", 1281167},
       .dropout = kSize<kVariant>.dropout,
       .sample = sized_image,
       .optimizer = optimizer,

@@ -111,7 +111,7 @@ ModelFamily family(const std::string& name, std::int64_t layers, std::int64_t un
           .problem = problem_of_heads,
           .default_data = "synthetic",
           .default_batch = 1,
-          .nominal_samples_per_epoch = 8823810,  // OpenWebText's training split: 9.04e9 tokens, 1,024 per sample
+          .nominal_epoch = {"OpenWebText", 8823810, kPositions},  // 9.04e9 tokens
           .dropout = kDropout,
           .sample = sample,
           .optimizer = optimizer,

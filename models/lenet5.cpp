@@ -32,7 +32,7 @@ ModelFamily lenet5_family() {
           .options = {},
           .default_data = "digits",
           .default_batch = 64,
-          .nominal_samples_per_epoch = 60000,  // MNIST's training split
+          .nominal_epoch = {"MNIST", 60000},
           .sample = sample,
           .optimizer = optimizer,
           .build = build};

@@ -172,7 +172,7 @@ ModelFamily family(const std::string& name, const Size& size) {
 
 ModelFamily stories(const std::string& name, const Size& size) {
   ModelFamily of = family(name, size);
-  of.nominal_samples_per_epoch = 2119719;  // stories of TinyStories' training split (Eldan and Li 2023), one per sample
+  of.nominal_epoch = {"TinyStories", 2119719};  // Eldan and Li 2023; a story per sample
   of.optimizer = [](const ModelConfig& config) { return optimizer(config, 5e-4, 131072); };
   of.build = [](Graph& graph, const ModelConfig& config) { return Llama(graph, config, true).build(); };
   return of;
@@ -182,7 +182,7 @@ ModelFamily stories(const std::string& name, const Size& size) {
 
 std::vector<ModelFamily> llama_families() {
   ModelFamily seven = family("llama-7b", {32, 4096, 32, 11008, 2048, false});
-  seven.nominal_samples_per_epoch = 488281250;  // 1e12 tokens, 2,048 per sample
+  seven.nominal_epoch = {"Llama's trillion tokens", 488281250, 2048};
   seven.optimizer = [](const ModelConfig& config) { return optimizer(config, 3e-4, 4194304); };
   seven.build = [](Graph& graph, const ModelConfig& config) { return Llama(graph, config, false).build(); };
   return {stories("llama-15m", {6, 288, 6, 768, 256, true}), stories("llama-110m", {12, 768, 12, 2048, 1024, true}),

@@ -113,7 +113,7 @@ std::vector<ModelFamily> lstm_families() {
       .options = options(128, 1, 80, 20000),
       .default_data = "synthetic",
       .default_batch = 32,
-      .nominal_samples_per_epoch = 25000,  // IMDB's training split
+      .nominal_epoch = {"IMDB", 25000},
       .sample = [](const ModelConfig& config) -> SampleSpec {
         return {.classes = config.options.at("vocabulary"), .sequence = config.options.at("sequence"), .text_classes = 2};
       },
@@ -128,7 +128,7 @@ std::vector<ModelFamily> lstm_families() {
       .options = options(650, 2, 35, 10000, kByteTokens),
       .default_data = "synthetic",
       .default_batch = 20,
-      .nominal_samples_per_epoch = 26559,  // Penn Treebank's 929,589 training tokens
+      .nominal_epoch = {"Penn Treebank", 26559, 35},  // 929,589 tokens
       .dropout = kDropout,
       .sample = [](const ModelConfig& config) -> SampleSpec {
         const std::int64_t sequence = config.options.at("sequence");

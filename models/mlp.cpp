@@ -30,7 +30,7 @@ ModelFamily mlp_family() {
           .options = {{"depth", 2, 1, 64}, {"width", 512, 1, 65536}},
           .default_data = "digits",
           .default_batch = 64,
-          .nominal_samples_per_epoch = 60000,  // MNIST's training split
+          .nominal_epoch = {"MNIST", 60000},
           .sample = sample,
           .optimizer = optimizer,
           .build = build};

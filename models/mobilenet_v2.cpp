@@ -91,7 +91,7 @@ ModelFamily mobilenet_v2_family() {
                       {"width-multiplier", 100, 10, 400}},
           .default_data = "synthetic",
           .default_batch = 16,
-          .nominal_samples_per_epoch = 1281167,  // ImageNet's training split
+          .nominal_epoch = {"ImageNet", 1281167},
           .dropout = kDropout,
           .sample = sized_image,
           .optimizer = optimizer,

@@ -195,7 +195,7 @@ ModelFamily family(const char* name, const char* description, std::int64_t size,
           .problem = problem,
           .default_data = "synthetic",
           .default_batch = batch,
-          .nominal_samples_per_epoch = 1281167,  // ImageNet's training split
+          .nominal_epoch = {"ImageNet", 1281167},
           .dropout = kDropout,
           .sample = sized_image,
           .optimizer = optimizer,

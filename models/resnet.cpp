@@ -71,7 +71,7 @@ ModelFamily family() {
           .options = {{"height", 224, 64, 8192}, {"width", 224, 64, 8192}, {"classes", 1000, 2, kMostClasses}},
           .default_data = "synthetic",
           .default_batch = 16,
-          .nominal_samples_per_epoch = 1281167,  // ImageNet's training split
+          .nominal_epoch = {"ImageNet", 1281167},
           .sample = sized_image,
           .optimizer = optimizer,
           .build = [](Graph& graph, const ModelConfig& config) { return build(graph, config, kDepth<kLayers>); }};

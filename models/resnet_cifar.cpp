@@ -41,7 +41,7 @@ ModelFamily resnet20_family() {
           .options = {{"height", 32, 32, 8192}, {"width", 32, 32, 8192}, {"classes", 10, 2, kMostClasses}},
           .default_data = "synthetic",
           .default_batch = 128,
-          .nominal_samples_per_epoch = 50000,  // CIFAR-10's training split
+          .nominal_epoch = {"CIFAR-10", 50000},
           .sample = sized_image,
           .optimizer = optimizer,
           .build = build};

@@ -140,7 +140,7 @@ ModelFamily family(const std::string& size, std::int64_t units, std::int64_t hea
           .problem = problem,
           .default_data = "synthetic",
           .default_batch = 8,
-          .nominal_samples_per_epoch = 1281167,  // ImageNet's training split
+          .nominal_epoch = {"ImageNet", 1281167},
           .sample = sized_image,
           .optimizer = optimizer,
           .build = [](Graph& graph, const ModelConfig& config) { return Vit(graph, config).build(); }};

@@ -59,6 +59,15 @@ struct ModelConfig {
   bool training = true;  // false: running statistics, no dropout
 };
 
+// The training split whose size an epoch of synthetic data has.
+struct NominalEpoch {
+  std::string dataset;  // "ImageNet"
+  std::int64_t samples = 0;
+  // Where the split is one text that is cut into samples: the tokens of each. In samples of another length it has another
+  // number of them. 0: a sample is an image, a question or a story, whatever its length.
+  std::int64_t cut_to_tokens = 0;
+};
+
 struct ModelFamily {
   std::string name;
   std::string description;  // one line with the source
@@ -67,8 +76,8 @@ struct ModelFamily {
   std::string (*problem)(const std::map<std::string, std::int64_t>& options) = nullptr;
   std::string default_data;
   std::int64_t default_batch;
-  std::int64_t nominal_samples_per_epoch;  // for synthetic data
-  std::optional<double> dropout = {};      // the model's own rate; empty: no dropout
+  NominalEpoch nominal_epoch;
+  std::optional<double> dropout = {};  // the model's own rate; empty: no dropout
   SampleSpec (*sample)(const ModelConfig&);
   OptimizerSpec (*optimizer)(const ModelConfig&);
   // Adds the inputs and returns the logits [labels, classes]; for two classes, one column may be enough.

@@ -136,7 +136,8 @@ Json plan_json(const Plan& plan) {
                    {"fingerprint", plan.counts.fingerprint},
                    {"optimizer", plan.workload.optimizer.to_string()},
                    {"options", model.options},
-                   {"nominal_samples_per_epoch", model.family->nominal_samples_per_epoch},
+                   {"nominal_samples_per_epoch", model.family->nominal_epoch.samples},
+                   {"nominal_dataset", model.family->nominal_epoch.dataset},
                    {"memory_bytes", memory},
                    {"devices", devices}};
   if (plan.workload.accumulate > 1) document["accumulate"] = plan.workload.accumulate;

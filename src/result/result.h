@@ -44,12 +44,14 @@ struct Workload {
   std::optional<double> forward_flops_per_sample = {};  // what efficiency counts in mode forward
   std::map<std::string, std::int64_t> options = {};     // all of the model's, defaults included; also empty if not known
   std::optional<std::string> tokenizer = {};            // of the text: "gpt2, 50257 tokens, " and a hash; empty: none
+  std::optional<std::string> nominal_dataset = {};      // whose size an epoch of synthetic data has: "ImageNet"
 };
 
 void fields(auto& visit, Is<Workload> auto& workload) {
   VISIT(workload, model, mode, parameters, fingerprint, batch, dataset, samples_per_epoch, optimizer, seed,
         train_flops_per_sample, tokens_per_sample, forward_flops_per_sample, options);
   visit("tokenizer", workload.tokenizer, {.omitted_if_empty = true});
+  visit("nominal_dataset", workload.nominal_dataset, {.omitted_if_empty = true});
 }
 
 struct Device {

@@ -14,6 +14,7 @@
 #include "src/session/prices.h"
 #include "src/session/this_cpu.h"
 #include "src/workload/least_program.h"
+#include "src/workload/nominal_epoch.h"
 
 namespace epochbench {
 namespace {
@@ -89,7 +90,14 @@ std::optional<EpochsAsked> epochs_of(const PredictionRequest& request, const Cas
     return EpochsAsked{1, std::max<std::int64_t>(1, *request.tokens / sample.sequence)};
   }
   if (!request.epochs) return std::nullopt;
-  return EpochsAsked{*request.epochs, spec.epoch_samples.value_or(workload.model.family->nominal_samples_per_epoch)};
+  Workload epoch;
+  epoch.model = workload.model.name;
+  epoch.batch = workload.config.batch;
+  epoch.dataset = "synthetic";
+  epoch.samples_per_epoch = spec.epoch_samples.value_or(workload.model.family->nominal_epoch.samples);
+  if (const SampleSpec sample = workload.model.family->sample(workload.config); sample.text())
+    epoch.tokens_per_sample = sample.sequence;
+  return EpochsAsked{*request.epochs, epoch.samples_per_epoch, nominal_dataset(epoch).value_or("")};
 }
 
 std::vector<PredictionTarget> every_target() {

@@ -10,6 +10,7 @@
 #include "src/data/loader.h"
 #include "src/data/prepared_dataset.h"
 #include "src/machine/environment.h"
+#include "src/workload/nominal_epoch.h"
 #include "src/workload/trace.h"
 #include "src/workload/weights.h"
 #include "src/workload/workload.h"
@@ -25,7 +26,7 @@ std::int64_t samples_per_epoch(const CaseSpec& spec, std::int64_t samples, bool 
 
 std::unique_ptr<Dataset> open_data(const CaseSpec& spec, const WorkloadSpec& workload) {
   const ModelFamily& family = *workload.model.family;
-  return open_dataset(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch),
+  return open_dataset(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_epoch.samples),
                       spec.seed, workload.tokenizer.get(), workload.images);
 }
 
@@ -204,7 +205,7 @@ WorkloadSpec workload_spec(const CaseSpec& spec) {
 DatasetSize dataset_size(const CaseSpec& spec, DatasetSizes& sizes) {
   const WorkloadSpec workload = workload_spec(spec);
   const ModelFamily& family = *workload.model.family;
-  return sizes.of(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_samples_per_epoch),
+  return sizes.of(*spec.data, family.sample(workload.config), spec.epoch_samples.value_or(family.nominal_epoch.samples),
                   workload.tokenizer.get(), workload.images);
 }
 
@@ -227,6 +228,7 @@ Workload describe_workload(const CaseSpec& spec, const DatasetSize& size) {
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) description.tokens_per_sample = sample.sequence;
   description.options = workload.model.options;
+  description.nominal_dataset = nominal_dataset(description);
   return description;
 }
 

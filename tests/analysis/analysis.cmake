@@ -8,7 +8,8 @@ epochbench_test(analysis/coverage_test LABEL slow LIBRARIES epochbench_analysis)
 epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
   analysis/fairness_test analysis/input_pipeline_test analysis/local_cost_test analysis/peer_ratios_test
   analysis/peak_share_test analysis/published_pairs_test analysis/speedup_test analysis/unusable_test
-  report/answers_page_test report/compare_report_test report/energy_text_test report/export_failures_test report/export_test
+  report/answers_page_test report/compare_report_test report/energy_text_test report/epochs_text_test
+  report/export_failures_test report/export_test
   report/export_tools_test report/history_test report/html_page_test report/load_mark_test report/peak_text_test
   report/report_test result/result_json_test result/schema_test result/turns_json_test analysis/decoding_test
   analysis/time_to_quality_test)
@@ -21,7 +22,7 @@ epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   analysis/claim_catalog_test analysis/claim_trends_test analysis/claims_test analysis/cost_test case/options_test
   case/settings_test case/suite_test report/many_names_test report/names_are_labels_test report/one_estimator_test
   report/page_data_test
-  session/budget_test session/endings_test session/profile_test session/resume_gpus_test session/sweep_test
+  session/budget_test session/complete_result_test session/endings_test session/profile_test session/resume_gpus_test session/sweep_test
   session/time_left_test session/united_suites_test
   analysis/own_claim_test report/page_head_test session/outside_program_test analysis/claims_of_cnns_test
   analysis/claim_conclusion_test analysis/claims_of_owning_test analysis/further_claims_test session/claim_plans_test

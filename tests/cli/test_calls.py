@@ -335,9 +335,9 @@ class OtherCommands(CliTest):
         plan = json.loads(self.call("plan", "--model", "mlp:width=64,depth=1", "--batch", "8", "--json").stdout)
         self.assertEqual(list(plan), ["model", "batch", "precision", "mode", "parameters", "forward_flops_per_sample",
                                       "train_flops_per_sample", "tokens_per_sample", "fingerprint", "optimizer",
-                                      "options", "nominal_samples_per_epoch", "memory_bytes", "devices"])
+                                      "options", "nominal_samples_per_epoch", "nominal_dataset", "memory_bytes", "devices"])
         self.assertEqual(plan["optimizer"], "adamw lr=0.001 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01")
-        self.assertEqual(plan["nominal_samples_per_epoch"], 60000)
+        self.assertEqual((plan["nominal_samples_per_epoch"], plan["nominal_dataset"]), (60000, "MNIST"))
         self.assertEqual(plan["model"], "mlp:depth=1,width=64")
         self.assertEqual(plan["parameters"], 784 * 64 + 64 + 64 * 10 + 10)
         self.assertEqual(plan["forward_flops_per_sample"], 2 * (784 * 64 + 64 * 10))

@@ -47,6 +47,7 @@ class Cost(CliTest):
             self.assertAlmostEqual(run["cloud_usd_per_epoch"], 0.357 / 2 * run["epoch_seconds"] / 3600)
             self.assertEqual(run["power_source"], "given")
             self.assertIn("c7i.2xlarge", run["cloud_source"])
+        self.assertEqual(answer["runs"][names.index("resnet50/cpu/fp32/b16")]["epoch"], "ImageNet, 1,281,167 images")
         learned = answer["runs"][names.index("lenet5/cpu/fp32/b64")]["quality"]
         self.assertEqual(learned["metric"], "accuracy")
         self.assertAlmostEqual(learned["local_usd"], hour * learned["seconds"] / 3600)

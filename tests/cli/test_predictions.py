@@ -136,8 +136,9 @@ class Predictions(CliTest):
         self.assertGreater(document["too_expensive"], 0)
         for row in document["predictions"]:
             self.assertEqual((row["evidence"], row["tokens_per_sample"]), ("predicted", 128))
+            self.assertEqual(row["epoch"], "1,000 sequences of 128 tokens")
         text = self.call(*call).stdout
-        for part in ("predicted, nothing was measured", "128 tokens per sample", "3 epochs of 1,000 samples", "expected to cost more"):
+        for part in ("predicted, nothing was measured", "3 epochs of 1,000 sequences of 128 tokens", "expected to cost more"):
             self.assertIn(part, " ".join(text.split()))
         self.assertRegex(text, r"(?m)^price [0-9]+ days old: ")
         for row in document["predictions"]:

@@ -36,6 +36,7 @@ class Results(CliTest):
         self.assertGreater(timing["wall_seconds"], timing["steps_total_seconds"])
         self.assertIn("lenet5/cpu/fp32/b16", call.stdout)
         self.assertIn("projected", call.stdout)
+        self.assertIn("\nepoch: digits, 1,424 images\n", call.stdout)
 
     def test_how_samples_reach_the_steps_changes_what_they_wait_for_and_nothing_else(self):
         call, result = self.run_ok(*QUICK, "--decode-cost", "0.0005", "--loader-threads", "0,2", "--cache", "none,decoded")
@@ -51,7 +52,10 @@ class Results(CliTest):
         self.assertGreater(waits[0, "none"], 0.048)
         self.assertGreater(waits[0, "none"], waits[0, "decoded"])
         self.assertIn("needs a faster input first", call.stdout)
-        self.assertIsNone(self.run_ok(*QUICK, "--data", "synthetic")[1]["runs"][0]["input"])
+        call, result = self.run_ok(*QUICK, "--data", "synthetic")
+        self.assertIsNone(result["runs"][0]["input"])
+        self.assertEqual(result["runs"][0]["workload"]["nominal_dataset"], "MNIST")
+        self.assertIn("\nepoch: MNIST, 60,000 images\n", call.stdout)
 
     def test_without_a_price_the_cost_is_null(self):
         self.assertIsNone(self.run_ok(*QUICK)[1]["runs"][0]["cost"])

@@ -76,9 +76,25 @@ TEST(PageHead, ShowsSpeedEpochAndCostWithTheirInterval) {
   EXPECT_EQ(speed["n"], 5);
   EXPECT_THAT(speed["doubts"], IsEmpty());
   EXPECT_EQ(card(head, "epoch")[0]["kind"], "projected");
+  EXPECT_EQ(card(head, "epoch")[0]["epoch"], "synthetic, 12,800 images");
+  EXPECT_EQ(card(head, "cost")[0]["epoch"], "synthetic, 12,800 images");
   EXPECT_NEAR(card(head, "cost")[0]["value"].get<double>(), 128.0 / 3600, 1e-6);
   EXPECT_EQ(head["trust"]["sure"], true);
   EXPECT_EQ(head["lead"], "throughput");
+}
+
+TEST(PageHead, ComesWithWhatAnEpochIsAndWhyAShareIsCutOff) {
+  NamedResult named = on_the_cpu(2);
+  EXPECT_EQ(page_data({named}, {}, embedded_claims())["capped_shares"], Json::array());
+  for (epochbench::Run& run : named.result.runs) {
+    run.workload.nominal_dataset = "ImageNet";
+    run.efficiency->peak_fraction = 1.5;
+    run.device.algorithms = "winograd";
+  }
+  const Json data = page_data({named}, {}, embedded_claims());
+  EXPECT_EQ(data["epochs"], "ImageNet, 12,800 images");
+  ASSERT_EQ(data["capped_shares"].size(), 1u);
+  EXPECT_THAT(data["capped_shares"][0].get<std::string>(), HasSubstr("Winograd multiplies less than is counted"));
 }
 
 TEST(PageHead, HasARangeOfFewAndNeitherOfOne) {

@@ -61,6 +61,7 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_EQ(run.energy->reason, "GPU: no card");
   EXPECT_EQ(run.energy->remarks, std::vector<std::string>{"whole"});
   EXPECT_EQ(run.cost->currency, "EUR");
+  EXPECT_EQ(run.workload.nominal_dataset, "MNIST");
   const CpuInfo cpu = parse_result(text, "file.json").context.cpu;
   EXPECT_EQ(cpu.peak_bursts_flops_per_second.at("fp32"), (std::vector<double>{0.75e11, 1e11}));
   EXPECT_EQ(cpu.peak_foreign_cpu_cores, 0.125);

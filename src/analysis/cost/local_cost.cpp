@@ -126,6 +126,7 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
   cost.repetitions = static_cast<int>(runs.size());
   cost.loaded = any_loaded(runs);
   cost.epoch_kind = runs.front()->timing->epoch_kind;
+  cost.workload = runs.front()->workload;
   fill_epoch(cost, runs);
   cost.local = question.local;
   cost.cloud = question.cloud;

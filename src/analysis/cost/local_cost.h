@@ -75,6 +75,7 @@ struct RunCost {
   Figure epoch_seconds;
   std::string interval_reason;  // why there is none; empty if there is one
   std::string epoch_kind;       // measured | projected
+  Workload workload;            // of the first repetition: what an epoch is
   LocalMachine local;
   CloudMachine cloud;
   std::string power_source, idle_source;  // "given", "measured: rapl"; empty if the figure is unknown

@@ -27,6 +27,7 @@ struct PlannedWork {
 // What --epochs asks for.
 struct EpochsAsked {
   std::int64_t epochs = 0, samples = 0;  // per epoch, which counts as samples / batch steps, as in projections of runs
+  std::string dataset = {};              // that has as many: "SQuAD"; empty: none is known
 };
 
 // What is predicted as a multiple of a step's time: the minimum, the expectation, and its 80 % interval from low to high.

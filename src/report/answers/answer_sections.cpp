@@ -134,6 +134,14 @@ std::string epoch_text(const CaseSummary& work) {
               : "");
 }
 
+// What the epochs of these cases are: "; an epoch: ImageNet, 1,281,167 images". "" without cases.
+std::string epochs_read(const std::vector<CaseSummary>& works) {
+  std::vector<const Workload*> list;
+  for (const CaseSummary& work : works)
+    for (const Run* run : work.runs) list.push_back(&run->workload);
+  return list.empty() ? "" : "; an epoch: " + epochs_text(list);
+}
+
 std::string source_of(const CaseSummary& work) {
   for (const Run* run : work.runs)
     if (run->energy && run->energy->source != "unavailable") return run->energy->source;
@@ -199,9 +207,9 @@ std::vector<std::string> narrow_over(const Speedup& speedup, Precision baseline)
   return lines;
 }
 
-std::vector<std::string> epoch_costs(const std::vector<Run>& runs) {
+std::vector<std::string> epoch_costs(const std::vector<CaseSummary>& works) {
   std::vector<std::string> lines;
-  for (const CaseSummary& work : compared_workloads(runs)) {
+  for (const CaseSummary& work : works) {
     const auto& cost = work.cost_per_epoch;
     if (cost && in_usd(*work.first().cost))
       lines.push_back(work.name + ": " + format_usd(cost->value) + " per epoch" +
@@ -223,8 +231,10 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
   if (!section.answers.empty()) return section;
   section.answers.push_back(any_on_gpu(runs) ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
                                              : no_gpu_text(runs));
-  for (const CaseSummary& work : compared_workloads(runs)) section.answers.push_back(epoch_text(work));
-  section.read = "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be";
+  const std::vector<CaseSummary> works = compared_workloads(runs);
+  for (const CaseSummary& work : works) section.answers.push_back(epoch_text(work));
+  section.read =
+      "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be" + epochs_read(works);
   if (!any_on_synthetic_data(runs)) section.read += kOfRealData;
   return section;
 }
@@ -277,8 +287,9 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
     if (std::isfinite(pair->cost.value) && why_unusable(*pair).empty())
       section.answers.push_back(sides_text(*pair) + ": on the CPU an epoch costs " + ratio_text(pair->cost) +
                                 " what it costs on the GPU");
-  const std::vector<std::string> epochs = epoch_costs(runs);
-  if (section.answers.empty()) section.answers = epochs;
+  const std::vector<CaseSummary> works = compared_workloads(runs);
+  if (section.answers.empty()) section.answers = epoch_costs(works);
+  if (!section.answers.empty()) section.read += epochs_read(works);
   if (section.answers.empty())
     section.answers.emplace_back(
         "no answer in money: no price is known; run with --price cpu=USD_PER_HOUR (epochbench list prices)");

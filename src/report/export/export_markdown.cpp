@@ -152,6 +152,7 @@ std::string markdown_text(const Result& result) {
   text +=
       "\nGeometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five, two to four "
       "have a range. Step: the median step; samples/s and epoch: of all steps together.\n";
+  if (const std::string epochs = epochs_text(ok.runs); !epochs.empty()) text += "\nEpoch: " + code(epochs) + "\n";
   for (const std::string& sentence : capped_shares(ok.runs)) text += "\nOf peak: " + code(sentence) + "\n";
   return text;
 }

@@ -110,11 +110,14 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
       list.push_back(std::move(one));
     };
     add(speeds, summary.samples_per_second, Json::object());
-    add(epochs, summary.epoch_seconds, {{"kind", first.timing ? Json(first.timing->epoch_kind) : Json(nullptr)}});
+    const std::string epoch = epochs_text({&first.workload});
+    add(epochs, summary.epoch_seconds,
+        {{"kind", first.timing ? Json(first.timing->epoch_kind) : Json(nullptr)}, {"epoch", epoch}});
     if (first.cost)
       add(costs, summary.cost_per_epoch,
           {{"currency", in_usd(*first.cost) ? Json(nullptr) : json_of(first.cost->currency)},
-           {"source", json_of(first.cost->price_source)}});
+           {"source", json_of(first.cost->price_source)},
+           {"epoch", epoch}});
   }
   if (!speeds.empty()) cards.push_back(card("speed", speeds));
   if (!epochs.empty()) cards.push_back(card("epoch", epochs));

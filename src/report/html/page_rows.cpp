@@ -191,8 +191,13 @@ void add_rows(Json& data, const AllSeries& all) {
   data["columns"] = json_list(kRowColumns, &RowColumn::key);
   data["rows"] = json_list(all.series, row_json);
   data["left_out"] = left_out_by_reason(all);
+  std::vector<const Workload*> works;
   std::vector<const Run*> runs;
-  for (const Series& series : all.series) runs.insert(runs.end(), series.runs.begin(), series.runs.end());
+  for (const Series& series : all.series) {
+    works.push_back(&series.first().workload);
+    runs.insert(runs.end(), series.runs.begin(), series.runs.end());
+  }
+  data["epochs"] = epochs_text(works);
   data["capped_shares"] = capped_shares(runs);
 }
 

@@ -56,7 +56,7 @@ struct RentOrBuyAnswer {
 // Local against cloud, with every assumption.
 std::string rent_or_buy_text(const RentOrBuyAnswer& answer);
 
-// assumptions{…}, runs[]{name, repetitions, epoch_seconds, …}, months[]{hours, local_usd, cloud_usd} and
+// assumptions{…}, runs[]{name, repetitions, epoch, epoch_seconds, …}, months[]{hours, local_usd, cloud_usd} and
 // break_even_hours_per_month (both only for hours, so null if runs have their own power); a figure that is null has its reason
 // as <key>_reason. Per epoch: <key>_ci95, or null, interval_reason and <key>_range.
 Json rent_or_buy_json(const RentOrBuyAnswer& answer);

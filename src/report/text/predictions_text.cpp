@@ -153,6 +153,31 @@ std::vector<std::string> old_prices_lines(const std::vector<Prediction>& predict
 
 bool of_epochs(const Prediction& prediction) { return prediction.cost || !prediction.cost_reason.empty(); }
 
+std::string epoch_text(const EpochsAsked& asked, const PlannedWork& work) {
+  Workload epoch;
+  epoch.dataset = asked.dataset;
+  epoch.samples_per_epoch = asked.samples;
+  epoch.tokens_per_sample = work.tokens_per_sample;
+  return epochs_text({&epoch});
+}
+
+// "3 epochs of SQuAD, 87,599 sequences of 384 tokens".
+std::string asked_text(const EpochsAsked& asked, const PlannedWork& work) {
+  return counted(static_cast<std::size_t>(asked.epochs), "epoch", "epochs") + " of " + epoch_text(asked, work);
+}
+
+// Once for all rows, or for each model if they differ.
+std::vector<std::string> asked_lines(const std::vector<Prediction>& predictions) {
+  std::vector<std::string> texts, with_models;
+  for (const Prediction& each : predictions) {
+    if (!each.asked) continue;
+    texts.push_back(asked_text(*each.asked, each.work));
+    with_models.push_back(each.work.model + ": " + texts.back());
+  }
+  texts = without_repeats(std::move(texts));
+  return texts.size() > 1 ? without_repeats(std::move(with_models)) : texts;
+}
+
 // "hours_at_least", "hours_expected", "hours_low", "hours_high": null if not known.
 void add_amount(Json& json, const std::string& key, const std::optional<PredictedAmount>& amount) {
   json[key + "_at_least"] = amount ? finite_or_null(amount->at_least) : Json(nullptr);
@@ -200,6 +225,7 @@ Json prediction_json(const Prediction& each) {
   add_expectation(json, each);
   json["notes"] = each.notes;
   if (!of_epochs(each)) return json;
+  json["epoch"] = each.asked ? Json(epoch_text(*each.asked, each.work)) : Json(nullptr);
   add_amount(json, "hours", each.hours);
   json["instance"] = each.cost ? Json(each.cost->instance) : Json(nullptr);
   json["instance_gpus"] = each.cost ? Json(each.cost->gpus) : Json(nullptr);
@@ -220,7 +246,8 @@ std::string figure_of(const CatalogDevice& device, const char* key) {
 std::string predictions_text(const std::vector<Prediction>& predictions) {
   const bool epochs = std::ranges::any_of(predictions, of_epochs);
   std::string text = wrapped("", "", kHeading) + "\n" + (epochs ? epochs_table(predictions) : steps_table(predictions));
-  std::vector<std::string> lines = old_prices_lines(predictions);
+  std::vector<std::string> lines = asked_lines(predictions);
+  for (std::string& line : old_prices_lines(predictions)) lines.push_back(std::move(line));
   if (epochs)
     for (std::string& line : launches_lines(predictions)) lines.push_back(std::move(line));
   for (const Prediction& each : predictions) {
@@ -250,9 +277,7 @@ std::string rental_question(const Rentals& rentals) {
   const PlannedWork& work = rentals.predictions.front().work;
   std::string text = work.model + ", batch " +
                      (same_batch(rentals.predictions) ? format_count(work.batch) : "as the instance's memory allows");
-  if (work.tokens_per_sample) text += ", " + format_count(*work.tokens_per_sample) + " tokens per sample";
-  return text + ", " + counted(static_cast<std::size_t>(rentals.asked.epochs), "epoch", "epochs") + " of " +
-         format_count(rentals.asked.samples) + " samples; one GPU of an instance is used, and all of it is paid for";
+  return text + ", " + asked_text(rentals.asked, work) + "; one GPU of an instance is used, and all of it is paid for";
 }
 
 std::string rentals_table(const Rentals& rentals) {

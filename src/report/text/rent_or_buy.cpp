@@ -50,7 +50,9 @@ std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
     add_gap(gaps, "break-even", even);
     if (!run.interval_reason.empty()) add_reason(gaps, run.interval_reason, "interval");
   }
-  std::string text = below_load_note(table.to_string());
+  std::vector<const Workload*> works;
+  for (const RunCost& run : runs) works.push_back(&run.workload);
+  std::string text = below_load_note(table.to_string()) + wrapped("", "  ", "epoch: " + epochs_text(works));
   for (const RunCost& run : runs)
     if (run.quality)
       text += wrapped("", "  ",
@@ -132,7 +134,10 @@ void put_with_interval(Json& object, const std::string& key, const Figure& figur
 }
 
 Json run_json(const RunCost& run) {
-  Json json{{"name", run.name}, {"repetitions", run.repetitions}, {"epoch_kind", text_or_null(run.epoch_kind)}};
+  Json json{{"name", run.name},
+            {"repetitions", run.repetitions},
+            {"epoch_kind", text_or_null(run.epoch_kind)},
+            {"epoch", epochs_text({&run.workload})}};
   put_with_interval(json, "epoch_seconds", run.epoch_seconds);
   json["power_watts"] = json_of(run.local.power_watts);
   json["power_source"] = text_or_null(run.power_source);

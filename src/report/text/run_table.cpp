@@ -92,6 +92,14 @@ std::string table_of(const Summaries& rows) {
   return text + advice(spread, text);
 }
 
+// What the epochs of the table are.
+std::string epochs_line(const Summaries& rows) {
+  std::vector<const Workload*> works;
+  for (const CaseSummary& row : rows)
+    for (const Run* run : row.runs) works.push_back(&run->workload);
+  return works.empty() ? "" : "epoch: " + epochs_text(works) + "\n";
+}
+
 bool is_shown(const Run& run) { return run.status == RunStatus::ok && run.timing && run.throughput; }
 
 Summaries rows_of(const Result& result, TableRows rows) {
@@ -150,7 +158,8 @@ std::string summary(const Result& result, TableRows rows) {
     else if (!is_shown(run))
       others += one_line(run) + "\n";
   for (const auto& [reason, names] : skipped) others += "skipped: " + cases_text(names) + "\n  " + reason + "\n";
-  return table_of(rows_of(result, rows)) + others;
+  const Summaries shown = rows_of(result, rows);
+  return table_of(shown) + epochs_line(shown) + others;
 }
 
 std::string ratios_text(const Result& result) {

@@ -77,6 +77,15 @@ std::string table(const std::vector<Curve>& curves, std::size_t prefix, Axis axi
   return below_load_note(table.to_string());
 }
 
+// What the costs of an epoch are of; "" if the table has none.
+std::string epochs_line(const std::vector<Curve>& curves, Axis axis) {
+  std::vector<const Workload*> works;
+  for (const Curve& curve : curves)
+    for (const CurvePoint& point : curve.points)
+      if (axis != Axis::samples && !point.usd.empty()) works.push_back(&point.runs.front()->workload);
+  return works.empty() ? "" : "epoch: " + epochs_text(works) + "\n";
+}
+
 std::string plot(const std::vector<Curve>& curves, std::size_t prefix, Axis axis) {
   std::vector<PlotCurve> shown;
   for (const Curve& curve : curves) {
@@ -214,7 +223,7 @@ std::string sweep_text(const Result& result) {
   const std::size_t prefix = common_prefix(curves);
   const std::string picture = plot(curves, prefix, *axis);
   return curves[0].name.substr(0, prefix ? prefix - 1 : 0) + (prefix ? "\n" : "") + table(curves, prefix, *axis) +
-         (picture.empty() ? "" : "\n" + picture) + "\n" +
+         epochs_line(curves, *axis) + (picture.empty() ? "" : "\n" + picture) + "\n" +
          joined(
              sweep_sentences(*result.answers, *axis, curves[0].name.substr(0, prefix)),
              [](const std::string& line) { return line + "\n"; }, "");

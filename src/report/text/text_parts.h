@@ -86,6 +86,12 @@ std::string money_text(double amount, const std::optional<Cost>& cost);
 // "2.30", or "2.28 to 2.31" if repetitions differ: a seed changes a quality, so there is no mean. "" if not known.
 std::string least_to_greatest(const Repetitions& runs, const FigureOf& figure, const NumberText& number);
 
+// What the epochs of these workloads are: "ImageNet, 1,281,167 images", "SQuAD, 87,599 sequences of 128 tokens". If they
+// differ, each with its models: "ImageNet, 1,281,167 images (resnet50); digits, 1,280 to 1,408 images (lenet5, mlp)". "" for
+// none.
+std::string epochs_text(const std::vector<const Workload*>& works);
+std::string epochs_text(const std::vector<Run>& runs);  // that are ok and have the time of one
+
 // Why some of these runs show 100 % of the peak although more was counted: a sentence per reason, with the largest share.
 std::vector<std::string> capped_shares(const std::vector<const Run*>& runs);
 std::vector<std::string> capped_shares(const std::vector<Run>& runs);

@@ -142,6 +142,9 @@ function throughputSection(data) {
   return barFigure(data, THROUGHPUT, "The geometric mean of the repetitions, waits for data included.");
 }
 
+// What the epochs of a chart or a table are.
+const epochsNote = (data) => data.epochs ? ` An epoch: ${data.epochs}.` : "";
+
 const isUsd = (row) => isKnown(row.cost_per_epoch) && row.currency === null;
 
 // With the cost, which is the price times this time.
@@ -150,7 +153,7 @@ const epochSection = (data) => barFigure(data, {
   base: "time",
   text: (row) => format.seconds(row.epoch_seconds) + (isUsd(row) ? `, ${format.money(row.cost_per_epoch)}` : ""),
   suffix: (row) => row.epoch_kind === "measured" ? " (measured)" : "",
-}, `Projected from the measured steps, unless measured${data.rows.some(isUsd) ? "; with its cost" : ""}.`);
+}, `Projected from the measured steps, unless measured${data.rows.some(isUsd) ? "; with its cost" : ""}.${epochsNote(data)}`);
 
 // null for a single price: then the cost is that price times the time.
 function costSection(data) {
@@ -159,13 +162,14 @@ function costSection(data) {
   return barFigure(data, {
     label: "Cost of an epoch", key: "cost_per_epoch", unitOf: () => [1, "USD"], only: isUsd,
     text: (row) => format.money(row.cost_per_epoch),
-  }, "The price of an hour times the time of an epoch, without set-up and evaluation.");
+  }, `The price of an hour times the time of an epoch, without set-up and evaluation.${epochsNote(data)}`);
 }
 
 const energySection = (data) => barFigure(data, {
   label: "Energy of an epoch", key: "joules_per_epoch", unitOf: (greatest) => siUnit(greatest, "J"),
   text: (row) => format.joules(row.joules_per_epoch), suffix: partText,
-}, "Average power over the timed steps, idle draw included, times the time of an epoch. Where only a part is known it is named.");
+}, "Average power over the timed steps, idle draw included, times the time of an epoch. Where only a part is known it is named." +
+   epochsNote(data));
 
 const memorySection = (data) => barFigure(data, {
   label: "Peak memory", key: "peak_bytes", unitOf: bytesUnit, tick: "planned_bytes", certain: true, marks: BYTE_TICKS,

@@ -20,8 +20,9 @@ function targetNote({target, reached, n, usd}) {
 // What a card is called, its value as text, what the value is of, and what it follows from.
 const CARDS = {
   speed: {title: "Speed", text: perSample},
-  epoch: {title: "Time of an epoch", text: format.seconds, note: ({kind}) => kind},
-  cost: {title: "Cost of an epoch", text: asMoney, foot: ({source}) => source && `price: ${source === "user" ? "as given" : source}`,
+  epoch: {title: "Time of an epoch", text: format.seconds, note: ({kind, epoch}) => [kind, epoch].filter(Boolean).join(": ")},
+  cost: {title: "Cost of an epoch", text: asMoney, note: ({epoch}) => epoch,
+         foot: ({source}) => source && `price: ${source === "user" ? "as given" : source}`,
          none: ["not known", "No price was given: ", element("code", {}, "--price cpu=USD_PER_HOUR")]},
   speedup: {title: "Speedup", text: format.times},
   target: {title: "Time to the target", text: format.seconds, note: targetNote},

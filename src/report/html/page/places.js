@@ -132,7 +132,7 @@ function runsSection(data) {
   const why = missing.includes("energy/epoch") && reasons.size ? ` Energy: ${[...reasons].slice(0, 3).join("; ")}.` : "";
   return [
     element("p", {class: "muted"}, "Samples per second: the geometric mean of n processes, with its 95 % interval (from five on) or " +
-      "range. Epoch, cost and energy follow from it." +
+      "range. Epoch, cost and energy follow from it." + epochsNote(data) +
       data.capped_shares.map((sentence) => ` Of peak: ${sentence}.`).join("") + unknown + why),
     loadBanner(data.rows),
     sortableTable("Runs", columns.filter((column) => !empty.includes(column)), inGroups(data.rows))];
