@@ -57,13 +57,16 @@ std::optional<double> losses_apart_by_seed(const Series& series, const Series& p
   return std::nullopt;
 }
 
-// How far its losses are from the CPU's in fp32, as the result recorded it for each repetition. Files measured separately could
-// not record it, so for them the pair's own losses are compared. Empty: not known, as of other
-// frameworks.
+// How far its losses are from the CPU's in fp32, as the result recorded it for each repetition. The run that others of its file
+// are compared with has no such record, so its partner's counts. Files measured separately could not record it, so for them the
+// pair's own losses are compared. Empty: not known, as of other frameworks.
 std::optional<double> loss_difference(const Series& series, const Series& partner) {
   if (!is_ours(series.first())) return std::nullopt;
   const auto recorded = [](const Run* run) { return member_of(run->quality, &Quality::parity_max_relative_difference); };
-  if (known_values(series.runs, recorded).size() == series.runs.size()) return worst_of(series, recorded);
+  const auto has_record = [&](const Series& one) { return known_values(one.runs, recorded).size() == one.runs.size(); };
+  if (has_record(series)) return worst_of(series, recorded);
+  if (is_reference(series) && is_reference(partner) && series.file == partner.file && has_record(partner))
+    return worst_of(partner, recorded);
   const bool comparable = is_ours(partner.first()) && series.file != partner.file && series.conditions == partner.conditions &&
                           series.first().workload.fingerprint == partner.first().workload.fingerprint;
   return comparable ? losses_apart_by_seed(series, partner) : std::nullopt;
@@ -212,7 +215,7 @@ std::string beyond(const Handicaps& baseline, const Handicaps& contender) {
   std::string text;
   for (const std::string& part : baseline.without)
     if (!contender.without.contains(part)) append(text, "without " + part);
-  if (baseline.portable_kernels && !contender.portable_kernels) append(text, "portable kernels");
+  if (baseline.portable_kernels && !contender.portable_kernels) append(text, kPortableKernels);
   if (baseline.decode_cost_seconds > contender.decode_cost_seconds)
     append(text, "decoding made slower");
   else if (baseline.decodes_in_time && !contender.decodes_in_time)
@@ -286,8 +289,9 @@ std::vector<Warning> fairness_warnings(const Series& baseline, const Series& con
   const auto peak_fraction = [](const Run* run) { return member_of(run->efficiency, &Efficiency::peak_fraction); };
   if (const auto fraction = mean_of(baseline, peak_fraction); fraction && *fraction < kFairPeakFraction)
     warnings.push_back({WarningCode::baseline_below_half_peak, baseline.name(), *fraction, kFairPeakFraction});
-  if (const std::string what = handicap_of(baseline); !what.empty())
-    warnings.push_back({WarningCode::handicap, baseline.name(), 0, 0, what});
+  // What both sides lack: a baseline lacks no more than its contender, unless the pair measures what it lacks.
+  const std::string shared = handicap_of(handicap_of(baseline, contender).empty() ? baseline : contender);
+  if (!shared.empty()) warnings.push_back({WarningCode::handicap, baseline.name(), 0, 0, shared});
   add_of_side(warnings, baseline);
   add_of_side(warnings, contender);
   add_parity(warnings, baseline, contender, false);

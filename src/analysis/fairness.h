@@ -29,7 +29,7 @@ enum class WarningCode : std::uint8_t {
   portable_kernel,           // first: the kernels' instruction set
   unused_instruction,        // first: what was used; second: what the CPU has
   kernels_missing,           // likewise, where the build has no kernels for it
-  handicap,                  // the baseline, and the contender shares it; first: the handicap
+  handicap,                  // both sides share it, the run is the baseline; first: the handicap
   noisy_sample,              // value: how far one run's median step may be off, judged by its own steps, relative
   noisy_repetitions,         // value: their relative standard deviation
   throttled,                 // value: steps
@@ -64,6 +64,8 @@ std::vector<std::string> missing_kernels(const Context& context);
 
 // Those that put a series' own times in doubt, whatever it is compared with: foreign_load, noisy_repetitions, throttled.
 std::vector<Warning> doubts_of(const Series& series);
+
+inline constexpr const char* kPortableKernels = "portable kernels";
 
 // What a run does without on purpose, so that anything beats it as a baseline for a run that has it: parts left out, portable
 // kernels, a slowed input. As text, "without fusion, portable kernels"; "" if there is nothing of the kind.

@@ -52,10 +52,94 @@ TEST(Speedup, PairsInt8WithWiderPrecisionsOfItsDevice) {
                            "resnet50/cpu/int8/b16 : resnet50/cpu/bf16/b16"));
 }
 
-TEST(Speedup, TakesTheFastestOfSeveralThreadCounts) {
-  const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 60}, {"cpu", "fp32", 100, 16, "/threads=6"}, {"cuda", "fp32", 800}});
-  EXPECT_THAT(pairs_of(speedup), ElementsAre("resnet50/cuda/fp32/b16 : resnet50/cpu/fp32/b16/threads=6"));
-  EXPECT_THAT(reason_of(speedup, "resnet50/cpu/fp32/b16"), HasSubstr("slower than resnet50/cpu/fp32/b16/threads=6"));
+TEST(Speedup, TakesTheFastestOfSeveralPlacements) {
+  const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 60},
+                                           {"cpu", "fp32", 100, 16, "/threads=6"},
+                                           {"cpu", "fp32", 50, 16, "/pin=none"},
+                                           {"cuda", "fp32", 800}});
+  EXPECT_THAT(pairs_of(speedup), ElementsAre("resnet50/cuda/fp32/b16 : resnet50/cpu/fp32/b16/threads=6",
+                                             "resnet50/cpu/fp32/b16 : resnet50/cpu/fp32/b16/threads=6"));
+  EXPECT_THAT(reason_of(speedup, "resnet50/cpu/fp32/b16/pin=none"), HasSubstr("slower than resnet50/cpu/fp32/b16/threads=6"));
+}
+
+// What `run` prints below its table, with its subject left out of the notes.
+TEST(Speedup, PairsACompleteCaseWithTheSameCaseWithoutAPart) {
+  NamedResult result = made_result(
+      "a.json", "host",
+      {{.rate = 128}, {.rate = 100, .settings = "/without=winograd"}, {.rate = 40, .settings = "/kernels=portable"}});
+  for (auto& run : result.result.runs) {
+    if (!run.settings.contains("without") && !run.settings.contains("kernels")) continue;
+    run.device.isa = "portable";
+    run.efficiency->peak_fraction = 0.1;
+    run.quality->parity_max_relative_difference = 1e-6;
+  }
+  const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+  EXPECT_THAT(pairs_of(speedup), ElementsAre("resnet50/cpu/fp32/b16 : resnet50/cpu/fp32/b16/without=winograd",
+                                             "resnet50/cpu/fp32/b16 : resnet50/cpu/fp32/b16/kernels=portable"));
+  EXPECT_DOUBLE_EQ(speedup.pairs[0].ratio.value, 1.28);
+  EXPECT_EQ(speedup.pairs[0].lacks, "without winograd");
+  EXPECT_EQ(speedup.pairs[1].lacks, "portable kernels");
+  for (const SpeedupPair& pair : speedup.pairs) {
+    EXPECT_EQ(pair.compares, Compares::parts);
+    EXPECT_THAT(codes_of(pair), IsEmpty());
+  }
+  EXPECT_THAT(speedup.unpaired, IsEmpty());
+  for (auto& run : result.result.runs) run.quality->parity_max_relative_difference.reset();
+  EXPECT_THAT(codes_of(speedup_of({result}, SpeedupOf::same_batch).pairs.at(0)), ElementsAre("parity_unverified"));
+}
+
+TEST(Speedup, NotesWhatACompleteCaseLacksItself) {
+  NamedResult result = made_result("a.json", "host", {{.rate = 128}, {.rate = 100, .settings = "/without=winograd"}});
+  for (auto& run : result.result.runs) {
+    run.quality->parity_max_relative_difference = 1e-6;
+    run.input = Input{1, true, 0.002, "none"};
+    run.device.isa = "avx2";
+  }
+  const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+  ASSERT_EQ(speedup.pairs.size(), 1u);
+  EXPECT_EQ(speedup.pairs[0].lacks, "without winograd");
+  EXPECT_THAT(codes_of(speedup.pairs[0]), ElementsAre("unused_instruction", "held_back"));
+  EXPECT_EQ(speedup.pairs[0].warnings[0].run, "resnet50/cpu/fp32/b16");
+  EXPECT_EQ(speedup.pairs[0].warnings[1].first, "decoding made slower");
+}
+
+TEST(Speedup, PairsMoreThreadsWithTheFewest) {
+  NamedResult result = made_result(
+      "a.json", "host", {{.rate = 100}, {.rate = 55, .settings = "/threads=2"}, {.rate = 30, .settings = "/threads=1"}});
+  for (auto& run : result.result.runs) {
+    if (run.device.threads == 1) run.efficiency->peak_fraction = 0.1;
+    if (run.device.threads != 8) run.quality->parity_max_relative_difference = 1e-6;
+  }
+  const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+  EXPECT_THAT(pairs_of(speedup), ElementsAre("resnet50/cpu/fp32/b16 : resnet50/cpu/fp32/b16/threads=1",
+                                             "resnet50/cpu/fp32/b16/threads=2 : resnet50/cpu/fp32/b16/threads=1"));
+  EXPECT_EQ(speedup.pairs[0].compares, Compares::threads);
+  EXPECT_THAT(codes_of(speedup.pairs[0]), IsEmpty());
+  EXPECT_THAT(codes_of(speedup.pairs[1]), ElementsAre("fewer_threads"));
+  EXPECT_EQ(speedup.pairs[1].warnings[0].run, "resnet50/cpu/fp32/b16/threads=2");
+  EXPECT_THAT(speedup_of({result}, SpeedupOf::best_batch).pairs, IsEmpty());
+}
+
+TEST(Speedup, PairsNoThreadsOfOtherWorkOrMachines) {
+  const auto pairs_after = [](const ResultChange& change) {
+    NamedResult result = made_result("a.json", "host", {{.rate = 100}, {.rate = 30, .settings = "/threads=1"}});
+    change(result);
+    return speedup_of({result}, SpeedupOf::same_batch).pairs.size();
+  };
+  const auto of_one_thread = [](auto change) {
+    return cpu([change](auto& run) {
+      if (run.device.threads == 1) change(run);
+    });
+  };
+  EXPECT_EQ(pairs_after([](NamedResult&) {}), 1u);
+  EXPECT_EQ(pairs_after(of_one_thread([](auto& run) { run.workload.fingerprint = "other"; })), 0u);
+  EXPECT_EQ(pairs_after(of_one_thread([](auto& run) { run.workload.dataset = "digits"; })), 0u);
+  EXPECT_EQ(pairs_after(of_one_thread([](auto& run) { run.settings["order"] = std::string("sequential"); })), 0u);
+  const auto one = made_result("a.json", "here", {{.rate = 30, .settings = "/threads=1"}}),
+             two = made_result("b.json", "there", {{.rate = 100}});
+  const Speedup speedup = speedup_of({one, two}, SpeedupOf::same_batch);
+  ASSERT_EQ(speedup.pairs.size(), 1u);
+  EXPECT_EQ(speedup.pairs[0].compares, Compares::devices_or_precisions) << "two machines";
 }
 
 TEST(Speedup, PrefersABaselineWithTheSameSettings) {
@@ -335,6 +419,7 @@ TEST(SpeedupJson, HasTheContractsKeys) {
   EXPECT_GT(pair["energy_ratio"].get<double>(), 1);
   EXPECT_TRUE(pair["warnings"].is_array());
   EXPECT_EQ(pair["batch"], "same");
+  EXPECT_EQ(pair["compares"], "devices_or_precisions");
   EXPECT_EQ(pair["baseline_repetitions"], 5);
   EXPECT_EQ(json["unpaired"][0]["name"], "resnet50/cpu/fp32/b64");
   EXPECT_THAT(json["unpaired"][0]["reason"].get<std::string>(), HasSubstr("batch (16)"));

@@ -208,6 +208,19 @@ TEST(SpeedupToQuality, PairsSeeds) {
   EXPECT_THAT(speedup_text(speedup), HasSubstr("10 of 10"));
 }
 
+TEST(SpeedupToQuality, PairsThreadsToo) {
+  NamedResult named = trained([](const std::string& backend, int seed) { return (backend == "cpu" ? 8.0 : 2.0) * (seed + 1); });
+  for (auto& run : named.result.runs) {
+    const bool single = run.device.backend == "cpu";
+    run.device = {"cpu", "Some CPU", single ? 1 : 8, "avx512"};
+    if (single) run.settings["threads"] = std::int64_t{1};
+  }
+  const Speedup speedup = speedup_of({named}, SpeedupOf::to_quality);
+  ASSERT_EQ(speedup.pairs.size(), 1u);
+  EXPECT_EQ(speedup.pairs[0].compares, Compares::threads);
+  EXPECT_DOUBLE_EQ(speedup.pairs[0].ratio.value, 4);
+}
+
 TEST(SpeedupToQuality, NeverPrefersADeviceThatMisses) {
   const Speedup speedup = speedup_of({trained([](const std::string& backend, int) { return backend == "cpu" ? 8.0 : -2.0; })},
                                      SpeedupOf::to_quality);

@@ -2,9 +2,10 @@
 import copy
 import json
 import pathlib
+import re
 import unittest
 
-from support import CliTest, reject_constant
+from support import CliTest, known_peaks, reject_constant
 
 CONTEXT = {
     "date": "2026-01-02T03:04:05Z", "host_name": "box", "epochbench_version": "0.1.0", "git_sha": "abc", "git_dirty": False,
@@ -113,6 +114,31 @@ class Speedup(CliTest):
                          [("resnet50/cuda/fp32/b256", "resnet50/cpu/fp32/b16", True),
                           ("resnet50/cuda/fp32/b64", "resnet50/cpu/fp32/b64", False)])
         self.assertEqual(same["unpaired"], [])
+
+    def test_repeats_every_ratio_that_run_prints(self):
+        call = self.call("run", "--model", "mlp:width=64,depth=1", "--batch", "16", "--steps", "10", "--warmup", "1",
+                         "--threads", "1,2", "--kernels", "best,portable", "--without", "none,fusion", "--repetitions", "2",
+                         "--meters", "off", *known_peaks(), "--out", self.out)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        lines = re.search(r"^ratios of samples/s:\n((?:  .*\n)+)", call.stdout, re.MULTILINE)[1].splitlines()
+        answer = self.answer(self.out)
+        self.assertEqual(answer["unpaired"], [])
+        kinds = [pair["compares"] for pair in answer["pairs"]]
+        self.assertEqual(kinds, ["parts"] * 6 + ["threads"] * 4)
+        held_back = [any(warning.startswith("held_back: ") for warning in pair["warnings"]) for pair in answer["pairs"]]
+        self.assertEqual(held_back, [False] * 6 + [False, True, True, True])
+        printed = [pair for pair, restricted in zip(answer["pairs"], held_back) if not restricted]
+        for line, pair in zip(lines, printed, strict=True):
+            with self.subTest(line):
+                ratio = re.search(r" (?:is|are) ([\d.]+)x ", line)
+                self.assertEqual(ratio is None, pair["unusable"] is not None)
+                if ratio:
+                    self.assertAlmostEqual(float(ratio[1]) / pair["ratio"], 1, delta=0.006)
+        table = self.call("speedup", self.out).stdout
+        self.assertEqual(len(re.findall(r"^mlp:depth=1,width=64/cpu/fp32/b16", table, re.MULTILINE)), len(kinds))
+        answers = json.loads(self.call("answers", self.out, "--json").stdout)["sections"]
+        self.assertEqual([(each["question"], len(each["answers"])) for each in answers[6:]],
+                         [("What is each part worth, and the kernels for this CPU?", 6), ("How much faster with more threads?", 4)])
 
     def test_the_record_of_a_gpu_has_no_ratio_over_its_own_slow_run(self):
         record = pathlib.Path(__file__).resolve().parents[2] / "results/h200-record.json"

@@ -270,6 +270,23 @@ TEST(AnswerSections, SayWhetherTheInputIsFastEnough) {
   EXPECT_THAT(section.read, AllOf(HasSubstr("70.0 %"), HasSubstr("90.0 %")));
 }
 
+TEST(AnswerSections, SayWhatPartsAndThreadsAreWorthWhereTheyRan) {
+  std::vector<epochbench::Run> runs;
+  for (const auto& [settings, rate] :
+       {std::pair("", 40.0), {"/kernels=portable", 10.0}, {"/without=fusion", 32.0}, {"/threads=1", 25.0}}) {
+    runs.push_back(run_of("cpu", "fp32", 32, rate));
+    rename(runs.back(), runs.back().name + settings);
+    if (std::string(settings) == "/threads=1") runs.back().device.threads = 1;
+  }
+  const std::vector<AnswerSection> sections = answer_sections(named_result(runs));
+  ASSERT_EQ(sections.size(), 8u);
+  EXPECT_EQ(sections[6].question, "What is each part worth, and the kernels for this CPU?");
+  EXPECT_THAT(sections[6].answers, ElementsAre(HasSubstr("resnet50/cpu/fp32/b32, best kernels over portable ones: 4.00x"),
+                                               HasSubstr("resnet50/cpu/fp32/b32, complete over without fusion: 1.25x")));
+  EXPECT_EQ(sections[7].question, "How much faster with more threads?");
+  EXPECT_THAT(sections[7].answers, ElementsAre(HasSubstr("resnet50/cpu/fp32/b32, 2 threads over 1 thread: 1.60x")));
+}
+
 TEST(AnswersPage, OfAResultWithNothingSaysWhyInEverySection) {
   epochbench::Run failed = run_of("cpu", "fp32", 32, 1);
   failed.status = RunStatus::failed;

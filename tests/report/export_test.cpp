@@ -161,6 +161,12 @@ TEST(ExportMarkdown, IsATableOfGeometricMeans) {
                   "", "Epoch: `synthetic, 12,800 images`"));
 }
 
+TEST(ExportMarkdown, ListsTheRatiosThatRunPrints) {
+  EXPECT_THAT(lines_of(markdown_text(
+                  result_of({{.rate = 128, .repetitions = 1}, {.rate = 32, .settings = "/threads=1", .repetitions = 1}}))),
+              testing::Contains("- samples/s: `resnet50/cpu/fp32/b16: 8 threads are 4.00x 1 thread`"));
+}
+
 TEST(ExportMarkdown, TellsOfOtherJobsWhereThereWereAny) {
   Result result = result_of({{.rate = 128}});
   result.runs[0].interference = Interference{0.1};

@@ -11,6 +11,7 @@
 
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
+#include "src/analysis/speedup/setting_pairs.h"
 #include "src/analysis/speedup/trainings.h"
 #include "src/analysis/unusable.h"
 #include "src/base/lookup.h"
@@ -60,6 +61,7 @@ class Pairing {
   Speedup answer() {
     for (const Series* contender : chosen_)
       for (const Series* baseline : baselines_of(*contender)) pair(*baseline, *contender);
+    if (!any_batch(what_)) add_setting_pairs();
     add_left_out();
     for (const Series& series : all_.series)
       if (!paired_.contains(&series)) answer_.unpaired.push_back({series.name(), series.source->path, {}, why_alone(series)});
@@ -253,6 +255,36 @@ class Pairing {
          fairness_warnings(baseline, contender)});
   }
 
+  void add_setting_pairs() {
+    for (const SettingPair& settings : setting_pairs(all_)) {
+      const Series &baseline = *settings.baseline, &contender = *settings.contender;
+      if (workload_key(baseline, what_) != workload_key(contender, what_)) continue;  // trained to another target
+      pair(baseline, contender);
+      SpeedupPair& added = answer_.pairs.back();
+      added.compares = settings.compares;
+      if (settings.compares == Compares::parts) added.lacks = handicap_of(baseline, contender);
+      std::erase_if(added.warnings, [&](const Warning& warning) { return is_the_question(warning, added); });
+    }
+  }
+
+  // Whether the warning says what the pair is about: the parts that its baseline lacks, or its few threads.
+  static bool is_the_question(const Warning& warning, const SpeedupPair& pair) {
+    const bool of_baseline = warning.run == pair.baseline.name;
+    switch (warning.code) {
+      case WarningCode::baseline_below_half_peak:
+      case WarningCode::settings_differ:
+        return true;
+      case WarningCode::fewer_threads:
+        return pair.compares == Compares::threads && of_baseline;
+      case WarningCode::portable_kernel:
+      case WarningCode::unused_instruction:
+      case WarningCode::kernels_missing:
+        return pair.compares == Compares::parts && of_baseline;
+      default:
+        return false;
+    }
+  }
+
   SpeedupPair quality_pair(const Series& baseline, const Series& contender) const {
     SpeedupPair pair{side_of(baseline), side_of(contender), false, false, target_of(contender.first()), {}, {}, {}, {}};
     const Trainings theirs = trainings_of(baseline, all_), ours = trainings_of(contender, all_);
@@ -305,7 +337,8 @@ class Pairing {
     const Series* near = first_other(of_model_and_device_, {model, !series.on_gpu()}, series);
     if (!near) near = first_other(of_model_and_device_, {model, series.on_gpu()}, series);
     const std::string reason = series.on_gpu() ? "no run of this workload on a CPU"
-                                               : "no run of this workload on a GPU, another machine or in 16 bits";
+                                               : "no run of this workload on another device or machine, in another precision, "
+                                                 "without a part or with other threads";
     return near ? reason + "; " + near->name() + " has another " + differences(series.first(), near->first()) : reason;
   }
 
@@ -317,7 +350,7 @@ class Pairing {
       return name + " was restricted on purpose (" + theirs + "), so it is not a baseline for this run";
     if (!own.empty()) return "it was restricted on purpose (" + own + "), so it is a baseline only for runs that were too";
     if (same_device && other.first().precision == series.first().precision)
-      return "it differs from " + name + " in settings alone, and only devices and precisions are compared";
+      return "it differs from " + name + " in settings that are not compared; devices, precisions, parts and threads are";
     return name + " does the same work, and of these two neither is the other's baseline";
   }
 
@@ -355,6 +388,18 @@ void put_first(std::vector<SpeedupPair> best, Speedup& answer) {
 }
 
 }  // namespace
+
+const char* name(Compares what) {
+  switch (what) {
+    case Compares::devices_or_precisions:
+      return "devices_or_precisions";
+    case Compares::parts:
+      return "parts";
+    case Compares::threads:
+      return "threads";
+  }
+  return "";
+}
 
 std::string why_unusable(const SpeedupPair& pair) {
   for (const Warning& warning : pair.warnings)

@@ -2,6 +2,7 @@
 // results.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,14 @@ struct SpeedupSide {
   std::size_t trained = 0, reached = 0;
 };
 
+// What the sides of a pair differ in.
+enum class Compares : std::uint8_t {
+  devices_or_precisions,  // also machines, builds and frameworks
+  parts,                  // the baseline lacks parts (--without) or has the portable kernels; the contender is complete
+  threads,                // the contender has more
+};
+const char* name(Compares what);
+
 struct SpeedupPair {
   SpeedupSide baseline, contender;
   bool best_batch = false;    // each side at its fastest batch
@@ -33,6 +42,8 @@ struct SpeedupPair {
   // baseline / contender per epoch, or to the target: above 1 the contender is better; if not known, the reason
   Estimate cost, energy;
   std::vector<Warning> warnings;
+  Compares compares = Compares::devices_or_precisions;
+  std::string lacks = {};  // the baseline, if parts are compared: "without fusion, portable kernels"
 };
 
 // Whether both sides have the same precision and batch.
@@ -69,10 +80,13 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch, to_quality };
 //   a CPU                  the first CPU in its precision of an earlier file, where that is another machine or build
 //   PyTorch                ours on the same device in its precision; else as above
 //   a GPU without any CPU  the first GPU in its precision, where that is another; else in tf32, fp32 of the same device
+//   a complete case        the same case without a part or with portable kernels
+//   several threads        the same case with the fewest threads
 //
 // A baseline with the contender's settings is preferred to one with others, one of its file and machine to those of others, and
 // of several the one with fewer warnings. A run with a handicap (src/analysis/fairness.h) is a baseline only for runs that
-// share it. Runs without a pair are in `unpaired` with the reason.
+// share it, and for the same case without that handicap. The last two rows come last, and not with best_batch. Runs without a
+// pair are in `unpaired` with the reason.
 Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what);
 
 }  // namespace epochbench

@@ -207,6 +207,18 @@ std::vector<std::string> narrow_over(const Speedup& speedup, Precision baseline)
   return lines;
 }
 
+// "resnet20/cpu/fp32/b128, 2 threads over 1 thread: 1.80x (1.75 to 1.86)".
+std::vector<std::string> setting_ratios(const Speedup& speedup, const Speedup& to_quality, Compares what) {
+  std::vector<std::string> lines;
+  for (const Speedup* asked : {&speedup, &to_quality})
+    for (const SpeedupPair& pair : asked->pairs) {
+      if (pair.compares != what) continue;
+      const PairText text = setting_pair_text(pair);
+      lines.push_back(text.subject + ", " + text.contender + " over " + text.baseline + ": " + sooner_text(pair));
+    }
+  return lines;
+}
+
 std::vector<std::string> epoch_costs(const std::vector<CaseSummary>& works) {
   std::vector<std::string> lines;
   for (const CaseSummary& work : works) {
@@ -299,6 +311,16 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
   for (const std::string& source : sources) section.answers.push_back("price: " + source_text(source));
   for (const TimeToQuality& time : times_to_quality(runs)) section.answers.push_back(time_to_quality(time));
   return section;
+}
+
+AnswerSection parts_section(const Speedup& speedup, const Speedup& to_quality) {
+  return {"What is each part worth, and the kernels for this CPU?", setting_ratios(speedup, to_quality, Compares::parts),
+          "how many times as fast the complete case is as the same case without the part"};
+}
+
+AnswerSection threads_section(const Speedup& speedup, const Speedup& to_quality) {
+  return {"How much faster with more threads?", setting_ratios(speedup, to_quality, Compares::threads),
+          "times the samples per second of the same case with the fewest threads"};
 }
 
 }  // namespace epochbench

@@ -1,6 +1,7 @@
 #include "src/report/answers/answers_page.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -163,7 +164,9 @@ std::vector<AnswerSection> answer_sections(const NamedResult& named) {
                                       cost_section(runs, speedup),
                                       batch_section(named.result),
                                       input_section(named.result)};
-  if (AnswerSection ranks = ranks_section(named.result); !ranks.answers.empty()) sections.push_back(std::move(ranks));
+  for (AnswerSection& section :
+       std::array{parts_section(speedup, to_quality), threads_section(speedup, to_quality), ranks_section(named.result)})
+    if (!section.answers.empty()) sections.push_back(std::move(section));
   return sections;
 }
 

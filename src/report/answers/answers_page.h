@@ -19,8 +19,8 @@ struct AnswerSection {
   std::string read;                  // how to read them
 };
 
-// Speed, power and utilization, mixed precision, cost, batch, input: always all six, in this order; then the cost of ranks, if
-// a run has several.
+// Speed, power and utilization, mixed precision, cost, batch, input: always all six, in this order; then, if a result answers
+// them, parts, threads and ranks.
 std::vector<AnswerSection> answer_sections(const NamedResult& result);
 
 // The sections that need no curves and no inputs (answer_sections.cpp). `to_quality`: pairs of trainings to a target.
@@ -28,6 +28,9 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
 AnswerSection utilization_section(const std::vector<Run>& runs);
 AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality);
 AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup);
+// Without answers if there is no such pair.
+AnswerSection parts_section(const Speedup& speedup, const Speedup& to_quality);
+AnswerSection threads_section(const Speedup& speedup, const Speedup& to_quality);
 
 // At most 60 lines of 100 columns, whatever the result holds (a word longer than a line gets its own line). A section that has
 // more to say names the command that prints all of it. The numbers of a case come from src/analysis/case_summary.h.

@@ -110,6 +110,12 @@ std::string table(const std::vector<RunGroup>& groups) {
   return (text.find(kLoadMark) == std::string::npos ? "" : load_note() + "\n\n") + text + "\n";
 }
 
+std::string ratios(const Result& result) {
+  std::string text;
+  for (const std::string& line : ratio_lines(result)) text += "- samples/s: " + code(line) + "\n";
+  return text.empty() ? "" : text + "\n";
+}
+
 // One line per training to a target.
 std::string to_quality(const Result& result) {
   std::string text;
@@ -147,7 +153,7 @@ std::string markdown_text(const Result& result) {
   Result ok = result;
   std::erase_if(ok.runs, [](const Run& run) { return run.status != RunStatus::ok; });
   std::string text = ok.runs.empty() ? "" : table(runs_by_case(ok.runs));
-  text += to_quality(ok) + not_ok(result) + machine(result.context);
+  text += ratios(ok) + to_quality(ok) + not_ok(result) + machine(result.context);
   if (ok.runs.empty()) return text;
   text +=
       "\nGeometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five, two to four "

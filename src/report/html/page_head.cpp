@@ -124,7 +124,7 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
   if (!speeds.empty()) cards.push_back(card("cost", costs));  // without a price the card explains how to give one
 }
 
-// For each model the pair of devices at their best; if there is none, that of two runs with the largest ratio.
+// For each model the pair of devices at their best; if there is none, that of two devices or precisions with the largest ratio.
 void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Speedup& speedup) {
   Json entries = Json::array();
   for (const Headline& headline : headlines) {
@@ -132,7 +132,8 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
     const auto rank = [](const SpeedupPair& pair) { return std::pair(pair.each_at_best, pair.ratio.value); };
     for (const SpeedupPair& pair : speedup.pairs) {
       const bool fits = pair.contender.workload.model == headline.series->first().workload.model &&
-                        std::isfinite(pair.ratio.value) && why_unusable(pair).empty() &&
+                        pair.compares == Compares::devices_or_precisions && std::isfinite(pair.ratio.value) &&
+                        why_unusable(pair).empty() &&
                         std::ranges::none_of(pair.warnings, [](const Warning& w) { return w.code == WarningCode::handicap; });
       if (fits && (!best || rank(pair) > rank(*best))) best = &pair;
     }

@@ -20,7 +20,7 @@ namespace epochbench {
 std::string speedup_text(const Speedup& speedup);
 
 // The contract's keys, and: *_reason if a number is null, the interval of cost and energy, repetitions and files of both sides,
-// and `batch`: "same" or "best".
+// `batch`: "same" or "best", and `compares`: what the sides differ in, as name(Compares) has it.
 Json speedup_json(const Speedup& speedup);
 
 // A table whose heading says which numbers others published; below it what differs, the sources and their notice.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/analysis/time_to_quality.h"
 #include "src/result/result.h"
@@ -16,7 +17,9 @@ namespace epochbench {
 enum class TableRows : std::uint8_t { cases, runs };
 std::string summary(const Result& result, TableRows rows = TableRows::cases);
 
-// How the devices and precisions of a result compare, one line per pair; empty if there is no pair.
+// The pairs of speedup_of() without their notes, at most eight of a kind; each line without a line break. The same below a
+// heading; empty if there is no pair.
+std::vector<std::string> ratio_lines(const Result& result);
 std::string ratios_text(const Result& result);
 
 // Remarks on the table, one line each; empty if there are none.

@@ -1,11 +1,11 @@
-// The table printed after a run, with a row per case or per run, and how its devices and precisions compare.
+// The table printed after a run, with a row per case or per run, and the ratios of its pairs.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/case_summary.h"
 #include "src/analysis/fairness.h"
-#include "src/analysis/speedup/ablation_ratios.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
@@ -119,32 +119,29 @@ std::string side_text(const SpeedupSide& side, bool with_device, bool at_best) {
   return (with_device ? side.device.backend + " " : "") + side.precision + (at_best ? " " + batch_text(side) : "");
 }
 
-// "1.90x fp32 (95 % interval 1.85 to 1.95)".
-std::string times_text(const Estimate& ratio, const std::string& baseline, bool loaded) {
-  return format_times(ratio.value) + " " + baseline + (ratio.ci95 ? " (95 % interval " + range_text(*ratio.ci95) + ")" : "") +
-         load_mark(loaded) + "\n";
-}
-
-// "resnet20 b32 cpu: bf16 is 1.90x fp32 (95 % interval 1.85 to 1.95)", "resnet20, each at its best: cuda fp16 b256 is 77.0x cpu
-// bf16 b64".
-std::string ratio_line(const SpeedupPair& pair) {
+// {"resnet20 b32 cpu", "bf16", "fp32"}, {"resnet20, each at its best", "cuda fp16 b256", "cpu bf16 b64"}.
+PairText device_pair_text(const SpeedupPair& pair) {
   const SpeedupSide &a = pair.baseline, &b = pair.contender;
   const bool devices = a.device.backend != b.device.backend, at_best = pair.each_at_best && !are_alike(pair);
-  std::string text = b.workload.model + (at_best ? ", each at its best" : " " + batch_text(b));
-  if (!devices) text += " " + b.device.backend;
-  append(text, settings_text(further_settings(b.settings)), " ");
-  const bool loaded =
-      std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::foreign_load; });
-  const std::string ours = side_text(b, devices, at_best), theirs = side_text(a, devices, at_best);
-  if (const std::string reason = why_unusable(pair); !reason.empty())
-    return text + ": no ratio of " + ours + " to " + theirs + ": " + reason + "\n";
-  return text + ": " + ours + " is " + times_text(pair.ratio, theirs, loaded);
+  std::string subject = b.workload.model + (at_best ? ", each at its best" : " " + batch_text(b));
+  if (!devices) subject += " " + b.device.backend;
+  append(subject, settings_text(further_settings(b.settings)), " ");
+  return {subject, side_text(b, devices, at_best), side_text(a, devices, at_best)};
 }
 
-// "resnet20/cpu/fp32/b128: complete is 1.28x without winograd".
-std::string ratio_line(const AblationRatio& part) {
-  return part.complete->name() + ": complete is " +
-         times_text(part.ratio, part.without, any_loaded(part.complete->runs) || any_loaded(part.ablated->runs));
+bool is_disturbed(const SpeedupPair& pair) {
+  return std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::foreign_load; });
+}
+
+// "resnet20 b32 cpu: bf16 is 1.90x fp32 (95 % interval 1.85 to 1.95)", "resnet20/cpu/fp32/b128: complete is 1.28x without
+// winograd".
+std::string ratio_line(const SpeedupPair& pair) {
+  const auto [subject, contender, baseline, several] =
+      pair.compares == Compares::devices_or_precisions ? device_pair_text(pair) : setting_pair_text(pair);
+  if (const std::string reason = why_unusable(pair); !reason.empty())
+    return subject + ": no ratio of " + contender + " to " + baseline + ": " + reason;
+  return subject + ": " + contender + (several ? " are " : " is ") + format_times(pair.ratio.value) + " " + baseline +
+         (pair.ratio.ci95 ? " (95 % interval " + range_text(*pair.ratio.ci95) + ")" : "") + load_mark(is_disturbed(pair));
 }
 
 }  // namespace
@@ -162,23 +159,27 @@ std::string summary(const Result& result, TableRows rows) {
   return table_of(shown) + epochs_line(shown) + others;
 }
 
-std::string ratios_text(const Result& result) {
-  constexpr std::size_t kMostRatios = 8;
-  const std::vector<NamedResult> results{{"", result}};
-  const Speedup speedup = speedup_of(results, SpeedupOf::same_batch);
+std::vector<std::string> ratio_lines(const Result& result) {
+  constexpr std::size_t kMostRatios = 8;  // of each kind
+  std::map<Compares, std::size_t> found;
   std::vector<std::string> lines;
-  for (const SpeedupPair& pair : speedup.pairs) {
-    const bool plain =
-        std::ranges::none_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::handicap; });
-    if (plain && std::isfinite(pair.ratio.value)) lines.push_back(ratio_line(pair));
+  std::size_t more = 0;
+  for (const SpeedupPair& pair : speedup_of({{"", result}}, SpeedupOf::same_batch).pairs) {
+    const bool restricted =
+        std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::handicap; });
+    if ((restricted && pair.compares != Compares::parts) || !std::isfinite(pair.ratio.value)) continue;
+    if (++found[pair.compares] <= kMostRatios)
+      lines.push_back(ratio_line(pair));
+    else
+      ++more;
   }
+  if (more > 0) lines.push_back("and " + std::to_string(more) + " more (epochbench speedup RESULT)");
+  return lines;
+}
+
+std::string ratios_text(const Result& result) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(lines.size(), kMostRatios); ++i) text += "  " + lines[i];
-  if (lines.size() > kMostRatios)
-    text += "  and " + std::to_string(lines.size() - kMostRatios) + " more (epochbench speedup RESULT)\n";
-  const AllSeries all = series_of(results);
-  for (const AblationRatio& part : ablation_ratios(all))
-    if (std::isfinite(part.ratio.value)) text += "  " + ratio_line(part);
+  for (const std::string& line : ratio_lines(result)) text += "  " + line + "\n";
   return text.empty() ? "" : "ratios of samples/s:\n" + text;
 }
 

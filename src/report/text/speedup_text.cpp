@@ -183,6 +183,7 @@ Json speedup_json(const Speedup& speedup) {
     object["warnings"] = warnings_json(pair.warnings);
     object["batch"] = at_own_batches(pair) ? "best" : "same";
     object["each_at_best"] = pair.each_at_best;
+    object["compares"] = name(pair.compares);
     object["unusable"] = text_or_null(why_unusable(pair));
     if (!pair.target.empty()) object["target"] = pair.target;
     for (const auto& [side, prefix] :

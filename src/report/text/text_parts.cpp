@@ -4,6 +4,7 @@
 #include <set>
 
 #include "epochbench/precision.h"
+#include "src/analysis/case_settings.h"
 #include "src/analysis/cost/cost.h"
 #include "src/base/text.h"
 
@@ -213,6 +214,18 @@ std::string Notes::to_string() const {
   for (std::size_t i = 0; i < notes_.size(); ++i)
     text += wrapped("  [" + std::to_string(i + 1) + "] ", std::string(6, ' '), notes_[i]);
   return text;
+}
+
+PairText setting_pair_text(const SpeedupPair& pair) {
+  if (pair.compares == Compares::parts)
+    return pair.lacks == kPortableKernels ? PairText{pair.contender.name, "best kernels", "portable ones", true}
+                                          : PairText{pair.contender.name, "complete", pair.lacks, false};
+  const auto threads = [](const SpeedupSide& side) {
+    return counted(static_cast<std::size_t>(side.device.threads.value_or(0)), "thread", "threads");
+  };
+  Settings shared = pair.contender.settings;
+  shared.erase("threads");
+  return {label_of(shared), threads(pair.contender), threads(pair.baseline), true};
 }
 
 Json warnings_json(const std::vector<Warning>& warnings) {

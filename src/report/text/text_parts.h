@@ -11,6 +11,7 @@
 #include "src/analysis/case_summary.h"
 #include "src/analysis/estimate.h"
 #include "src/analysis/fairness.h"
+#include "src/analysis/speedup/speedup.h"
 #include "src/analysis/sweep/curves.h"
 #include "src/base/json.h"
 #include "src/base/lookup.h"
@@ -134,6 +135,15 @@ class Notes {
  private:
   std::vector<std::string> notes_;
 };
+
+// What the sides of a pair are called, and what they share.
+struct PairText {
+  std::string subject, contender, baseline;
+  bool several = false;  // the contender is plural
+};
+// {"resnet20/cpu/fp32/b128", "complete", "without winograd"}, {"resnet20/cpu/fp32/b128", "2 threads", "1 thread"}.
+// Precondition: the pair compares parts or threads.
+PairText setting_pair_text(const SpeedupPair& pair);
 
 // "parity_unverified: the losses of ...": a stable code for programs, then a sentence for people.
 std::string to_string(const Warning& warning);
