@@ -67,21 +67,30 @@ class Tokenizer;  // src/data/tokenizer.h
 // A tokenizer's SPEC: one of these, then its folder or file.
 inline constexpr std::string_view kGpt2Tokenizer = "gpt2:", kWordPieceTokenizer = "wordpiece:";
 
+// What a data set holds: of texts no labels, and none with a model that classifies them.
+enum class Holds : std::uint8_t { anything, images, colored_images, text };
+
 struct DataSource {
   const char *spec, *description;
+  Holds holds;
 };
 // Every SPEC that open_dataset knows.
 inline constexpr std::array kDataSources{
-    DataSource{"synthetic", "random images or texts of the model's shape, prepared before the clock starts"},
-    DataSource{"digits", "1,797 handwritten digits of 8x8 pixels, embedded; 1,438 to train, 359 to test"},
+    DataSource{"synthetic", "random images or texts of the model's shape, prepared before the clock starts", Holds::anything},
+    DataSource{"digits", "1,797 handwritten digits of 8x8 pixels, embedded; 1,438 to train, 359 to test", Holds::images},
     DataSource{"fashion-mnist",
-               "70,000 pictures of clothes of 28x28 pixels, from Debian's package dataset-fashion-mnist; 10,000 to test"},
-    DataSource{"founding-documents", "54,676 bytes of English, embedded: the Declaration of Independence, the Constitution"},
-    DataSource{"idx:DIR", "MNIST's files, plain or .gz: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..."},
-    DataSource{"cifar10:DIR", "CIFAR-10's binary files: data_batch_1.bin ..., test_batch.bin"},
-    DataSource{"images:PATH", "JPEG and PNG files, train/CLASS/... and val/CLASS/... in a folder or a tar archive"},
+               "70,000 pictures of clothes of 28x28 pixels, from Debian's package dataset-fashion-mnist; 10,000 to test",
+               Holds::images},
+    DataSource{"founding-documents", "54,676 bytes of English, embedded: the Declaration of Independence, the Constitution",
+               Holds::text},
+    DataSource{"idx:DIR", "MNIST's files, plain or .gz: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...",
+               Holds::images},
+    DataSource{"cifar10:DIR", "CIFAR-10's binary files: data_batch_1.bin ..., test_batch.bin", Holds::colored_images},
+    DataSource{"images:PATH", "JPEG and PNG files, train/CLASS/... and val/CLASS/... in a folder or a tar archive",
+               Holds::colored_images},
     DataSource{"text:FILE",
-               "any text, plain or .gz, byte by byte or by --tokenizer, to fill in or to go on; every tenth window to test"}};
+               "any text, plain or .gz, byte by byte or by --tokenizer, to fill in or to go on; every tenth window to test",
+               Holds::text}};
 
 // Errors: DataError, one line that says what is wrong, where, and how to fix it. `tokenizer` encodes a text here; null: the
 // text's bytes. `images`: for image files only.

@@ -5,8 +5,10 @@
 // (epochbench/graph.h).
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace epochbench {
 
@@ -19,13 +21,29 @@ enum ExitCode : int {  // if several apply, the first of 130, 2, 1, 3, 4
   kExitInterrupted = 130,
 };
 
+// What an unknown word should have named. Which devices and precisions there are depends on the machine, so the command line
+// adds them to the message (src/cli/known_names.h).
+enum class Unknown : std::uint8_t { nothing, device, precision };
+
 class CallError : public std::runtime_error {  // the call is wrong
  public:
   explicit CallError(const std::string& message, int code = kExitCallIsWrong) : std::runtime_error(message), code_(code) {}
+  CallError(Unknown unknown, std::string word)
+      : std::runtime_error("'" + word + "' is unknown"), code_(kExitCallIsWrong), unknown_(unknown), word_(std::move(word)) {}
+
   int code() const { return code_; }
+  Unknown unknown() const { return unknown_; }
+  const std::string& word() const { return word_; }  // that is unknown
+
+  CallError at(const std::string& where) const { return {where + ": " + what(), code_, unknown_, word_}; }
 
  private:
+  CallError(const std::string& message, int code, Unknown unknown, std::string word)
+      : std::runtime_error(message), code_(code), unknown_(unknown), word_(std::move(word)) {}
+
   int code_;
+  Unknown unknown_ = Unknown::nothing;
+  std::string word_;
 };
 
 // Returns parse(), with the place of the text prefixed to its CallError: "--batch: '0' must be a whole number from 1".
@@ -34,7 +52,7 @@ auto located(const std::string& where, const Parse& parse) {
   try {
     return parse();
   } catch (const CallError& error) {
-    throw CallError(where + ": " + error.what(), error.code());
+    throw error.at(where);
   }
 }
 

@@ -41,7 +41,7 @@ void check_together(const CaseSpec& spec, const CaseBlock& block) {
     refuse({"lr_schedule"}, std::string(name(spec.lr_schedule)) +
                                 " needs to know how many steps there are; add epochs (with until, the most) or steps");
   if (spec.precision == Precision::int8 && spec.mode != Mode::forward)
-    refuse({"precision"}, "int8 is for inference; add mode forward");
+    refuse({"precision"}, "int8 is for inference, which is mode forward; use fp32 to train");
 }
 
 }  // namespace
@@ -82,7 +82,9 @@ std::vector<CaseSpec> expand(const CaseBlock& block) {
         next.push_back(spec);
         try {
           option.parse(next.back(), value);
-        } catch (const std::exception& error) {  // CallError, or std::invalid_argument from the model registry
+        } catch (const CallError& error) {
+          throw error.at(where);
+        } catch (const std::exception& error) {  // std::invalid_argument from the model registry
           throw CallError(where + ": " + error.what());
         }
       }

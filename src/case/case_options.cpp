@@ -97,9 +97,9 @@ void parse_condition(CaseSpec& spec, const std::string& text) {
     spec.needs_data = true;
     return;
   }
+  if (!text.starts_with(name(DeviceKind::cuda)))
+    throw CallError("'" + text + "' must be cores:N for N CPU cores, data for the files of --data, or cuda:N for a GPU");
   spec.beside_device = parse_device(text);
-  if (spec.beside_device->kind != DeviceKind::cuda)
-    throw CallError("'" + text + "' must be a GPU such as cuda:0, cores:4, or data");
 }
 
 auto one_of(std::vector<std::string> choices) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "epochbench/dataset.h"
@@ -77,10 +78,11 @@ std::string all_words() {  // "train, forward"
   return joined(texts_of(E{}), [](const char* word) { return word; });
 }
 
-// Errors: CallError that lists the words.
+// Errors: CallError that lists the words, except for precisions, which depend on the machine.
 template <Choice E>
 E parse_choice(const std::string& text) {
   if (const auto value = from_name<E>(text)) return *value;
+  if constexpr (std::is_same_v<E, Precision>) throw CallError(Unknown::precision, text);
   constexpr auto kWords = texts_of(E{});
   throw CallError("'" + text + "' is unknown; choose from " + all_words<E>() +
                   did_you_mean(text, std::vector<std::string>(kWords.begin(), kWords.end())));

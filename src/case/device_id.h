@@ -21,7 +21,7 @@ inline constexpr DeviceId cuda_device(int index) { return {DeviceKind::cuda, ind
 
 std::string to_string(DeviceId device);  // "cpu", "cuda:0", "reference"
 
-// Accepts "cuda" for "cuda:0". Errors: CallError with the known devices.
+// Accepts "cuda" for "cuda:0". Errors: CallError.
 DeviceId parse_device(const std::string& text);
 
 }  // namespace epochbench

@@ -154,6 +154,13 @@ const CaseBlock* Commands::cases() const {
   return found == blocks_.end() ? nullptr : found->second;
 }
 
+DeviceUse Commands::device_use() const {
+  const auto chosen = app_.get_subcommands();
+  const std::string name = chosen.empty() ? "" : chosen.front()->get_name();
+  if (name == "rent" || (name == "plan" && chosen.front()->count("--on") > 0)) return DeviceUse::predict;
+  return name == "plan" ? DeviceUse::plan : DeviceUse::run;
+}
+
 std::function<int()> Commands::parse() {
   std::vector<std::string> arguments = arguments_;
   take_help_command(app_, arguments);
@@ -177,7 +184,7 @@ int Commands::run() try {
   if (code != kExitInterrupted) require_output_written();
   return code;
 } catch (const CallError& error) {
-  print_error(error.what());
+  print_error(error.what() + known_names(error, device_use(), cases()));
   return error.code();
 } catch (const DeviceError& error) {
   print_error(error.what());

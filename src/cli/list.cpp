@@ -18,6 +18,7 @@
 #include "src/machine/environment.h"
 #include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
+#include "src/session/capabilities.h"
 #include "src/session/prices.h"
 #include "src/workload/workload.h"
 
@@ -93,13 +94,9 @@ Json devices_json() {
   // Every visible GPU; if there is none, the first with the reason.
   const std::vector<GpuInfo> gpus = list_gpus();
   for (std::size_t i = 0; i < std::max<std::size_t>(1, gpus.size()); ++i) {
-    Json reason = nullptr;
-    try {
-      make_cuda_backend(static_cast<int>(i));
-    } catch (const DeviceError& error) {
-      reason = error.what();
-    }
-    Json device = {{"name", "cuda:" + std::to_string(i)}, {"usable", reason.is_null()}, {"reason", reason}};
+    const DeviceId gpu = cuda_device(static_cast<int>(i));
+    const auto obstacle = device_obstacle(gpu);
+    Json device = {{"name", to_string(gpu)}, {"usable", !obstacle}, {"reason", obstacle ? Json(*obstacle) : Json(nullptr)}};
     if (i < gpus.size()) {
       device["model"] = gpus[i].name;
       device["compute_capability"] = gpus[i].compute_capability;

@@ -16,6 +16,7 @@
 #include "src/machine/environment.h"
 #include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
+#include "src/session/capabilities.h"
 #include "src/session/planned_case.h"
 #include "src/session/predicting.h"
 #include "src/workload/traffic.h"
@@ -94,7 +95,7 @@ bool is_on_cpu(const Plan& plan, std::optional<DeviceKind> device) {
       unsupported(plan.workload, *make_backend({}, default_threads()), entries_of_mode(plan.spec.mode), plan.spec.precision);
   if (device == DeviceKind::cpu && reason)
     throw CallError(std::string("--precision ") + name(plan.spec.precision) + ": " + *reason +
-                    "; leave out --device cpu to plan for a GPU");
+                    (plans_for_gpus() ? "; leave out --device cpu to plan for a GPU" : ""));
   return !reason;
 }
 

@@ -7,20 +7,24 @@
 #include "src/cli/result_arguments.h"
 #include "src/published/import.h"
 #include "src/report/text/answer_text.h"
+#include "src/session/capabilities.h"
 
 namespace epochbench {
 namespace {
 
 constexpr const char* kSpeedupExamples = R"(Examples:
+  epochbench run --model resnet20 --kernels best,portable --threads 1,2 --repetitions 5 --out mine.json
+  epochbench speedup mine.json
   epochbench run --model resnet50 --device cpu,cuda:0 --precision fp32,bf16 --repetitions 5 --out both.json
-  epochbench speedup both.json
+  epochbench speedup both.json                          a GPU beside the CPU
   epochbench speedup cpu-box.json gpu-box.json --json   results of two machines
   epochbench speedup sweep.json --best                  each device at its own best batch
   epochbench speedup trained.json --to quality          time to the target of --until, seed by seed
   epochbench speedup mine.json --with published         beside entries of DAWNBench, with what differs
 
 Every GPU run is paired with the CPU run of its precision and with the CPU's in fp32; 16-bit runs also with fp32 and tf32 of
-their own device. An interval needs 5 repetitions per side. Notes say what makes a pair unfair.
+their own device; a complete case with the same case without a part or with portable kernels; more threads with the fewest. An
+interval needs 5 repetitions per side. Notes say what makes a pair unfair.
 Exit codes: 0 done; 2 a file is not a result, or no two runs can be paired.)";
 
 struct SpeedupOptions {
@@ -36,13 +40,12 @@ std::string why_no_pair(const Speedup& speedup, SpeedupOf what) {
   const Unpaired& first = speedup.unpaired.front();
   message += ": " + first.name + ": " + first.reason;
   if (speedup.unpaired.size() > 1) message += "; and " + std::to_string(speedup.unpaired.size() - 1) + " more";
+  const std::string options = options_to_compare();
   if (what == SpeedupOf::to_quality)
-    return message +
-           "; train to one target on two devices or in two precisions, such as `epochbench run --model lenet5 --until "
-           "accuracy=0.97 --precision fp32,bf16 --repetitions 10`";
-  return message +
-         "; measure one workload on two devices or in two precisions, such as `epochbench run --model resnet20 --device "
-         "cpu,cuda:0 --precision fp32,bf16 --repetitions 5`";
+    return message + "; train to one target in several ways, such as `epochbench run --model lenet5 --until accuracy=0.97 " +
+           options + " --repetitions 10`";
+  return message + "; measure one workload in several ways, such as `epochbench run --model resnet20 " + options +
+         " --repetitions 5`";
 }
 
 // Runs of the results next to published ones of the same model; refused if nothing matches.

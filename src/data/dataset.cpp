@@ -1,9 +1,12 @@
 // From a SPEC to a data set. All data sets are listed here.
 #include "epochbench/dataset.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "epochbench/embedded.h"
 #include "src/base/text.h"
@@ -69,11 +72,35 @@ std::filesystem::path path_of(std::string_view spec) {
   return path;
 }
 
+bool takes(const SampleSpec& sample, Holds holds) {
+  switch (holds) {
+    case Holds::anything:
+      return true;
+    case Holds::images:
+      return !sample.text();
+    case Holds::colored_images:
+      return sample.channels == 3;
+    case Holds::text:
+      return sample.text() && sample.text_classes == 0;
+  }
+  return false;
+}
+
+// Those that the model takes and this build reads.
+std::vector<std::string> sources_for(const SampleSpec& sample) {
+  std::vector<std::string> sources;
+  for (const DataSource& source : kDataSources) {
+    const bool unread = std::string_view(source.spec).starts_with(kImageFiles) && ImageDecoder::unavailable();
+    if (takes(sample, source.holds) && !unread) sources.emplace_back(source.spec);
+  }
+  return sources;
+}
+
 // Errors: DataError for a model that takes texts.
 void check_images(std::string_view spec, const SampleSpec& sample) {
   if (sample.text())
-    throw DataError("data set " + in_quotes(spec) +
-                    " has images, but the model takes text: use synthetic, founding-documents or text:FILE (--data)");
+    throw DataError("data set " + in_quotes(spec) + " has images, but the model takes text: use one of " +
+                    joined(sources_for(sample)) + " (--data)");
 }
 
 struct FolderFormat {
@@ -105,8 +132,8 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
   const std::string name(spec);
   const bool is_text = spec == kEmbeddedText || spec.starts_with(kTextPrefix);
   if (tokenizer && !is_text)
-    throw DataError("data " + in_quotes(spec) + " are not text to split into tokens: use text:FILE or founding-documents " +
-                    "(--data), or leave out --tokenizer");
+    throw DataError("data " + in_quotes(spec) + " are not text to split into tokens: leave out --tokenizer, or name a text " +
+                    "(--data text:FILE)");
   if (spec == "synthetic") return make_synthetic(name, sample, nominal_samples, seed);
   if (is_text) {
     const auto source = spec == kEmbeddedText ? open_embedded("bench/data/us-founding-documents.txt") : open_text(spec);
@@ -136,12 +163,16 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
     ImageSet train = read(folder, Split::train);
     return std::make_unique<ImageDataset>(name, sample, std::move(train), read(folder, Split::test));
   }
-  if (const std::string likely = likely_spec(spec); !likely.empty())
+  const std::vector<std::string> known = sources_for(sample);
+  const std::string likely = likely_spec(spec);
+  const bool fits = std::ranges::any_of(known, [&](const std::string& source) {
+    const std::size_t colon = source.find(':');
+    return colon != std::string::npos && likely.starts_with(source.substr(0, colon + 1));
+  });
+  if (fits)
     throw DataError("unknown data " + in_quotes(spec) + ": it is a " +
                     (std::filesystem::is_directory(spec) ? "folder" : "file") +
                     ", whose kind stands before its path: did you mean --data " + shell_word(likely) + "?");
-  std::vector<std::string> known;
-  for (const DataSource& source : kDataSources) known.emplace_back(source.spec);
   throw DataError("unknown data " + in_quotes(spec) + ": use one of " + joined(known) + " (--data)" +
                   did_you_mean(spec, known));
 }

@@ -118,7 +118,7 @@ TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource&
 void TextDataset::check_model(const Tokenizer* tokenizer) const {
   if (!sample_.text())
     throw DataError("data set " + in_quotes(name_) +
-                    " is text, but the model takes images: use synthetic or images (--data), " + "or a model that takes text");
+                    " is text, but the model takes images: use synthetic or digits (--data), or a model that takes text");
   if (sample_.text_classes > 0)
     throw DataError("data " + in_quotes(name_) +
                     " have no labels for the model, which classifies texts: use synthetic (--data)");

@@ -5,15 +5,12 @@
 // cycle).
 #include "src/machine/peak_kernels.h"
 
+#include "kernels/cpu/instruction_sets.h"
+
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
 #endif
 
 namespace epochbench {
@@ -145,15 +142,6 @@ __attribute__((target("amx-tile,amx-bf16,amx-int8"))) double tiles_amx(std::int6
   return static_cast<double>(rounds) * 4 * (16.0 * 16 * (kBytes ? 64 : 32) * 2);
 }
 
-bool amx_is_usable(Precision precision) {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25;
-  if ((d & (precision == Precision::int8 ? kInt8 : kBf16)) == 0 || (d & kTile) == 0) return false;
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 #elif defined(__aarch64__)
 
 constexpr int kNeonAccumulators = 24;
@@ -190,8 +178,8 @@ __attribute__((target("arch=armv8.2-a+bf16"))) double bf16_neon(std::int64_t rou
 
 PeakKernel fp32_peak_kernel() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return {fp32_avx512, "vfmadd (avx512)"};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {fp32_avx2, "vfmadd (avx2)"};
+  if (cpu::supported(cpu::Isa::avx512)) return {fp32_avx512, "vfmadd (avx512)"};
+  if (cpu::supported(cpu::Isa::avx2)) return {fp32_avx2, "vfmadd (avx2)"};
 #endif
 #if defined(__aarch64__)
   return {fp32_neon, "fmla (neon)"};
@@ -202,18 +190,18 @@ PeakKernel fp32_peak_kernel() {
 
 PeakKernel bf16_peak_kernel() {
 #if defined(__x86_64__)
-  if (amx_is_usable(Precision::bf16)) return amx_peak_kernel(Precision::bf16);
-  if (__builtin_cpu_supports("avx512bf16")) return {bf16_avx512, "vdpbf16ps (avx512)"};
+  if (cpu::supported(cpu::Isa::amx_bf16)) return amx_peak_kernel(Precision::bf16);
+  if (cpu::supported(cpu::Isa::avx512_bf16)) return {bf16_avx512, "vdpbf16ps (avx512)"};
 #elif defined(__aarch64__)
-  if ((getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0) return {bf16_neon, "bfmmla (neon)"};
+  if (cpu::supported(cpu::Isa::neon_bf16)) return {bf16_neon, "bfmmla (neon)"};
 #endif
   return {};
 }
 
 PeakKernel int8_peak_kernel() {
 #if defined(__x86_64__)
-  if (amx_is_usable(Precision::int8)) return amx_peak_kernel(Precision::int8);
-  if (__builtin_cpu_supports("avx512vnni")) return {int8_avx512, "vpdpbusd (avx512)"};
+  if (cpu::supported(cpu::Isa::amx_int8)) return amx_peak_kernel(Precision::int8);
+  if (cpu::supported(cpu::Isa::avx512_vnni)) return {int8_avx512, "vpdpbusd (avx512)"};
 #endif
   return {};
 }

@@ -30,28 +30,27 @@ std::string flags_of(const std::vector<std::string>& keys) {
 
 // Why these data cannot be read or kept as asked.
 std::optional<Obstacle> input_obstacle(const CaseSpec& spec, const Settings& settings) {
+  const auto wrong = [](const std::string& reason) { return Obstacle{reason, kExitCallIsWrong}; };
   const bool image_files = spec.data->starts_with(kImageFiles);
   if (!image_files && spec.images != ImageOptions{}) {
     std::vector<std::string> given{"augment", "normalize", "on_bad_image", "cold"};
     std::erase_if(given, [&](const std::string& key) { return !settings.contains(key); });
-    return Obstacle{flags_of(given) + ": " + *spec.data + " is not made of image files; use --data images:PATH",
-                    kExitCallIsWrong};
+    return wrong(flags_of(given) + ": " + *spec.data + " is not made of image files, as --data images:PATH is; leave it out");
   }
+  const Model model = find_model(spec.model);
+  const SampleSpec sample = model.family->sample({.options = model.options});
+  if (spec.cache != Cache::none && sample.text())
+    return wrong("--cache decoded: the masks of a text are drawn again each epoch, so only images can be kept; leave it out");
   std::vector<std::string> asked;
   for (const auto& [key, value] : of_classes(settings, {SettingClass::input})) asked.push_back(key);
-  if (!asked.empty() && *spec.data == "synthetic")
-    return Obstacle{flags_of(asked) +
-                        ": synthetic data are prepared before the steps, so nothing is read or decoded; choose other --data, "
-                        "such as digits",
-                    kExitCallIsWrong};
+  if (!asked.empty() && *spec.data == "synthetic") {
+    const std::string read = !sample.text() ? "digits" : sample.text_classes == 0 ? "founding-documents" : "";
+    return wrong(flags_of(asked) +
+                 ": synthetic data are prepared before the steps, so nothing is read or decoded; leave it out" +
+                 (read.empty() ? "" : ", or use --data " + read));
+  }
   if (spec.cache != Cache::none && spec.images.augmentation != Augmentation{})
-    return Obstacle{
-        "--cache decoded: --augment changes the images again each epoch, so none can be kept; leave out one of them",
-        kExitCallIsWrong};
-  const Model model = find_model(spec.model);
-  if (spec.cache != Cache::none && model.family->sample({.options = model.options}).text())
-    return Obstacle{"--cache decoded: the masks of a text are drawn again each epoch, so only images can be kept; leave it out",
-                    kExitCallIsWrong};
+    return wrong("--cache decoded: --augment changes the images again each epoch, so none can be kept; leave out one of them");
   return std::nullopt;
 }
 
@@ -70,15 +69,13 @@ std::optional<Obstacle> unmet_condition(const CaseSpec& spec) {
   }
 }
 
-// What keeps ranks from having a GPU each. Without any GPU, the device's own obstacle says more; another launcher has its own
-// machines.
+// What keeps ranks from having a GPU each; another launcher has its own machines.
 std::optional<Obstacle> gpu_ranks_obstacle_of(const CaseSpec& spec) {
   const int gpus = static_cast<int>(list_gpus().size());
-  if (gpus == 0) return std::nullopt;
   const std::string ranks = "--ranks " + std::to_string(spec.ranks) + " on " + to_string(spec.device);
   if (spec.launcher.empty() && spec.device.index + spec.ranks > gpus)
     return Obstacle{ranks + ": each rank has a GPU of its own, from that one on, and there " +
-                        (gpus == 1 ? "is one" : "are " + std::to_string(gpus)) + "; ask for fewer ranks",
+                        (gpus == 1 ? "is one" : "are " + std::to_string(gpus)) + "; ask for fewer --ranks",
                     kExitDeviceMissing};
   if (auto reason = gpu_ranks_obstacle()) return Obstacle{ranks + ": " + *reason, kExitCallIsWrong};
   return std::nullopt;
@@ -90,18 +87,16 @@ std::optional<Obstacle> ranks_obstacle(const CaseSpec& spec) {
   const std::string ranks = "--ranks " + std::to_string(spec.ranks);
   const auto wrong = [](const std::string& reason) { return Obstacle{reason, kExitCallIsWrong}; };
   if (spec.framework != Framework::epochbench) return wrong(ranks + ": peers run as one process; leave it out");
+  if (auto reason = launch_obstacle(spec, default_threads())) return wrong(*reason);
   if (spec.device.kind == DeviceKind::reference)
     return wrong(ranks + ": " + to_string(spec.device) + " does not exchange gradients between ranks; use --device cpu");
   if (auto reason = shard_obstacle(spec)) return wrong(*reason);
   if (!spec.trace.empty()) return wrong(ranks + ": --trace writes the batches of one process; leave out one of them");
-  if (auto reason = launch_obstacle(spec, default_threads())) return wrong(*reason);
   return spec.device.kind == DeviceKind::cuda ? gpu_ranks_obstacle_of(spec) : std::nullopt;
 }
 
-std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settings) {
-  if (auto obstacle = unmet_condition(spec)) return obstacle;
-  if (auto obstacle = input_obstacle(spec, settings)) return obstacle;
-  if (auto obstacle = ranks_obstacle(spec)) return obstacle;
+// What the device lacks: itself, the precision, or what the case leaves out.
+std::optional<Obstacle> obstacle_of_device(const CaseSpec& spec) {
   const std::string precision = std::string("--precision ") + name(spec.precision);
   if (spec.device.kind == DeviceKind::cpu && spec.precision == Precision::tf32)
     return Obstacle{precision + ": a format of NVIDIA's tensor cores, which a CPU does not have; use " + name(Precision::fp32) +
@@ -119,6 +114,14 @@ std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settin
   } catch (const DeviceError& error) {
     return Obstacle{error.what(), kExitDeviceMissing};
   }
+}
+
+// The device comes first, so that no advice on the rest is about a device or a precision that is missing.
+std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settings) {
+  if (auto obstacle = unmet_condition(spec)) return obstacle;
+  if (auto obstacle = obstacle_of_device(spec)) return obstacle;
+  if (auto obstacle = input_obstacle(spec, settings)) return obstacle;
+  return ranks_obstacle(spec);
 }
 
 // Leaves out the name of a missing device, so that one cause is printed once for all devices and --only-with.
@@ -169,7 +172,7 @@ void check_data(const CaseSpec& spec, const DatasetSize& size) {
   scheduled_steps(spec, size.train / *spec.batch);  // refuses a warm-up that is too long
   if (spec.stop.until && size.test == 0)
     throw CallError(spec.name + ": --until needs a test split, and " + *spec.data +
-                    " has none; choose other --data or --epochs");
+                    " has none; use --epochs N in its place, or other --data");
 }
 
 // Each repetition of a training to a target has its own seed, the same on every device and in every precision.
@@ -229,21 +232,21 @@ PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
 std::optional<std::string> shard_obstacle(const CaseSpec& spec) {
   if (spec.ranks == 1 || spec.shard != Shard::optimizer || spec.precision != Precision::fp16) return std::nullopt;
   return "--ranks " + std::to_string(spec.ranks) + ": --shard optimizer knows no loss scale, which " + name(spec.precision) +
-         " needs; use --precision " + name(Precision::bf16);
+         " needs; leave out --shard";
 }
 
 void check_rank_options(const std::vector<CaseSpec>& cases) {
   const auto any = [&](const auto& condition) { return std::ranges::any_of(cases, condition); };
   if (any([](const CaseSpec& spec) { return spec.communication_threads > 0; }) &&
       !any([](const CaseSpec& spec) { return exchange_threads(spec) > 0; }))
-    throw CallError("--communication-threads: several ranks on CPUs have them, and no case has those; add --ranks 2");
+    throw CallError("--communication-threads: only several ranks on CPUs (--ranks) have them; leave it out");
   if (any([](const CaseSpec& spec) { return spec.ranks > 1; })) return;
   if (any([](const CaseSpec& spec) { return !spec.launcher.empty() || spec.oversubscribe; }))
-    throw CallError("--launcher, --oversubscribe: they start several ranks, and no case has them; add --ranks 2");
+    throw CallError("--launcher, --oversubscribe: only several ranks (--ranks) are started so; leave them out");
   if (any([](const CaseSpec& spec) { return spec.shard != Shard::none; }))
-    throw CallError("--shard: several ranks divide the optimizer among themselves, and no case has them; add --ranks 2");
+    throw CallError("--shard: only several ranks (--ranks) divide the optimizer; leave it out");
   if (any([](const CaseSpec& spec) { return spec.bucket_mib != kUsualBucketMib; }))
-    throw CallError("--bucket: several ranks exchange gradients, and no case has them; add --ranks 2");
+    throw CallError("--bucket: only several ranks (--ranks) exchange gradients; leave it out");
 }
 
 std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes) {

@@ -76,14 +76,14 @@ std::string machine_text(const Context& context) {
 void print_tables(const Measurement& measured, const std::string& tables, std::FILE* out) {
   const Result& result = measured.result;
   std::fputs(fitted("\n" + machine_text(result.context) + "\n" + tables).c_str(), out);
-  bool projected = false, priced = false, timed = false;
+  bool projected = false, priced = false;
   std::string text;
-  std::set<std::string> sources;
+  std::set<std::string> sources, timed;
   for (const Run& run : result.runs) {
     if (run.timing && run.timing->epoch_kind == "projected" && run.workload.dataset == "synthetic") projected = true;
     if (run.cost && run.cost->price_source) sources.insert(*run.cost->price_source);
     priced = priced || run.cost;
-    timed = timed || run.throughput;
+    if (run.throughput) timed.insert(name(run.device.backend == name(DeviceKind::cuda) ? DeviceKind::cuda : DeviceKind::cpu));
   }
   if (projected) text = "projected: from the measured steps; of synthetic data, so reading and decoding are left out\n";
   text += remarks(result);
@@ -92,10 +92,11 @@ void print_tables(const Measurement& measured, const std::string& tables, std::F
     if (!line.empty()) std::fputs(filled(line).c_str(), out);
   print_interference(result, out);
   print_clocks(result, out);
-  if (timed && !priced)
-    std::fputs(
-        filled("cost: no price is known for this machine; give --price cpu=USD_PER_HOUR (epochbench list prices)").c_str(),
-        out);
+  std::string prices;
+  for (const std::string& device : timed) append(prices, device + "=USD_PER_HOUR", ",");
+  if (!timed.empty() && !priced)
+    std::fputs(filled("cost: no price is known for this machine; give --price " + prices + " (epochbench list prices)").c_str(),
+               out);
   if (measured.written && out == stdout) std::fprintf(out, "result: %s\n", measured.path.c_str());
   std::fflush(out);
 }

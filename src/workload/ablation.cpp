@@ -38,19 +38,19 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
   if (spec.kernels == Kernels::portable && !on_cpu)
     return "--kernels portable on " + to_string(spec.device) + ": these kernels are the CPU's; use it with --device cpu";
   if (spec.without.graph_capture && on_cpu)
-    return std::string("--without graph-capture: only CUDA captures a step as a graph, a CPU has nothing to leave out");
+    return std::string("--without graph-capture: only CUDA captures a step as a graph; leave it out on a CPU");
   if (spec.without.packed_weights && !packs_weights(workload_spec(spec), backend, spec))
     return "--without packed-weights: " + spec.model + " on " + to_string(spec.device) +
-           " packs no weights before its steps; " + "the CPU does so with --mode forward, in fp32 and bf16";
+           " packs no weights before its steps; leave it out (the CPU packs them with --mode forward)";
   if (spec.without.prefetch && spec.data == "synthetic")
     return std::string(
-        "--without prefetch: synthetic data is prepared before the clock starts, so nothing is prefetched; choose other "
-        "--data");
+        "--without prefetch: synthetic data is prepared before the clock starts, so nothing is prefetched; leave it out, or "
+        "choose other --data");
   if (spec.without.prefetch && spec.loader_threads == 0)
-    return std::string("--without prefetch: with --loader-threads 0 nothing is prefetched; ask for one of the two");
+    return std::string("--without prefetch: with --loader-threads 0 nothing is prefetched; leave out one of the two");
   if (spec.without.winograd && !has_algorithm(workload_spec(spec), backend, spec))
     return "--without winograd: " + spec.model + " has no convolution that runs so on " + to_string(spec.device) + " in " +
-           name(spec.precision);
+           name(spec.precision) + "; leave it out";
   if (spec.checkpoint != Checkpoint::none) return nothing_to_drop(spec, backend);
   return std::nullopt;
 }

@@ -125,9 +125,9 @@ class Speedup(CliTest):
         self.assertEqual(answer["unpaired"], [])
         kinds = [pair["compares"] for pair in answer["pairs"]]
         self.assertEqual(kinds, ["parts"] * 6 + ["threads"] * 4)
-        held_back = [any(warning.startswith("held_back: ") for warning in pair["warnings"]) for pair in answer["pairs"]]
-        self.assertEqual(held_back, [False] * 6 + [False, True, True, True])
-        printed = [pair for pair, restricted in zip(answer["pairs"], held_back) if not restricted]
+        is_restricted = [any(warning.startswith("held_back: ") for warning in pair["warnings"]) for pair in answer["pairs"]]
+        self.assertEqual(is_restricted, [False] * 6 + [False, True, True, True])
+        printed = [pair for pair, restricted in zip(answer["pairs"], is_restricted) if not restricted]
         for line, pair in zip(lines, printed, strict=True):
             with self.subTest(line):
                 ratio = re.search(r" (?:is|are) ([\d.]+)x ", line)

@@ -56,7 +56,8 @@ class CpuBackend final : public Backend {
 
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
     if (has_any(graph, node, DType::f16))
-      return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " + name_of(Precision::bf16);
+      return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " +
+             name_of(bf16_ ? Precision::bf16 : Precision::fp32);
     if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, cpu::kInt8Isas, "AVX512-VNNI");
     if (!has_any(graph, node, DType::bf16)) return fp32_.unsupported(graph, node);
     return bf16_ ? bf16_->unsupported(graph, node) : no_products(Precision::bf16, cpu::kIsas<Bf16>, kBf16Instructions);

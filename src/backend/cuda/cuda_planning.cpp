@@ -10,7 +10,7 @@
 namespace epochbench {
 std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability) {
   if (is_int8(graph, node))
-    return std::string("the CUDA backend has no ") + name(Precision::int8) + " products; a CPU may have";
+    return std::string("the CUDA backend has no ") + name(Precision::int8) + " products; use " + name(Precision::fp16);
   constexpr int kAmpere = 80;  // the first with bf16 and tf32
   // In float the sums would depend on the order of atomic additions, and cuDNN's Winograd engines have none.
   const bool with_norm = node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad;

@@ -1,0 +1,95 @@
+#include "src/cli/known_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <set>
+#include <vector>
+
+#include "epochbench/precision.h"
+#include "src/base/lookup.h"
+#include "src/base/text.h"
+#include "src/session/capabilities.h"
+
+namespace epochbench {
+namespace {
+
+// "gpu:1" and "NVIDIA 1" as "cuda:1", "CUDA" as "cuda:0"; other words as they are.
+std::string as_device(const std::string& word) {
+  std::string lower = word;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const bool is_gpu = lower.starts_with("gpu") || lower.starts_with("nvidia") || lower.starts_with(name(DeviceKind::cuda));
+  if (!is_gpu) return word;
+  const std::size_t digit = std::min(lower.find_first_of("0123456789"), lower.size());
+  const std::string index = lower.substr(digit, lower.find_first_not_of("0123456789", digit) - digit);
+  return std::string(name(DeviceKind::cuda)) + ":" + (index.empty() ? "0" : index);
+}
+
+std::vector<std::string> known_devices(DeviceUse use) {
+  std::vector<std::string> names;
+  for (const DeviceId device : usable_devices()) names.push_back(to_string(device));
+  const std::string gpu = to_string(cuda_device(0));
+  if (use == DeviceUse::plan && plans_for_gpus() && !contains(names, gpu)) names.push_back(gpu);
+  return names;
+}
+
+// The values of the call's option; those that cannot be read are left out.
+template <class Parse>
+auto given(const CaseBlock* cases, const char* key, const Parse& parse) {
+  std::vector<decltype(parse(std::string()))> values;
+  if (!cases || !cases->contains(key)) return values;
+  for (const std::string& text : cases->at(key).values) try {
+      values.push_back(parse(text));
+    } catch (const CallError&) {
+      continue;
+    }
+  return values;
+}
+
+// Those of the devices that the call names, or of the CPU, in all of its modes.
+std::set<Precision> known_precisions(DeviceUse use, const CaseBlock* cases) {
+  const std::set<Precision> all(std::begin(kPrecisions), std::end(kPrecisions));
+  if (use == DeviceUse::predict) return all;
+  std::vector<DeviceId> devices = given(cases, "device", parse_device);
+  const bool named = !devices.empty();
+  if (!named) devices.push_back({DeviceKind::cpu});
+  std::vector<Mode> modes = given(cases, "mode", parse_choice<Mode>);
+  if (modes.empty()) modes.push_back(Mode::train);
+  std::set<Precision> known;
+  for (const DeviceId device : devices) {
+    if (device_obstacle(device)) continue;
+    std::set<Precision> of_device = all;
+    of_device.insert(Precision::int8);
+    for (const Mode mode : modes) {
+      const std::vector<Precision> usable = usable_precisions(device, mode);
+      std::erase_if(of_device, [&](Precision precision) { return !contains(usable, precision); });
+    }
+    known.insert(of_device.begin(), of_device.end());
+  }
+  const bool on_gpu = !named || std::ranges::any_of(devices, [](DeviceId device) { return device.kind == DeviceKind::cuda; });
+  if (use == DeviceUse::plan && on_gpu && plans_for_gpus()) known.insert(all.begin(), all.end());
+  return known;
+}
+
+}  // namespace
+
+std::string known_names(const CallError& error, DeviceUse use, const CaseBlock* cases) {
+  std::vector<std::string> names;
+  std::string word = error.word();
+  switch (error.unknown()) {
+    case Unknown::nothing:
+      return "";
+    case Unknown::device:
+      names = known_devices(use);
+      word = as_device(word);
+      break;
+    case Unknown::precision:
+      for (const Precision precision : known_precisions(use, cases)) names.emplace_back(name(precision));
+      break;
+  }
+  if (names.empty()) return "";
+  if (contains(names, word)) return "; choose from " + joined(names) + "; did you mean " + word + "?";
+  return "; choose from " + joined(names) + did_you_mean(word, names);
+}
+
+}  // namespace epochbench
