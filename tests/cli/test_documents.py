@@ -1,9 +1,9 @@
 """The commands of README.md and docs/tutorial.md, typed in order on a CPU with AVX2 or NEON and no more, without a GPU: none is
 refused.
 
-The program is epochbench on such a CPU (tests/support/lesser_cpu.cpp). A call of `run` that names no file gets --dry-run, which ends
-with the same exit code and measures nothing; everything else runs as it stands there. A command that needs a GPU, another machine or
-a network says so in its comment or in the heading above it, and is left out.
+The program is epochbench on such a CPU (tests/support/lesser_cpu.cpp). A call of `run` that names no file gets --dry-run, which
+ends with the same exit code and measures nothing; everything else runs as it stands there. A command that needs a GPU, another
+machine or a network says so in its comment or in the heading above it, and is left out.
 """
 import os
 import pathlib

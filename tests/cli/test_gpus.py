@@ -116,6 +116,34 @@ class Usable(GpuTest):
         self.assertGreater(max(abs(a - b) for a, b in zip(constant, on_gpu, strict=True)), 1e-2)
 
 
+class Suggested(GpuTest):
+    """A message names a GPU only where one is usable, and precisions only where it has them."""
+
+    def refused(self, *arguments):
+        call = self.call("run", "--model", "lenet5", "--dry-run", *arguments, env=self.environment)
+        self.assertEqual(call.returncode, 2, call.stderr)
+        return call.stderr
+
+    def test_devices(self):
+        self.machine(A100, A100)
+        self.assertIn("choose from cpu, cuda:0, cuda:1, reference; did you mean cuda:0?", self.refused("--device", "gpu"))
+        self.assertIn("did you mean cuda:1?", self.refused("--device", "CUDA:1x"))
+        self.machine(V100)
+        self.assertTrue(self.refused("--device", "gpu").endswith("choose from cpu, reference\n"))
+
+    def test_precisions(self):
+        self.machine(A100)
+        self.assertIn("choose from fp32, tf32, bf16, fp16\n", self.refused("--device", "cuda", "--precision", "x"))
+        self.machine(T4)
+        self.assertIn("choose from fp32, fp16\n", self.refused("--device", "cuda", "--precision", "x"))
+
+    def test_what_to_compare(self):
+        self.machine(A100)
+        self.assert_lines(self.run_it("--model", "mlp:width=32", "--device", "cpu", *TINY), 0)
+        call = self.call("speedup", self.out, env=self.environment)
+        self.assertIn("`epochbench run --model resnet20 --device cpu,cuda:0 ", call.stderr)
+
+
 class Unusable(GpuTest):
     """Devices that no case can begin on: named by the call, and listed by a suite."""
 

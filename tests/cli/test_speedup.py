@@ -179,7 +179,7 @@ class Speedup(CliTest):
 
     def test_nothing_to_pair(self):
         alone = self.write("cpu.json", document([run("cpu", 10.0, 0)]))
-        self.assert_refused(self.call("speedup", alone), 2, "no two runs can be paired", "resnet50/cpu/fp32/b16", "GPU")
+        self.assert_refused(self.call("speedup", alone), 2, "no two runs can be paired", "resnet50/cpu/fp32/b16", "another device")
         self.assert_refused(self.call("speedup", self.write("none.json", document([]))), 2, "no run")
         other_mode = both()
         for each in other_mode["runs"]:

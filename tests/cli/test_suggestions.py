@@ -1,0 +1,282 @@
+"""No refusal suggests what is refused next: each way out that a message names is tried.
+
+Wrong calls come from the table of options: every option of `run` with right and wrong values, alone, and in pairs whose options
+are accepted alone. A message has to name a way out in one of the forms below, unless it is about files or programs that are not
+there. Where a message lists words, each device and precision has to work, and of other lists one.
+"""
+import concurrent.futures
+import itertools
+import json
+import os
+import re
+import shlex
+import unittest
+
+from support import CliTest
+
+# Images and texts, on data of their own and on synthetic data.
+MODELS = ["lenet5", "resnet20", "bert-tiny", "lstm"]
+# Options of `run` that say how it measures and what it prints, or that a test of their own has.
+OTHERS = {"--suite", "--recipe", "--model", "--repetitions", "--budget", "--price", "--price-scaling", "--out", "--also",
+          "--overwrite", "--allow-skipped", "--dry-run", "--resume", "--anonymous", "--quiet", "--json", "--feed", "--verbose",
+          "--profile", "--help"}
+VALUES = {  # of all other options, besides their defaults; None: it takes no value
+    "--device": ["reference", "cuda:0", "gpu", "tpu", "cuda:x"],
+    "--precision": ["tf32", "bf16", "fp16", "int8", "fp8", "FP32"],
+    "--mode": ["forward", "infer"],
+    "--batch": ["1", "6", "100000", "0", "x"],
+    "--accumulate": ["2", "4", "0"],
+    "--checkpoint": ["blocks", "layers"],
+    "--threads": ["1", "999", "0"],
+    "--pin": ["cores", "none", "core"],
+    "--ranks": ["2", "64", "0"],
+    "--communication-threads": ["1", "2"],
+    "--launcher": ["none -n {ranks}", "srun"],
+    "--oversubscribe": [None],
+    "--shard": ["optimizer", "all"],
+    "--bucket": ["8", "0"],
+    "--without": ["fusion", "graph-capture", "packed-weights", "prefetch", "winograd", "speed"],
+    "--kernels": ["portable", "fast"],
+    "--meters": ["off", "yes"],
+    "--data": ["synthetic", "digits", "founding-documents", "digit", "images:none", "idx:none", "text:none", "."],
+    "--tokenizer": ["gpt2:none", "bert"],
+    "--epochs": ["1", "0"],
+    "--steps": ["5", "0"],
+    "--min-time": ["1", "0"],
+    "--until": ["accuracy=0.5", "accuracy=97", "f1=1", "loss"],
+    "--warmup": ["0", "-1"],
+    "--epoch-samples": ["4096", "0"],
+    "--seed": ["1", "-1"],
+    "--learning-rate": ["0.1", "inf"],
+    "--lr-schedule": ["cosine", "linear"],
+    "--lr-warmup": ["9", "-1"],
+    "--weight-decay": ["0.1", "2"],
+    "--label-smoothing": ["0.1", "1"],
+    "--mixup": ["0.2", "-1"],
+    "--ema": ["0.9", "1"],
+    "--order": ["sequential", "random"],
+    "--dropout": ["0.5", "1"],
+    "--augment": ["crop", "rotate"],
+    "--normalize": ["measured", "none"],
+    "--on-bad-image": ["skip", "wait"],
+    "--cold": ["on", "very"],
+    "--loader-threads": ["0", "2", "-1"],
+    "--decode-cost": ["0.001", "-1"],
+    "--cache": ["decoded", "pixels"],
+    "--only-with": ["cores:9999", "cuda:0", "data", "tpu"],
+    "--init": ["none"],
+    "--save": ["none/file"],
+    "--trace": ["none/folder"],
+}
+# What a call cannot change: files and programs that are not there, and what the machine has.
+OUTSIDE = re.compile(r"install|does not exist|is not a folder|cannot be (read|written|opened)|was not found|is not usable|"
+                     r"cores:9999|in a folder that is there|OMPI_ALLOW_RUN_AS_ROOT")
+
+
+class Refused:
+    """A call, as options with their values, and the line that refused it."""
+
+    def __init__(self, options, line):
+        self.options = options
+        self.line = re.sub(r" \(see epochbench [a-z ]*--help\)$", "", line.removeprefix("epochbench: "))
+        first = re.match(r"(?:[\w./:=,-]+: )?(--[a-z-]+(?:, --[a-z-]+)*)", self.line)
+        named = first[1].split(", ") if first else []
+        self.subjects = [name for name in named if name in options]  # what the line is about
+        self.subject = self.subjects[0] if self.subjects else "--data"  # errors of data sets begin with their names
+
+    def without(self, *names):
+        return {name: value for name, value in self.options.items() if name not in names}
+
+    def replaced(self, value, option=None):
+        return {**self.options, option or self.subject: value}
+
+    def in_the_call(self, text):
+        return [name for name in dict.fromkeys(re.findall(r"--[a-z-]+", text)) if name in self.options]
+
+    def parts_of_a_batch(self):
+        return int(self.options.get("--accumulate") or 1) * int(self.options.get("--ranks") or 1)
+
+    def fewer_ranks(self):
+        names = ("--ranks", "--communication-threads", "--oversubscribe", "--shard", "--bucket", "--launcher", "--threads")
+        return self.without(*names)
+
+    def named_with_dashes(self, *keys):
+        return [name for name in self.options if name.removeprefix("--") in keys]
+
+    def ways_out(self):
+        """[(whether each has to work, [calls])]."""
+        found = []
+        for pattern, calls_of in WAYS_OUT:
+            for match in re.finditer(pattern, self.line):
+                every = calls_of is not listed or self.subject in ("--device", "--precision")
+                calls = calls_of(self, match)
+                if calls:
+                    found.append((every, calls))
+        return found
+
+
+def listed(refused, match):
+    # A form such as images:PATH stands for a file that is not here.
+    values = [value for value in match[1].split(", ") if not re.search(r":(DIR|PATH|FILE)$", value)]
+    return [refused.replaced(value) for value in values]
+
+
+def meant(refused, match):
+    return [refused.replaced(value) for value in re.split(r", | or ", match[1].removeprefix("--data "))]
+
+
+def used(refused, match):
+    option, value, in_its_place = match.groups()
+    kept = refused.without(refused.subject) if in_its_place else refused.options
+    return [{**kept, option: "1" if value == "N" else value}]
+
+
+def one_kept(refused, match):
+    named = refused.named_with_dashes(*re.findall(r"[a-z-]+", match[1]))
+    return [refused.without(*(name for name in named if name != kept)) for kept in named]
+
+
+def given_steps(refused, _):
+    kept = refused.without("--min-time")
+    return [{**kept, "--epochs": "9"}] if "--until" in kept else [{**kept, "--epochs": "9"}, {**kept, "--steps": "99"}]
+
+
+def above(refused, match):
+    return [refused.replaced(match[2] if match[1] == "from" else str(float(match[2]) + 0.5))]
+
+
+WAYS_OUT = [  # a form of a way out, and the calls that follow it
+    (r"leave (?:it|them) out", lambda r, m: [r.without(*r.subjects)] if r.subjects else []),
+    (r"leave out ((?:--[a-z-]+(?: \w+)?(?: or )?)+)", lambda r, m: [r.without(name) for name in r.in_the_call(m[1])]),
+    (r"leave out mode forward", lambda r, m: [r.without("--mode")]),
+    (r"leave out one of (?:them|the two)", lambda r, m: [r.without(name) for name in r.in_the_call(r.line)]),
+    (r"([a-z, -]+) exclude each other; give one", one_kept),
+    (r"so steps and min-time exclude it; limit it with epochs",
+     lambda r, m: [{**r.without("--steps", "--min-time"), "--epochs": "1"}]),
+    (r"add epochs \(with until, the most\) or steps", given_steps),
+    (r"use (--[a-z-]+) ([\w:.-]+)( in its place)?", used),
+    (r"use (fp32|tf32|bf16|fp16|int8)\b", lambda r, m: [r.replaced(m[1], "--precision")]),
+    (r"did you mean ([^?]+)\?", meant),
+    (r"(?:choose from|use one of) ([^;(]+?)(?:, or several [^;]*)?(?=$|;| \()", listed),
+    (r"must be a (?:whole )?number (from|above) (\S+)", above),
+    (r"must be .*such as (\S+)", lambda r, m: [r.replaced(m[1])]),
+    (r"write (accuracy=\S+) for", lambda r, m: [r.replaced(m[1])]),
+    (r"must be cores:N", lambda r, m: [r.replaced("cores:1"), r.replaced("data")]),
+    (r"must be gpt2:DIR", lambda r, m: [r.without("--tokenizer")]),
+    (r"must have \{ranks\}", lambda r, m: [r.without("--launcher")]),
+    (r"ask for fewer (--threads)", lambda r, m: [r.replaced("1", m[1])]),
+    (r"ask for fewer, or add --oversubscribe", lambda r, m: [r.fewer_ranks()]),
+    (r"larger than the ([\d,]+) training samples", lambda r, m: [r.replaced(m[1].replace(",", ""), "--batch")]),
+    (r"use a --batch that is a multiple of it", lambda r, m: [r.replaced(str(r.parts_of_a_batch()), "--batch")]),
+    (r"use a --batch that is a multiple of (\d+)", lambda r, m: [r.replaced(m[1], "--batch")]),
+    (r"use fewer, or train longer", lambda r, m: [r.replaced("0", "--lr-warmup")]),
+    (r"an empty value; give one", lambda r, m: [r.without(r.subject)]),
+]
+
+
+class Following(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        self.lines = {}
+
+    def line_of(self, options):
+        """The line that refuses the call; "" if it is accepted."""
+        key = tuple(options.items())
+        if key not in self.lines:
+            arguments = [word for option in options.items() for word in option if word is not None]
+            done = self.call("run", *arguments, "--dry-run", env=self.environment)
+            self.assertIn(done.returncode, (0, 2, 3), done.stderr)
+            self.lines[key] = done.stderr.splitlines()[-1] if done.returncode else ""
+        return self.lines[key]
+
+    def refusals(self, calls):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            lines = list(pool.map(self.line_of, calls))
+        return [Refused(call, line) for call, line in zip(calls, lines) if line]
+
+    def assert_ways_out_work(self, calls):
+        for refused in self.refusals(calls):
+            with self.subTest(" ".join(map(str, itertools.chain(*refused.options.items()))), line=refused.line):
+                ways = refused.ways_out()
+                self.assertTrue(ways or OUTSIDE.search(refused.line), f"no way out is known: {refused.line}")
+                for every, following in ways:
+                    lines = [self.line_of(call) for call in following]
+                    again = [f"{call}: {line}" for call, line in zip(following, lines) if line and not OUTSIDE.search(line)]
+                    self.assertLess(len(again), 1 if every else len(following), f"{refused.line}\n{again}")
+
+    def calls_alone(self, model):
+        return [{"--model": model, option: value} for option, values in VALUES.items() for value in values]
+
+    def check_alone(self, models):
+        self.assert_ways_out_work([call for model in models for call in self.calls_alone(model)])
+
+    def check_pairs(self, models, among):
+        """Pairs with one of the options `among`."""
+        for model in models:
+            alone = self.calls_alone(model)
+            wrong = [refused.options for refused in self.refusals(alone)]
+            right = [call for call in alone if call not in wrong]
+            pairs = [{**one, **two} for one, two in itertools.combinations(right, 2)
+                     if len({**one, **two}) == 3 and among.intersection({**one, **two})]
+            self.assert_ways_out_work(pairs)
+
+
+class Suggestions(Following):
+    def test_every_option_of_run_is_tried(self):
+        commands = json.loads(self.call("options").stdout)["commands"]
+        (run,) = [command for command in commands if command["name"] == "run"]
+        options = {option["long"] for option in run["options"] if option["long"]}
+        self.assertEqual({f"--{name}" for name in options} - OTHERS, set(VALUES))
+
+    def test_options_alone(self):
+        self.check_alone(MODELS)
+
+    def test_options_in_pairs(self):
+        self.check_pairs(["lenet5", "bert-tiny"], set(VALUES))
+
+    def test_other_commands(self):
+        self.out.write_text('{"schema_version": 1, "context": {}, "runs": []}')
+        for arguments in (["plan", "lenet5", "--device", "cpu", "--precision", "fp16"], ["plan", "lenet5", "--precision", "fp8"],
+                          ["plan", "lenet5", "--device", "gpu"], ["plan", "lenet5", "--on", "T4", "--precision", "fp8"],
+                          ["rent", "lenet5", "--epochs", "1", "--precision", "fp8"],
+                          ["sweep", "lenet5", "--over", "batch", "--values", "1,2", "--dry-run", "--precision", "fp8"],
+                          ["sweep", "lenet5", "--over", "batch", "--values", "1,2", "--dry-run", "--device", "gpu"]):
+            with self.subTest(arguments):
+                done = self.call(*arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                for values in re.findall(r"choose from ([^;]+?)(?:;|$)", done.stderr.strip()):
+                    for value in values.split(", "):
+                        followed = [*arguments[:-1], value]
+                        again = self.call(*followed)
+                        self.assertEqual(again.returncode, 0, f"{followed}: {again.stderr}")
+
+    def test_what_speedup_suggests(self):
+        call = self.call("run", "--model", "mlp:width=16", "--batch", "8", "--steps", "2", "--meters", "off", "--out", self.out)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        for to in ([], ["--to", "quality"]):
+            with self.subTest(to):
+                done = self.call("speedup", self.out, *to)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                (command,) = re.findall(r"`epochbench ([^`]+)`", done.stderr)
+                planned = self.call(*shlex.split(command), "--dry-run")
+                self.assertEqual(planned.returncode, 0, planned.stderr)
+                few = ["--out", "few.json", "--overwrite", "--meters", "off", *([] if to else ["--batch", "8", "--steps", "2"])]
+                measured = self.call(*shlex.split(re.sub(r"--repetitions \d+", "--repetitions 1", command)), *few)
+                self.assertEqual(measured.returncode, 0, measured.stderr)
+                self.assertEqual(self.call("speedup", "few.json", *to).returncode, 0)
+
+
+class OnALesserCpu(Following):  # tests/support/lesser_cpu.cpp
+    def test_options_alone(self):
+        self.check_alone(MODELS)
+
+    def test_what_the_device_decides(self):
+        self.check_pairs(["resnet20", "bert-tiny"], {"--device", "--precision", "--mode", "--kernels", "--without"})
+
+    test_other_commands = Suggestions.test_other_commands
+    test_what_speedup_suggests = Suggestions.test_what_speedup_suggests
+
+
+if __name__ == "__main__":
+    unittest.main()
