@@ -237,8 +237,9 @@ class Suggestions(Following):
 
     def test_other_commands(self):
         self.out.write_text('{"schema_version": 1, "context": {}, "runs": []}')
-        for arguments in (["plan", "lenet5", "--device", "cpu", "--precision", "fp16"], ["plan", "lenet5", "--precision", "fp8"],
-                          ["plan", "lenet5", "--device", "gpu"], ["plan", "lenet5", "--on", "T4", "--precision", "fp8"],
+        for arguments in (["plan", "lenet5", "--device", "cpu", "--precision", "fp16"],
+                          ["plan", "lenet5", "--precision", "fp8"], ["plan", "lenet5", "--device", "gpu"],
+                          ["plan", "lenet5", "--on", "T4", "--precision", "fp8"],
                           ["rent", "lenet5", "--epochs", "1", "--precision", "fp8"],
                           ["sweep", "lenet5", "--over", "batch", "--values", "1,2", "--dry-run", "--precision", "fp8"],
                           ["sweep", "lenet5", "--over", "batch", "--values", "1,2", "--dry-run", "--device", "gpu"]):
