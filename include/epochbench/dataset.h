@@ -67,7 +67,7 @@ class Tokenizer;  // src/data/tokenizer.h
 // A tokenizer's SPEC: one of these, then its folder or file.
 inline constexpr std::string_view kGpt2Tokenizer = "gpt2:", kWordPieceTokenizer = "wordpiece:";
 
-// What a data set holds: of texts no labels, and none with a model that classifies them.
+// What a data set holds. Texts have no labels, so a model that classifies texts takes none of them.
 enum class Holds : std::uint8_t { anything, images, colored_images, text };
 
 struct DataSource {
