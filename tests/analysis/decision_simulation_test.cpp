@@ -34,6 +34,7 @@ struct Rates {
         no_change += share;
         break;
       case Finding::inconclusive:
+      case Finding::not_compared:  // because of other jobs beside the baseline
         inconclusive += share;
         break;
     }

@@ -237,5 +237,47 @@ class Speedup(CliTest):
                 self.assertNotIn(word, self.call("speedup", path).stdout.lower().replace("inference", ""))
 
 
+class Headline(CliTest):
+    """The pair that leads in every output: each device at its best, whatever its precision and batch."""
+
+    def setUp(self):
+        super().setUp()
+        rates = (("cpu", "fp32", 16, 10.0), ("cpu", "bf16", 16, 20.0), ("cuda", "fp32", 16, 100.0), ("cuda", "tf32", 16, 200.0),
+                 ("cuda", "bf16", 16, 300.0), ("cuda", "fp16", 64, 500.0))
+        self.path = self.folder / "all.json"
+        self.path.write_text(json.dumps(document([run(backend, rate, repetition, precision, batch)
+                                                  for repetition in range(5) for backend, precision, batch, rate in rates])))
+
+    def said(self, *arguments):
+        call = self.call(*arguments)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        return call.stdout
+
+    def test_speedup(self):
+        self.assertRegex(self.said("speedup", self.path).splitlines()[1], r"^resnet50/cpu/bf16/b16 +resnet50/cuda/fp16/b64 +25\.0x")
+        first = json.loads(self.said("speedup", self.path, "--json"))["pairs"][0]
+        self.assertEqual((first["baseline"], first["contender"], first["ratio"], first["each_at_best"]),
+                         ("resnet50/cpu/bf16/b16", "resnet50/cuda/fp16/b64", 25, True))
+
+    def test_answers(self):
+        first, line = self.said("answers", self.path).split("1. ")[1].splitlines()[:2]
+        self.assertEqual(first, "How much faster is the GPU, each at its best?")
+        self.assertIn("resnet50, cuda fp16 b64 over cpu bf16 b16: 25.0x", line)
+
+    def test_export(self):
+        ratios = [line for line in self.said("export", self.path, "--format", "markdown").splitlines() if " is 2" in line or " is 1" in line]
+        self.assertIn("resnet50, each at its best: cuda fp16 b64 is 25.0x cpu bf16 b16", ratios[0])
+
+    def test_page(self):
+        page = self.folder / "page.html"
+        self.said("report", self.path, "-o", page)
+        data = json.loads(page.read_text().split('id="data">', 1)[1].split("</script", 1)[0])
+        card, = [card for card in data["head"]["cards"] if card["id"] == "speedup"]
+        self.assertEqual((card["entries"][0]["subject"], card["entries"][0]["value"], data["head"]["lead"]),
+                         ("ResNet-50, GPU fp16 over CPU bf16, each at its best, batch 64 over 16", 25, "speedup"))
+        pair = data["speedup"]["pairs"][0]
+        self.assertEqual((pair["baseline"], pair["contender"]), ("resnet50/cpu/bf16/b16", "resnet50/cuda/fp16/b64"))
+
+
 if __name__ == "__main__":
     unittest.main()
