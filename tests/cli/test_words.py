@@ -195,6 +195,11 @@ class Widths(CliTest):
                     lines = in_terminal(columns, *arguments).splitlines()
                     self.assertLessEqual(max(map(len, lines), default=0), columns)
 
+    def test_info_fits_80_columns(self):
+        lines = in_terminal(80, "info").splitlines()
+        self.assertTrue(any(line.startswith("fp32 peak ") and " in 5 bursts), " in line for line in lines), lines)
+        self.assertLessEqual(max(map(len, lines)), 80)
+
     def test_no_word_is_cut(self):
         for arguments in (["list", "claims"], ["claims", RESULTS[0], "--id", "days-to-hours", "--id", "azure-186-804"],
                           ["answers", RESULTS[0]], ["run", "--help"], ["--help"], ["run", "--suite", "hour", "--dry-run"],

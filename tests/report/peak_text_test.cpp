@@ -53,9 +53,8 @@ TEST(PeakText, OfAnOlderFileHasNoSpreadAndNoMark) {
 TEST(PeakText, MarksBurstsThatDiffer) {
   const CpuInfo cpu = cpu_of_bursts({173e9, 97e9, 194e9});
   EXPECT_THAT(cpu_peak_text(cpu, "fp32"), testing::StartsWith("194 GFLOP/s † (97.0 to 194 in 3 bursts)"));
-  EXPECT_EQ(
-      cpu_peak_doubts(cpu),
-      "†: bursts in fp32 differ by 50.0 %, so the peak may be higher; measure again on a quiet machine (epochbench system)");
+  EXPECT_EQ(cpu_peak_doubts(cpu),
+            "†: bursts differ by 50.0 % in fp32; the peak may be higher: measure again on a quiet machine (epochbench system)");
   EXPECT_EQ(cpu_peak_doubts(cpu_of_bursts({190.1e9, 200e9})), "") << "4.95 %, as on a quiet machine";
   EXPECT_NE(cpu_peak_doubts(cpu_of_bursts({189.9e9, 200e9})), "");
 }
@@ -64,7 +63,7 @@ TEST(PeakText, MarksWhatOtherProcessesTook) {
   CpuInfo cpu = cpu_of_bursts({194e9, 194e9});
   cpu.peak_foreign_cpu_cores = 0.16;
   EXPECT_THAT(cpu_peak_text(cpu, "fp32"), testing::StartsWith("194 GFLOP/s † "));
-  EXPECT_THAT(cpu_peak_doubts(cpu), HasSubstr("†: other processes took 0.16 CPU cores meanwhile, so the peak may be higher"));
+  EXPECT_THAT(cpu_peak_doubts(cpu), HasSubstr("†: other processes took 0.16 CPU cores meanwhile; the peak may be higher"));
   cpu.peak_threads = 64;
   EXPECT_EQ(cpu_peak_doubts(cpu), "") << "0.25 % of the machine";
   cpu.peak_foreign_cpu_cores = 3.3;

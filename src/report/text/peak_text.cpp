@@ -88,15 +88,16 @@ std::string cpu_peak_text(const CpuInfo& cpu, const std::string& precision) {
 }
 
 std::string cpu_peak_doubts(const CpuInfo& cpu) {
-  std::vector<std::string> reasons;
+  std::string spreads;
   for (const auto& [precision, bursts] : cpu.peak_bursts_flops_per_second)
     if (const double spread = spread_of(bursts); spread > kSteadyBursts)
-      reasons.push_back("bursts in " + precision + " differ by " + format_percent(spread));
+      append(spreads, format_percent(spread) + " in " + precision);
+  std::string reasons = spreads.empty() ? "" : "bursts differ by " + spreads;
   if (others_interfered(cpu))
-    reasons.push_back("other processes took " + significant(*cpu.peak_foreign_cpu_cores, 2) + " CPU cores meanwhile");
+    append(reasons, "other processes took " + significant(*cpu.peak_foreign_cpu_cores, 2) + " CPU cores meanwhile", "; ");
   if (reasons.empty()) return "";
-  return std::string(kLoadMark).substr(1) + ": " + joined(reasons) +
-         ", so the peak may be higher; measure again on a quiet machine (epochbench system)";
+  return std::string(kLoadMark).substr(1) + ": " + reasons +
+         "; the peak may be higher: measure again on a quiet machine (epochbench system)";
 }
 
 }  // namespace epochbench
