@@ -25,7 +25,7 @@ std::string why_unusable(const Series& series) {
   if (series.source->result.context.build_type == "Debug") return "a debug build measured it";
   double foreign = 0;
   for (const Run* run : series.runs) {
-    const double steps = run->timing ? static_cast<double>(run->timing->step_seconds.size()) : 0;
+    const double steps = run->timing ? static_cast<double>(run->timing->steps()) : 0;
     if (run->gpu && static_cast<double>(run->gpu->throttled_steps.value_or(0)) > kUnusableThrottled * steps)
       return "the GPU's clock was held down during most of its steps";
     const auto apart = run->quality && is_ours(*run) ? run->quality->parity_max_relative_difference : std::nullopt;

@@ -22,12 +22,12 @@ epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   analysis/claim_catalog_test analysis/claim_trends_test analysis/claims_test analysis/cost_test case/options_test
   case/settings_test case/suite_test report/many_names_test report/names_are_labels_test report/one_estimator_test
   report/page_data_test
-  session/budget_test session/complete_result_test session/endings_test session/profile_test session/resume_gpus_test session/sweep_test
-  session/time_left_test session/united_suites_test
+  session/budget_test session/endings_test session/profile_test session/resume_gpus_test session/sweep_test
+  session/time_left_test
   analysis/own_claim_test report/page_head_test session/outside_program_test analysis/claims_of_cnns_test
   analysis/claim_conclusion_test analysis/claims_of_owning_test analysis/further_claims_test session/claim_plans_test
   analysis/claims_of_machines_test analysis/claims_of_others_test session/spread_peaks_test
-  case/recipe_test)
+  case/recipe_test session/complete_result_test session/united_suites_test)
 target_compile_definitions(cli_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results")
 epochbench_tests(prediction_tests LABEL unit LIBRARIES epochbench_fit_parts TESTS
   analysis/device_catalog_test analysis/expected_time_test analysis/prediction_test)

@@ -10,11 +10,9 @@
 namespace epochbench {
 namespace {
 
-std::string ratio_cell(const Estimate& estimate) { return std::isfinite(estimate.value) ? format_times(estimate.value) : ""; }
-
-// In parentheses if it cannot carry an answer.
-std::string speedup_cell(const SpeedupPair& pair) {
-  const std::string text = ratio_cell(pair.ratio);
+// In parentheses if one of the runs cannot carry an answer.
+std::string ratio_cell(const SpeedupPair& pair, const Estimate& estimate) {
+  const std::string text = std::isfinite(estimate.value) ? format_times(estimate.value) : "";
   return text.empty() || why_unusable(pair).empty() ? text : "(" + text + ")";
 }
 
@@ -104,8 +102,8 @@ std::string speedup_text(const Speedup& speedup) {
   for (const SpeedupPair& pair : speedup.pairs)
     table.add({label(pair.baseline, pair.contender) + mark(pair, pair.baseline),
                label(pair.contender, pair.baseline) + mark(pair, pair.contender), of_one_target ? "" : pair.target,
-               reached_cell(pair), speedup_cell(pair), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "",
-               ratio_cell(pair.cost), ratio_cell(pair.energy), note_cell(pair, notes)});
+               reached_cell(pair), ratio_cell(pair, pair.ratio), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "",
+               ratio_cell(pair, pair.cost), ratio_cell(pair, pair.energy), note_cell(pair, notes)});
   std::string text = below_load_note(table.to_string()) + "\n";
   if (speedup.pairs.front().best_batch)
     text += wrapped("", "", "each device at its own best batch of those measured, so the batches may differ");
