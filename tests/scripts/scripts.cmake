@@ -60,7 +60,7 @@ set_tests_properties(Scripts.TrainPytorch Scripts.TakeTurns Structure.IncludesKe
 foreach(class MadeUp History Nights Unchanged Slower Yaml)
   add_test(NAME CiExamples.${class} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/ci_examples_test.py ${class})
   set_tests_properties(CiExamples.${class} PROPERTIES LABELS unit SKIP_REGULAR_EXPRESSION "OK \\(skipped="
-    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>")
+    ENVIRONMENT "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json;EPOCHBENCH_DELAYED=$<TARGET_FILE:epochbench_delayed>;EPOCHBENCH_PEAKS=${CMAKE_CURRENT_BINARY_DIR}/peaks")
 endforeach()
 set_tests_properties(CiExamples.Unchanged CiExamples.Slower PROPERTIES LABELS slow COST 40)
 set_tests_properties(Scripts.TakeTurns Scripts.CheckGpu PROPERTIES LABELS "slow;scripts" COST 40)
