@@ -171,6 +171,7 @@ _epochbench() {
     'export --price-scaling') choices="per-vcpu per-gpu whole" ;;
     'compare --history') choices="" ;;
     'compare --threshold') choices="" ;;
+    'compare --allow') choices="" ;;
     'compare --interleave') choices="" ;;
     'compare --suite') choices="claims gate hour input-pipeline learn modern quality quick standard" ;;
     'compare --max-pairs') choices="" ;;
@@ -210,7 +211,7 @@ _epochbench() {
       speedup) options="-h --help --best --to --with --json" ;;
       claims) options="-h --help --catalog --id --claim --purchase --lifetime --power --idle --electricity --cloud --cloud-speed --verbose -v --strict --json" ;;
       export) options="-h --help --format --raw --out -o --price --price-scaling" ;;
-      compare) options="-h --help --history --threshold --allow-missing --force --github --json --interleave --suite --max-pairs --order-seed --out -o --overwrite --anonymous --quiet -q" ;;
+      compare) options="-h --help --history --threshold --allow --force --github --json --interleave --suite --max-pairs --order-seed --out -o --overwrite --anonymous --quiet -q" ;;
       bisect) options="-h --help --suite --case --build --binary --folder --threshold --max-pairs --resume --overwrite --json --quiet -q" ;;
       answers) options="-h --help --price --price-scaling --json" ;;
       report) options="-h --help --out -o --price --price-scaling --title --open --charts --articles --claims" ;;

@@ -154,11 +154,15 @@ const CaseBlock* Commands::cases() const {
   return found == blocks_.end() ? nullptr : found->second;
 }
 
-DeviceUse Commands::device_use() const {
+NamingCall Commands::naming() const {
   const auto chosen = app_.get_subcommands();
   const std::string name = chosen.empty() ? "" : chosen.front()->get_name();
-  if (name == "rent" || (name == "plan" && chosen.front()->count("--on") > 0)) return DeviceUse::predict;
-  return name == "plan" ? DeviceUse::plan : DeviceUse::run;
+  NamingCall call{name == "plan" ? DeviceUse::plan : name == "rent" ? DeviceUse::predict : DeviceUse::run, {}, cases()};
+  const CLI::Option* on = chosen.empty() ? nullptr : chosen.front()->get_option_no_throw("--on");
+  if (!on || on->count() == 0) return call;
+  call.use = DeviceUse::predict;
+  call.on = split(on->results().front());
+  return call;
 }
 
 std::function<int()> Commands::parse() {
@@ -184,7 +188,7 @@ int Commands::run() try {
   if (code != kExitInterrupted) require_output_written();
   return code;
 } catch (const CallError& error) {
-  print_error(error.what() + known_names(error, device_use(), cases()));
+  print_error(error.what() + known_names(error, naming()));
   return error.code();
 } catch (const DeviceError& error) {
   print_error(error.what());

@@ -47,7 +47,7 @@ class Commands {
   // The first half of run(): what the call asks for, checked except for the values of its cases. Errors: CallError.
   std::function<int()> parse();
   const CaseBlock* cases() const;  // that the call asks for; nullptr: the command has none
-  DeviceUse device_use() const;    // of the command that the call names
+  NamingCall naming() const;       // what the devices and precisions of the call may be
 
   const std::vector<std::string>& arguments() const { return arguments_; }  // of the call, the program's name first
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <set>
 #include <vector>
 
-#include "epochbench/precision.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/session/capabilities.h"
+#include "src/session/predicting.h"
 
 namespace epochbench {
 namespace {
@@ -47,13 +46,14 @@ auto given(const CaseBlock* cases, const char* key, const Parse& parse) {
 }
 
 // Those of the devices that the call names, or of the CPU, in all of its modes.
-std::set<Precision> known_precisions(DeviceUse use, const CaseBlock* cases) {
-  const std::set<Precision> all(std::begin(kPrecisions), std::end(kPrecisions));
-  if (use == DeviceUse::predict) return all;
-  std::vector<DeviceId> devices = given(cases, "device", parse_device);
+std::set<Precision> known_precisions(const NamingCall& call) {
+  const std::vector<Precision> of_catalog = precisions_on(call.on);
+  const std::set<Precision> all(of_catalog.begin(), of_catalog.end());
+  if (call.use == DeviceUse::predict) return all;
+  std::vector<DeviceId> devices = given(call.cases, "device", parse_device);
   const bool named = !devices.empty();
   if (!named) devices.push_back({DeviceKind::cpu});
-  std::vector<Mode> modes = given(cases, "mode", parse_choice<Mode>);
+  std::vector<Mode> modes = given(call.cases, "mode", parse_choice<Mode>);
   if (modes.empty()) modes.push_back(Mode::train);
   std::set<Precision> known;
   for (const DeviceId device : devices) {
@@ -67,24 +67,24 @@ std::set<Precision> known_precisions(DeviceUse use, const CaseBlock* cases) {
     known.insert(of_device.begin(), of_device.end());
   }
   const bool on_gpu = !named || std::ranges::any_of(devices, [](DeviceId device) { return device.kind == DeviceKind::cuda; });
-  if (use == DeviceUse::plan && on_gpu && plans_for_gpus()) known.insert(all.begin(), all.end());
+  if (call.use == DeviceUse::plan && on_gpu && plans_for_gpus()) known.insert(all.begin(), all.end());
   return known;
 }
 
 }  // namespace
 
-std::string known_names(const CallError& error, DeviceUse use, const CaseBlock* cases) {
+std::string known_names(const CallError& error, const NamingCall& call) {
   std::vector<std::string> names;
   std::string word = error.word();
   switch (error.unknown()) {
     case Unknown::nothing:
       return "";
     case Unknown::device:
-      names = known_devices(use);
+      names = known_devices(call.use);
       word = as_device(word);
       break;
     case Unknown::precision:
-      for (const Precision precision : known_precisions(use, cases)) names.emplace_back(name(precision));
+      for (const Precision precision : known_precisions(call)) names.emplace_back(name(precision));
       break;
   }
   if (names.empty()) return "";

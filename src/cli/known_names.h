@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "src/base/errors.h"
 #include "src/case/case_block.h"
@@ -13,8 +14,13 @@ namespace epochbench {
 // one of the catalog.
 enum class DeviceUse : std::uint8_t { run, plan, predict };
 
-// "; choose from cpu, cuda:0, reference; did you mean cuda:0?"; "" if the error is about another word. `cases`: of the call,
-// null if it has none.
-std::string known_names(const CallError& error, DeviceUse use, const CaseBlock* cases);
+struct NamingCall {
+  DeviceUse use = DeviceUse::run;
+  std::vector<std::string> on = {};  // of the catalog; empty: all
+  const CaseBlock* cases = nullptr;  // null: the command has none
+};
+
+// "; choose from cpu, cuda:0, reference; did you mean cuda:0?"; "" if the error is about another word.
+std::string known_names(const CallError& error, const NamingCall& call);
 
 }  // namespace epochbench

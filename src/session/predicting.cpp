@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "epochbench/precision.h"
 #include "src/base/errors.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
+#include "src/base/text.h"
 #include "src/case/case_block.h"
 #include "src/session/bounds.h"
 #include "src/session/prices.h"
@@ -121,25 +124,29 @@ std::vector<PredictionTarget> targets_of(const std::vector<std::string>& on) {
   return targets;
 }
 
+// Those that at least one of the targets has.
+std::vector<Precision> precisions_of(const std::vector<PredictionTarget>& targets) {
+  std::vector<Precision> precisions(std::begin(kPrecisions), std::end(kPrecisions));
+  std::erase_if(precisions, [&](Precision precision) {
+    return std::ranges::none_of(
+        targets, [&](const PredictionTarget& target) { return limits_of(target, precision).flops_per_second.has_value(); });
+  });
+  return precisions;
+}
+
 // Errors: CallError if none of the devices has the precision.
 void check_precision(const std::vector<PredictionTarget>& targets, Precision precision) {
-  std::string reason;
-  for (const PredictionTarget& target : targets) {
-    const RatedLimits limits = limits_of(target, precision);
-    if (limits.flops_per_second) return;
-    if (reason.empty()) reason = target.name() + ": " + limits.reason;
-  }
-  throw CallError(std::string("--precision ") + name(precision) + ": none of the devices of --on has it, " + reason +
-                  "; choose another precision or device");
+  const std::vector<Precision> known = precisions_of(targets);
+  if (contains(known, precision)) return;
+  throw CallError(std::string("--precision ") + name(precision) + ": none of the devices of --on has it, " +
+                  targets.front().name() + ": " + limits_of(targets.front(), precision).reason + "; choose from " +
+                  joined(known, [](Precision other) { return std::string(name(other)); }));
 }
 
 // Removes cases in a precision that none of the targets has, unless these are all cases.
 void keep_possible(std::vector<CaseSpec>& cases, const std::vector<PredictionTarget>& targets) {
-  const auto possible = [&](const CaseSpec& spec) {
-    return std::ranges::any_of(targets, [&](const PredictionTarget& target) {
-      return limits_of(target, spec.precision).flops_per_second.has_value();
-    });
-  };
+  const std::vector<Precision> known = precisions_of(targets);
+  const auto possible = [&](const CaseSpec& spec) { return contains(known, spec.precision); };
   if (std::ranges::any_of(cases, possible)) std::erase_if(cases, [&](const CaseSpec& spec) { return !possible(spec); });
 }
 
@@ -154,6 +161,15 @@ std::int64_t largest_batch(const std::function<bool(std::int64_t)>& fits) {
     (fits(middle) ? fitting : beyond) = middle;
   }
   return fitting;
+}
+
+std::vector<Precision> precisions_on(const std::vector<std::string>& on) {
+  const std::vector<Precision> all(std::begin(kPrecisions), std::end(kPrecisions));
+  try {
+    return on.empty() ? all : precisions_of(targets_of(on));
+  } catch (const CallError&) {
+    return all;
+  }
 }
 
 std::vector<Prediction> predictions_of(const PredictionRequest& request) {

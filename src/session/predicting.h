@@ -26,6 +26,9 @@ struct PredictionRequest {
   bool search_largest = true;          // the largest batch of each device, which takes most of the time
 };
 
+// Those that at least one of the devices has; all if `on` is empty, or a device is unknown.
+std::vector<Precision> precisions_on(const std::vector<std::string>& on);
+
 // Each case on each device, in their order; for "all", the smallest memory first; with epochs or tokens, the cheapest first.
 // Errors: CallError, also if none of the devices has a precision.
 std::vector<Prediction> predictions_of(const PredictionRequest& request);

@@ -55,7 +55,8 @@ class CpuBackend final : public Backend {
   }
 
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
-    if (has_any(graph, node, DType::f16))
+    const bool scales_losses = node.op == Op::all_finite || node.op == Op::update_loss_scale;  // as only fp16 needs
+    if (scales_losses || has_any(graph, node, DType::f16))
       return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " +
              name_of(bf16_ ? Precision::bf16 : Precision::fp32);
     if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, cpu::kInt8Isas, "AVX512-VNNI");
