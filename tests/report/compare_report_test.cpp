@@ -141,6 +141,10 @@ TEST(NextStep, OfTwoFilesFollowsFromWhatIsMissing) {
   EXPECT_EQ(next_step(comparison).command, "epochbench run --suite quick --repetitions 15 --overwrite --out old.json");
   open.remedy = Remedy::measure_new;
   EXPECT_EQ(next_step(comparison).command, "epochbench run --suite quick --repetitions 15 --overwrite --out 'my new.json'");
+  comparison.suite.clear();
+  EXPECT_EQ(next_step(comparison).command, "") << "no call is known that measures these cases";
+  EXPECT_THAT(next_step(comparison).text, HasSubstr("with --repetitions 15"));
+  comparison.suite = "quick";
   open.remedy = Remedy::interleave;
   EXPECT_THAT(next_step(comparison).command, StartsWith("epochbench compare --interleave "));
   open.remedy = Remedy::speedup;

@@ -164,9 +164,8 @@ std::string status_text(const Run& run) {
 
 // The first repetition that failed by itself, not for lack of a device or of time.
 const Run* broken(const Runs& runs) {
-  constexpr std::array kBroken{RunStatus::failed, RunStatus::out_of_memory, RunStatus::diverged};
   for (const RecordedRun& each : runs)
-    if (contains(kBroken, each.run->status)) return each.run;
+    if (is_failure(each.run->status)) return each.run;
   return nullptr;
 }
 

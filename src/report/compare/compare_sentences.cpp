@@ -120,18 +120,20 @@ bool needs(const Comparison& comparison, Remedy remedy) {
   });
 }
 
-// The call that measures a side's file again. A folder gets one more file, whose name is the reader's choice.
-std::string measure_again(const Comparison& comparison, std::size_t side) {
+// Measures a side's file again, by its suite if it has one. A folder gets one more file, whose name is the reader's choice.
+NextStep measure_again(const Comparison& comparison, std::size_t side) {
+  const std::string repetitions = "--repetitions " + std::to_string(3 * kFewestToDecide);
+  const std::string text = std::string("measure the ") + (side == 0 ? "baseline" : "new side") + " again, on a quiet machine";
+  if (comparison.suite.empty()) return {text + ", with " + repetitions, ""};
   const std::string& label = comparison.sides[side].label;
   const std::string out = label.ends_with(".json") ? " --overwrite --out " + shell_word(label) : "";
-  return "epochbench run" + suite_option(comparison) + " --repetitions " + std::to_string(3 * kFewestToDecide) + out;
+  return {text, "epochbench run" + suite_option(comparison) + " " + repetitions + out};
 }
 
 NextStep next_step_of_files(const Comparison& comparison) {
   if (needs(comparison, Remedy::measure_baseline) || !comparison.changed.empty() || !comparison.baseline_not_ok.empty())
-    return {"measure the baseline again, on a quiet machine", measure_again(comparison, 0)};
-  if (needs(comparison, Remedy::measure_new))
-    return {"measure the new side again, on a quiet machine", measure_again(comparison, 1)};
+    return measure_again(comparison, 0);
+  if (needs(comparison, Remedy::measure_new)) return measure_again(comparison, 1);
   const bool open = std::ranges::any_of(
       comparison.cases, [](const ComparedCase& each) { return each.decision.finding == Finding::inconclusive; });
   if (open || needs(comparison, Remedy::interleave))
@@ -139,7 +141,7 @@ NextStep next_step_of_files(const Comparison& comparison) {
             "epochbench compare --interleave BASELINE_BINARY NEW_BINARY" + suite_option(comparison) +
                 threshold_option(comparison.threshold)};
   if (needs(comparison, Remedy::speedup))
-    return {"how much faster one is than the other, whatever differs",
+    return {"measure the baseline again, as the new side was; or ask how much faster one is, whatever differs",
             "epochbench speedup " + shell_word(comparison.sides[0].label) + " " + shell_word(comparison.sides[1].label)};
   return {};
 }
