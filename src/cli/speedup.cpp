@@ -13,7 +13,7 @@ namespace epochbench {
 namespace {
 
 constexpr const char* kSpeedupExamples = R"(Examples:
-  epochbench run --model resnet20 --kernels best,portable --threads 1,2 --repetitions 5 --out mine.json
+  epochbench run resnet20 --kernels best,portable --threads 1,2 --repetitions 5 --out mine.json
   epochbench speedup mine.json
   epochbench run --model resnet50 --device cpu,cuda:0 --precision fp32,bf16 --repetitions 5 --out both.json
   epochbench speedup both.json                          a GPU beside the CPU

@@ -327,15 +327,16 @@ TEST(DatasetSizes, SyntheticDataHaveTheNominalNumber) {
   EXPECT_FALSE(sizes.of("digits", {8, 8, 1, 10}, 0).synthetic);
 }
 
-TEST(OpenDataset, UnknownSpecNamesTheKnownOnes) {
-  for (const char* spec : {"", "mnist", "text", "founding", "Digits", "digits:", "synthetic ", "idx", "cifar10"}) {
-    expect_data_error(
-        [&] {
-          open_dataset(spec, {8, 8, 1, 10}, 0, 0);
-        },
-        {"'" + std::string(spec) + "'", "synthetic", "digits", "fashion-mnist", "founding-documents", "idx:DIR", "cifar10:DIR",
-         "images:PATH", "text:FILE"});
-  }
+TEST(OpenDataset, UnknownSpecNamesThoseThatTheModelTakes) {
+  const SampleSpec gray{8, 8, 1, 10}, colored{8, 8, 3, 10}, text{.classes = 256, .sequence = 16, .predictions = 2},
+      labeled_text{.classes = 256, .sequence = 16, .text_classes = 2};
+  for (const auto& [sample, known] : {std::pair(&gray, "synthetic, digits, fashion-mnist, idx:DIR (--data)"),
+                                      {&colored, "synthetic, digits, fashion-mnist, idx:DIR, cifar10:DIR"},
+                                      {&text, "synthetic, founding-documents, text:FILE (--data)"},
+                                      {&labeled_text, "synthetic (--data)"}})
+    for (const char* spec : {"", "mnist", "text", "founding", "Digits", "digits:", "synthetic ", "idx", "cifar10"})
+      expect_data_error([&, sample = sample] { open_dataset(spec, *sample, 0, 0); },
+                        {"unknown data '" + std::string(spec) + "': use one of " + known});
   expect_data_error([] { open_dataset(std::string(100000, 'x') + "\n", {8, 8, 1, 10}, 0, 0); }, {"unknown data"});
 }
 
