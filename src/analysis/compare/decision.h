@@ -90,8 +90,8 @@ struct RecordedCase {
   std::string undecidable;  // why the two cannot be compared, whatever the numbers say (another machine, ...); empty: they can
 };
 
-// Only quiet files are decided: at least kFewestToDecide repetitions per side. A single one with a load of kQuietForeignCores or
-// more is left out. What another job adds to one file it does not add to the other, and no statistic can separate the two
+// Only quiet files are decided: at least kFewestToDecide repetitions per side. A single one with a load of kQuietForeignCores
+// or more is left out. What another job adds to one file it does not add to the other, and no statistic can separate the two
 // afterwards. A new side with more load is inconclusive; what else is not fit is not compared. Both still have the reason and
 // the estimate, and Holm does not count them.
 std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, double threshold = kDefaultThreshold);
