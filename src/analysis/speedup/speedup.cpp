@@ -367,8 +367,13 @@ class Pairing {
   Speedup answer_;
 };
 
-// Adds the pairs of devices at their best, or marks those that the answer has, and moves them to its front.
-void put_first(std::vector<SpeedupPair> best, Speedup& answer) {
+// Adds the pairs of devices at their best, or marks those that the answer has, and moves them to its front, in the order in
+// which their models first ran.
+void put_first(std::vector<SpeedupPair> best, const AllSeries& all, Speedup& answer) {
+  std::ranges::stable_sort(best, {}, [&](const SpeedupPair& pair) {
+    return std::ranges::find(all.series, pair.contender.workload.model,
+                             [](const Series& series) { return series.first().workload.model; });
+  });
   using Side = std::pair<std::string, std::string>;
   const auto sides_of = [](const SpeedupPair& pair) {
     return std::pair(Side(pair.baseline.name, pair.baseline.file), Side(pair.contender.name, pair.contender.file));
@@ -419,7 +424,7 @@ Speedup speedup_of(const std::vector<NamedResult>& results, SpeedupOf what) {
       break;
   }
   Speedup best = Pairing(all, Question::each_at_best).answer(), answer = Pairing(all, Question::same_batch).answer();
-  put_first(std::move(best.pairs), answer);
+  put_first(std::move(best.pairs), all, answer);
   return answer;
 }
 
