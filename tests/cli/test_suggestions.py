@@ -185,8 +185,8 @@ WAYS_OUT = [  # a form of a way out, and the calls that follow it
     (r"must be cores:N", lambda r, m: [r.replaced("cores:1"), r.replaced("data")]),
     (r"must be gpt2:DIR", lambda r, m: [r.without("--tokenizer")]),
     (r"must have \{ranks\}", lambda r, m: [r.without("--launcher")]),
-    (r"ask for fewer (--threads)", lambda r, m: [r.replaced("1", m[1])]),
-    (r"ask for fewer, or add --oversubscribe", lambda r, m: [r.fewer_ranks()]),
+    (r"ask for fewer --threads", lambda r, m: [r.replaced("1", "--threads")]),
+    (r"ask for fewer(?: --ranks|, or add --oversubscribe)", lambda r, m: [r.fewer_ranks()]),
     (r"larger than the ([\d,]+) training samples", lambda r, m: [r.replaced(m[1].replace(",", ""), "--batch")]),
     (r"use a --batch that is a multiple of it", lambda r, m: [r.replaced(str(r.parts_of_a_batch()), "--batch")]),
     (r"use a --batch that is a multiple of (\d+)", lambda r, m: [r.replaced(m[1], "--batch")]),
@@ -246,23 +246,24 @@ class Following(CliTest):
             with self.subTest(" ".join(map(str, itertools.chain(*refused.options.items()))), line=refused.line):
                 self.assertEqual(self.dead_ends(refused), [])
 
-    def calls_alone(self, model):
-        """Without wrong values of an option whose right value this model does not take."""
+    def calls_alone(self, **base):
+        """Without wrong values of an option whose right value is refused, too."""
+        base = {f"--{name}": value for name, value in base.items()}
         calls = []
         for option, (right, *others) in VALUES.items():
-            calls.append({"--model": model, option: right})
+            calls.append({**base, option: right})
             if not self.line_of(calls[-1]):
-                calls += [{"--model": model, option: other} for other in others]
+                calls += [{**base, option: other} for other in others]
         return calls
 
     def check_alone(self, models):
-        self.assert_ways_out_work([call for model in models for call in self.calls_alone(model)])
+        self.assert_ways_out_work([call for model in models for call in self.calls_alone(model=model)])
         self.assert_ways_out_work([{"--model": model, **options} for model in models for options in TOGETHER])
 
     def check_pairs(self, models, among):
         """Pairs with one of the options `among`."""
         for model in models:
-            alone = self.calls_alone(model)
+            alone = self.calls_alone(model=model)
             wrong = [refused.options for refused in self.refusals(alone)]
             right = [call for call in alone if call not in wrong]
             pairs = [{**one, **two} for one, two in itertools.combinations(right, 2)
@@ -325,6 +326,27 @@ class OnALesserCpu(Following):  # tests/support/lesser_cpu.cpp
 
     test_other_commands = Suggestions.test_other_commands
     test_what_speedup_suggests = Suggestions.test_what_speedup_suggests
+
+
+class WithATuringGpu(Following):  # which has no bf16 and no tf32; tests/support/cuda_emulated
+    def setUp(self):
+        super().setUp()
+        description = self.folder / "gpus"
+        description.write_text(json.dumps({"cards": [{"name": "T4", "capability": 75}]}))
+        self.environment |= {"EPOCHBENCH_EMULATED_GPUS": str(description), "XDG_CACHE_HOME": str(self.folder / "cache")}
+        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
+
+    def test_options_alone(self):
+        for model in MODELS:
+            self.assert_ways_out_work(self.calls_alone(model=model, device="cuda:0"))
+            self.assert_ways_out_work([{"--model": model, "--device": "cuda:0", **options} for options in TOGETHER])
+
+    def test_precisions_with_each_option(self):
+        self.assert_ways_out_work([{"--model": model, "--device": "cuda:0", "--precision": precision, option: values[0]}
+                                   for model in ("resnet20", "bert-tiny") for precision in ("bf16", "fp16", "tf32")
+                                   for option, values in VALUES.items()
+                                   if option not in ("--device", "--precision") and not self.line_of(
+                                       {"--model": model, "--device": "cuda:0", option: values[0]})])
 
 
 if __name__ == "__main__":

@@ -20,12 +20,14 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
     return std::string(name(node.op)) + " is run in parts, unless in 16 bits" + (with_gelu ? " or tf32" : "") +
            " on a GPU of compute capability " + capability_text(kAmpere) + " or higher";
   if (compute_capability >= kAmpere) return std::nullopt;
-  const std::string has = " needs a GPU of compute capability " + capability_text(kAmpere) + " or higher; this one has " +
-                          capability_text(compute_capability);
+  const auto needs = [&](Precision precision, Precision other) {
+    return std::string(name(precision)) + " needs a GPU of compute capability " + capability_text(kAmpere) +
+           " or higher, and this one has " + capability_text(compute_capability) + "; use " + name(other);
+  };
   for (const auto* values : {&node.inputs, &node.outputs})
     for (ValueId id : *values)
-      if (graph.desc(id).dtype == DType::bf16) return name(Precision::bf16) + has;
-  if (is_tf32(node.attributes)) return name(Precision::tf32) + has;
+      if (graph.desc(id).dtype == DType::bf16) return needs(Precision::bf16, Precision::fp16);
+  if (is_tf32(node.attributes)) return needs(Precision::tf32, Precision::fp32);
   return std::nullopt;
 }
 
