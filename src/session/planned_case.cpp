@@ -124,6 +124,18 @@ std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settin
   return ranks_obstacle(spec);
 }
 
+// What a call can ask for in place of what the machine lacks: "; use --device cpu". "" if the case would then be refused, too.
+std::string instead_of_missing(const PlannedCase& planned) {
+  if (planned.obstacle->exit_code != kExitDeviceMissing || planned.spec.needs_data) return "";
+  CaseSpec spec = planned.spec;
+  const bool conditional = spec.least_cores || spec.beside_device;
+  spec.least_cores.reset();
+  spec.beside_device.reset();
+  if (!conditional) spec.device = {};
+  if (obstacle_of(spec, planned.settings)) return "";
+  return conditional ? "; leave out --only-with" : "; use --device cpu";
+}
+
 // Leaves out the name of a missing device, so that one cause is printed once for all devices and --only-with.
 std::string cause_of(const std::string& reason) {
   const std::size_t at = reason.find(kNotUsable);
@@ -273,7 +285,7 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
     // Several devices or precisions, none of them usable: a missing device weighs more than a wrong word in the call.
     const auto worst =
         std::ranges::max_element(once, {}, [](const PlannedCase& planned) { return planned.obstacle->exit_code; });
-    throw CallError(worst->obstacle->reason, worst->obstacle->exit_code);
+    throw CallError(worst->obstacle->reason + instead_of_missing(*worst), worst->obstacle->exit_code);
   }
   if (const std::int64_t runs = std::accumulate(times.begin(), times.end(), std::int64_t{0}); runs > kMaxRuns)
     throw CallError(std::to_string(runs) + " runs are asked for, more than " + std::to_string(kMaxRuns) +

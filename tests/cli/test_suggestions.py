@@ -82,7 +82,7 @@ TOGETHER = [  # options that need each other
     {"--kernels": "portable", "--precision": "fp16"}, {"--data": "digits", "--cache": "decoded", "--loader-threads": "-1"}]
 # What a call cannot change: files and programs that are not there, and what the machine has.
 OUTSIDE = re.compile(r"install|does not exist|is not a folder|cannot be (read|written|opened|found)|was not found|"
-                     r"is not usable|no folder train|cores:9999|in a folder that is there|OMPI_ALLOW_RUN_AS_ROOT")
+                     r"no folder train|in a folder that is there|OMPI_ALLOW_RUN_AS_ROOT")
 
 
 class Refused:
