@@ -116,8 +116,7 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
     if (first.cost)
       add(costs, summary.cost_per_epoch,
           {{"currency", in_usd(*first.cost) ? Json(nullptr) : json_of(first.cost->currency)},
-           {"source", json_of(first.cost->price_source)},
-           {"epoch", epoch}});
+           {"source", json_of(first.cost->price_source)}});
   }
   if (!speeds.empty()) cards.push_back(card("speed", speeds));
   if (!epochs.empty()) cards.push_back(card("epoch", epochs));

@@ -21,7 +21,7 @@ function targetNote({target, reached, n, usd}) {
 const CARDS = {
   speed: {title: "Speed", text: perSample},
   epoch: {title: "Time of an epoch", text: format.seconds, note: ({kind, epoch}) => [kind, epoch].filter(Boolean).join(": ")},
-  cost: {title: "Cost of an epoch", text: asMoney, note: ({epoch}) => epoch,
+  cost: {title: "Cost of an epoch", text: asMoney,
          foot: ({source}) => source && `price: ${source === "user" ? "as given" : source}`,
          none: ["not known", "No price was given: ", element("code", {}, "--price cpu=USD_PER_HOUR")]},
   speedup: {title: "Speedup", text: format.times},
