@@ -394,18 +394,6 @@ void put_first(std::vector<SpeedupPair> best, const AllSeries& all, Speedup& ans
 
 }  // namespace
 
-const char* name(Compares what) {
-  switch (what) {
-    case Compares::devices_or_precisions:
-      return "devices_or_precisions";
-    case Compares::parts:
-      return "parts";
-    case Compares::threads:
-      return "threads";
-  }
-  return "";
-}
-
 std::string why_unusable(const SpeedupPair& pair) {
   for (const Warning& warning : pair.warnings)
     if (warning.code == WarningCode::unusable) return warning.run + ": " + warning.first;

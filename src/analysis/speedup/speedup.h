@@ -2,6 +2,7 @@
 // results.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,7 +32,7 @@ enum class Compares : std::uint8_t {
   parts,                  // the baseline lacks parts (--without) or has the portable kernels; the contender is complete
   threads,                // the contender has more
 };
-const char* name(Compares what);
+constexpr auto texts_of(Compares) { return std::array{"devices_or_precisions", "parts", "threads"}; }
 
 struct SpeedupPair {
   SpeedupSide baseline, contender;
