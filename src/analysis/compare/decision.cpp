@@ -209,7 +209,7 @@ std::optional<std::size_t> only_loaded(std::span<const Repetition> repetitions) 
     if (only) return std::nullopt;
     only = i;
   }
-  return repetitions.size() < kFewestToDecide ? std::nullopt : only;
+  return repetitions.size() < kMinToDecide ? std::nullopt : only;
 }
 
 // Removes the repetitions that are left out, and says which in the decision.
@@ -237,9 +237,9 @@ Unfit unfit(std::span<const Repetition> repetitions, std::size_t recorded, std::
   const std::string name = kSideNames[side];
   const Remedy again = side == 0 ? Remedy::measure_baseline : Remedy::measure_new;
   const std::string measure_again = "; measure " + name + " again";
-  if (recorded < kFewestToDecide)
+  if (recorded < kMinToDecide)
     return {name + " has " + counted(recorded, "repetition", "repetitions") + ", and a decision takes " +
-                std::to_string(kFewestToDecide) + measure_again,
+                std::to_string(kMinToDecide) + measure_again,
             again};
   double most = 0;
   for (const Repetition& repetition : repetitions) {
@@ -255,7 +255,7 @@ Unfit unfit(std::span<const Repetition> repetitions, std::size_t recorded, std::
   return {load + measure_again, again};
 }
 
-// Of a case from which the loaded repetitions have been removed.
+// Why the case cannot be decided; leave_out_loaded() has been called.
 Unfit unfit(const RecordedCase& recorded, const Decision& decision) {
   if (!recorded.undecidable.empty()) return {recorded.undecidable, Remedy::speedup};
   for (std::size_t side = 0; side < kSideRepetitions.size(); ++side) {

@@ -36,7 +36,7 @@ enum class Remedy : std::uint8_t { none, measure_baseline, measure_new, interlea
 
 inline constexpr double kDefaultThreshold = 0.03;  // of a step's time
 inline constexpr double kFalseAlarms = 0.01;       // of a whole suite, in each direction
-inline constexpr std::size_t kFewestToDecide = 5;  // repetitions per side, with one that is left out
+inline constexpr std::size_t kMinToDecide = 5;     // repetitions per side, with one that is left out
 
 struct Decision {
   Finding finding = Finding::inconclusive;
@@ -47,7 +47,7 @@ struct Decision {
   std::optional<std::size_t> more;  // if inconclusive: about how many more pairs, or repetitions per side, would decide
   std::string note;                 // why it is undecided, or what else is worth knowing; may be empty
   Remedy remedy = Remedy::none;     // if not compared
-  // Of a recorded case: the repetition of the baseline and of the new side that other jobs disturbed, and no other.
+  // The only repetition of the baseline, and of the new side, that other jobs disturbed: a recorded case leaves it out.
   std::array<std::optional<std::size_t>, 2> left_out{};
 };
 
@@ -90,7 +90,7 @@ struct RecordedCase {
   std::string undecidable;  // why the two cannot be compared, whatever the numbers say (another machine, ...); empty: they can
 };
 
-// Only quiet files are decided: at least kFewestToDecide repetitions per side. A single one with a load of kQuietForeignCores
+// Only quiet files are decided: at least kMinToDecide repetitions per side. A single one with a load of kQuietForeignCores
 // or more is left out. What another job adds to one file it does not add to the other, and no statistic can separate the two
 // afterwards. A new side with more load is inconclusive; what else is not fit is not compared. Both still have the reason and
 // the estimate, and Holm does not count them.

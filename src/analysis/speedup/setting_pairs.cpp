@@ -12,7 +12,7 @@ namespace {
 // Machine and build, settings, work.
 using Key = std::tuple<std::string, Settings, WorkKey>;
 
-// Of the series, as if these settings were the defaults.
+// The key that the series would have if these settings were the defaults.
 Key key_without(const Series& series, std::initializer_list<const char*> settings) {
   Settings others = series.settings;
   for (const char* key : settings) others.erase(key);

@@ -28,7 +28,7 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
 AnswerSection utilization_section(const std::vector<Run>& runs);
 AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality);
 AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup);
-// Without answers if there is no such pair.
+// A file that has no such pair gets no answers.
 AnswerSection parts_section(const Speedup& speedup, const Speedup& to_quality);
 AnswerSection threads_section(const Speedup& speedup, const Speedup& to_quality);
 

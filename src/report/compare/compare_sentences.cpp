@@ -122,7 +122,7 @@ bool needs(const Comparison& comparison, Remedy remedy) {
 
 // Measures a side's file again, by its suite if it has one. A folder gets one more file, whose name is the reader's choice.
 NextStep measure_again(const Comparison& comparison, std::size_t side) {
-  const std::string repetitions = "--repetitions " + std::to_string(3 * kFewestToDecide);
+  const std::string repetitions = "--repetitions " + std::to_string(3 * kMinToDecide);
   const std::string text = std::string("measure the ") + (side == 0 ? "baseline" : "new side") + " again, on a quiet machine";
   if (comparison.suite.empty()) return {text + ", with " + repetitions, ""};
   const std::string& label = comparison.sides[side].label;

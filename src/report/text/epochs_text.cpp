@@ -10,7 +10,7 @@ namespace {
 struct EpochsOfData {  // of one data set and unit
   std::string key;
   std::string data, unit;
-  std::int64_t fewest = 0, most = 0;  // samples
+  std::int64_t min_samples = 0, max_samples = 0;
   std::vector<std::string> models;
 };
 
@@ -22,7 +22,8 @@ std::string epoch_unit(const Workload& work) {
 
 std::string data_text(const EpochsOfData& epochs) {
   std::string text = epochs.data;
-  append(text, format_count(epochs.fewest) + (epochs.fewest == epochs.most ? "" : " to " + format_count(epochs.most)));
+  append(text, format_count(epochs.min_samples) +
+                   (epochs.min_samples == epochs.max_samples ? "" : " to " + format_count(epochs.max_samples)));
   return text + " " + epochs.unit;
 }
 
@@ -34,17 +35,17 @@ std::string epochs_text(const std::vector<const Workload*>& works) {
     const std::string data = work->nominal_dataset.value_or(work->dataset), unit = epoch_unit(*work);
     EpochsOfData& epochs = kinds[data + "\n" + unit];
     if (epochs.models.empty()) epochs = {epochs.key, data, unit, work->samples_per_epoch, work->samples_per_epoch, {}};
-    epochs.fewest = std::min(epochs.fewest, work->samples_per_epoch);
-    epochs.most = std::max(epochs.most, work->samples_per_epoch);
+    epochs.min_samples = std::min(epochs.min_samples, work->samples_per_epoch);
+    epochs.max_samples = std::max(epochs.max_samples, work->samples_per_epoch);
     if (!contains(epochs.models, work->model)) epochs.models.push_back(work->model);
   }
-  constexpr std::size_t kMostKinds = 6, kMostModels = 2;  // more would hide the figures that they explain
+  constexpr std::size_t kMaxKinds = 6, kMaxModels = 2;  // more would hide the figures that they explain
   const std::vector<EpochsOfData>& list = kinds.list();
   if (list.size() == 1) return data_text(list.front());
   std::string text;
-  for (std::size_t i = 0; i < std::min(list.size(), kMostKinds); ++i)
-    append(text, data_text(list[i]) + " (" + some_of(list[i].models, kMostModels) + ")", "; ");
-  return text + (list.size() > kMostKinds ? "; and " + std::to_string(list.size() - kMostKinds) + " more" : "");
+  for (std::size_t i = 0; i < std::min(list.size(), kMaxKinds); ++i)
+    append(text, data_text(list[i]) + " (" + some_of(list[i].models, kMaxModels) + ")", "; ");
+  return text + (list.size() > kMaxKinds ? "; and " + std::to_string(list.size() - kMaxKinds) + " more" : "");
 }
 
 std::string epochs_text(const std::vector<Run>& runs) {

@@ -22,8 +22,8 @@ std::vector<double> bursts_of(const CpuInfo& cpu, const std::string& precision) 
 // How far the slowest burst was below the fastest, relative to that; 0 if they are not known.
 double spread_of(const std::vector<double>& bursts) {
   if (bursts.empty()) return 0;
-  const auto [least, greatest] = std::ranges::minmax(bursts);
-  return greatest > 0 ? 1 - least / greatest : 0;
+  const auto [min, max] = std::ranges::minmax(bursts);
+  return max > 0 ? 1 - min / max : 0;
 }
 
 // All threads take part in a burst, so what others take of one of many lowers the peak by less than the bursts differ anyway.
@@ -35,8 +35,8 @@ bool others_interfered(const CpuInfo& cpu) {
 // " (173 to 194 in 5 bursts)"; "" if they are not known.
 std::string bursts_text(const std::vector<double>& bursts) {
   if (bursts.empty()) return "";
-  const auto [least, greatest] = std::ranges::minmax(bursts);
-  std::string low = format_si(least, "FLOP/s"), high = format_si(greatest, "FLOP/s");
+  const auto [min, max] = std::ranges::minmax(bursts);
+  std::string low = format_si(min, "FLOP/s"), high = format_si(max, "FLOP/s");
   if (const std::string unit = high.substr(high.rfind(' ')); low.ends_with(unit)) {
     low.resize(low.size() - unit.size());
     high.resize(high.size() - unit.size());

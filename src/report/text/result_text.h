@@ -17,8 +17,8 @@ namespace epochbench {
 enum class TableRows : std::uint8_t { cases, runs };
 std::string summary(const Result& result, TableRows rows = TableRows::cases);
 
-// The pairs of speedup_of() without their notes, at most eight of a kind; each line without a line break. The same below a
-// heading; empty if there is no pair.
+// The pairs of speedup_of() without their notes, at most eight of a kind; each line without a line break. ratios_text()
+// puts them below a heading, and returns "" if there are none.
 std::vector<std::string> ratio_lines(const Result& result);
 std::string ratios_text(const Result& result);
 
