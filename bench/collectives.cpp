@@ -17,16 +17,16 @@
 namespace epochbench {
 namespace {
 
-constexpr double kPatienceSeconds = 60, kLeastSeconds = 0.5;
+constexpr double kPatienceSeconds = 60, kMinSeconds = 0.5;
 
 void measure(Communicator& ranks, double mib) {
   std::vector<float> zeros(std::max<std::size_t>(1, static_cast<std::size_t>(mib * (1 << 20) / sizeof(float))));
   const std::vector<std::span<float>> pieces{zeros};
-  const double sums = all_reduce_rate(ranks, zeros.size(), kLeastSeconds);
+  const double sums = all_reduce_rate(ranks, zeros.size(), kMinSeconds);
   const double shares = bus_rate(
-      ranks, [&] { ranks.reduce_scatter(pieces); }, kLeastSeconds);
+      ranks, [&] { ranks.reduce_scatter(pieces); }, kMinSeconds);
   const double gathered = bus_rate(
-      ranks, [&] { ranks.all_gather(pieces); }, kLeastSeconds);
+      ranks, [&] { ranks.all_gather(pieces); }, kMinSeconds);
   if (ranks.rank() == 0)
     std::printf("%10s  %10s  %14s  %10s\n", (short_number(mib) + " MiB").c_str(), format_si(sums, "B/s").c_str(),
                 format_si(shares, "B/s").c_str(), format_si(gathered, "B/s").c_str());

@@ -10,7 +10,7 @@
 namespace epochbench::bench {
 namespace {
 
-constexpr std::int64_t kMostCalls = 1'000'000;
+constexpr std::int64_t kMaxCalls = 1'000'000;
 
 void pause(const CallSettings& settings) {
   if (settings.sleep)
@@ -39,7 +39,7 @@ CallTimes interleave_calls(const std::vector<std::function<void()>>& calls, cons
   std::vector<Turn> turns;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     calls[i]();
-    const std::int64_t count = calls_per_turn(settings.turn_seconds, timed(calls[i], 1), kMostCalls);
+    const std::int64_t count = calls_per_turn(settings.turn_seconds, timed(calls[i], 1), kMaxCalls);
     turns.emplace_back([&, i, count](bool) {
       pause(settings);
       if (count > 1) calls[i]();

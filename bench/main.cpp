@@ -56,7 +56,7 @@ const cpu::Kernels<Real>& kernels_of(const std::string& name) {
 }
 
 Arguments parse(int argc, char** argv) {
-  constexpr int kMost = 1024;
+  constexpr int kMax = 1024;
   Arguments arguments;
   CLI::App app;
   app.set_help_flag();  // Google Benchmark has one
@@ -64,18 +64,18 @@ Arguments parse(int argc, char** argv) {
   app.option_defaults()->take_last();  // a process of a comparison gets our flags, and then its own
   app.add_option("--shapes", arguments.shapes);
   app.add_option("--isa", arguments.isa);
-  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, kMost));
+  app.add_option("--threads", arguments.threads)->check(CLI::Range(1, kMax));
   const auto* peers = app.add_option("--peers", arguments.peers)->expected(0, 1);
   app.add_flag("--scaling", arguments.scaling);
   app.add_flag("--spin", arguments.spin);
   app.add_option("--precision", arguments.precision)
       ->check(CLI::IsMember({name(Precision::fp32), name(Precision::bf16), kInt8}));
-  app.add_option("--rounds", arguments.rounds)->check(CLI::Range(1, kMost));
-  app.add_option("--processes", arguments.processes)->check(CLI::Range(1, kMost));
-  app.add_option("--process", arguments.process)->check(CLI::Range(0, kMost));
+  app.add_option("--rounds", arguments.rounds)->check(CLI::Range(1, kMax));
+  app.add_option("--processes", arguments.processes)->check(CLI::Range(1, kMax));
+  app.add_option("--process", arguments.process)->check(CLI::Range(0, kMax));
   app.add_flag("--lines", arguments.lines);
   const auto* pages = app.add_option("--pages")->check(CLI::IsMember({"small"}));
-  app.add_option("--seed", arguments.seed)->check(CLI::Range(0, kMost));
+  app.add_option("--seed", arguments.seed)->check(CLI::Range(0, kMax));
   app.parse(argc, argv);
   arguments.compare = *peers || arguments.scaling || arguments.spin;
   arguments.others = app.remaining();

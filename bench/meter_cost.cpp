@@ -35,7 +35,7 @@ constexpr double kOversampling = 10;
 constexpr double kTurnSeconds = 0.1;  // ten readings long, but short compared with changes of other load
 constexpr int kTurns = 300;           // of each kind, so that the whole takes about a minute
 constexpr int kWarmup = 20;
-constexpr double kMostCostPercent = 0.5;  // of a step
+constexpr double kMaxCostPercent = 0.5;  // of a step
 
 CaseSpec small_case() {
   CaseSpec spec;
@@ -120,7 +120,7 @@ int measure_cost(int argc, char** argv) {
       small_case().model.c_str(), 1e3 * median(steps), percent(median(ratios)), percent(interval.first),
       percent(interval.second), kOversampling, kTurns);
   if (argc <= 2) std::filesystem::remove_all(powercap);
-  return percent(interval.first) > kMostCostPercent ? 1 : 0;
+  return percent(interval.first) > kMaxCostPercent ? 1 : 0;
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ ModelFamily family() {
                      ", 1,000 classes (Tan and Le 2019); width-multiplier in percent",
       .options = {{"height", kPixels, 32, 8192},
                   {"width", kPixels, 32, 8192},
-                  {"classes", 1000, 2, kMostClasses},
+                  {"classes", 1000, 2, kMaxClasses},
                   {"width-multiplier", 100, 10, 400}},
       .default_data = "synthetic",
       .default_batch = 16,

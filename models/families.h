@@ -21,7 +21,7 @@ std::vector<ModelFamily> vit_families();    // b-16, s-16
 std::vector<ModelFamily> lstm_families();   // lstm, lstm-lm
 
 inline constexpr std::int64_t kByteTokens = 256;  // token ids of text read as bytes
-constexpr std::int64_t kMostClasses = 1'000'000;  // largest value of an option
+constexpr std::int64_t kMaxClasses = 1'000'000;   // largest value of an option
 // The sample of families with the options height, width and classes: an image of three channels.
 SampleSpec sized_image(const ModelConfig& config);
 

@@ -107,7 +107,7 @@ ModelFamily family(const std::string& name, std::int64_t layers, std::int64_t un
                       {"units", units, 8, 8192},
                       {"heads", heads, 1, 256},
                       {"sequence", kPositions, 1, kPositions},
-                      {"vocabulary", kVocabulary, 2, kMostClasses, kByteTokens}},
+                      {"vocabulary", kVocabulary, 2, kMaxClasses, kByteTokens}},
           .problem = problem_of_heads,
           .default_data = "synthetic",
           .default_batch = 1,

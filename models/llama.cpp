@@ -162,7 +162,7 @@ ModelFamily family(const std::string& name, const Size& size) {
                     {"kv-heads", 0, 0, 256},  // 0: as many as heads
                     {"hidden", size.hidden, 1, 65536},
                     {"sequence", size.sequence, 1, 16384},
-                    {"vocabulary", 32000, 2, kMostClasses, kByteTokens}};
+                    {"vocabulary", 32000, 2, kMaxClasses, kByteTokens}};
   family.problem = problem;
   family.default_data = "synthetic";
   family.default_batch = 1;

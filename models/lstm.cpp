@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kTableBound = 0.05;  // of embeddings in Keras, and of Zaremba et al.'s medium model
 constexpr double kDropout = 0.5;
-constexpr std::int64_t kMostUnits = 8192, kMostLayers = 32, kMostPositions = 4096, kMostTokens = 1'000'000;
+constexpr std::int64_t kMaxUnits = 8192, kMaxLayers = 32, kMaxPositions = 4096, kMaxTokens = 1'000'000;
 
 struct Names {
   const char *table, *layers, *head;
@@ -98,10 +98,10 @@ class Lstm {
 
 std::vector<ModelOption> options(std::int64_t units, std::int64_t layers, std::int64_t sequence, std::int64_t vocabulary,
                                  std::optional<std::int64_t> of_byte_text = {}) {
-  return {{"units", units, 1, kMostUnits},
-          {"layers", layers, 1, kMostLayers},
-          {"sequence", sequence, 1, kMostPositions},
-          {"vocabulary", vocabulary, 2, kMostTokens, of_byte_text}};
+  return {{"units", units, 1, kMaxUnits},
+          {"layers", layers, 1, kMaxLayers},
+          {"sequence", sequence, 1, kMaxPositions},
+          {"vocabulary", vocabulary, 2, kMaxTokens, of_byte_text}};
 }
 
 }  // namespace

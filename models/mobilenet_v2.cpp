@@ -87,7 +87,7 @@ ModelFamily mobilenet_v2_family() {
           .description = "MobileNetV2, 224x224, 1,000 classes (Sandler et al. 2018); width-multiplier in percent",
           .options = {{"height", 224, 32, 8192},
                       {"width", 224, 32, 8192},
-                      {"classes", 1000, 2, kMostClasses},
+                      {"classes", 1000, 2, kMaxClasses},
                       {"width-multiplier", 100, 10, 400}},
           .default_data = "synthetic",
           .default_batch = 16,

@@ -68,7 +68,7 @@ template <int kLayers>
 ModelFamily family() {
   return {.name = "resnet" + std::to_string(kLayers),
           .description = "ResNet-" + std::to_string(kLayers) + " v1.5, 224x224, 1,000 classes (He et al. 2015)",
-          .options = {{"height", 224, 64, 8192}, {"width", 224, 64, 8192}, {"classes", 1000, 2, kMostClasses}},
+          .options = {{"height", 224, 64, 8192}, {"width", 224, 64, 8192}, {"classes", 1000, 2, kMaxClasses}},
           .default_data = "synthetic",
           .default_batch = 16,
           .nominal_epoch = {"ImageNet", 1281167},

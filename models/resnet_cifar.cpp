@@ -38,7 +38,7 @@ ValueId build(Graph& graph, const ModelConfig& config) {
 ModelFamily resnet20_family() {
   return {.name = "resnet20",
           .description = "ResNet-20 for CIFAR-10 (He et al. 2015), projection shortcuts",
-          .options = {{"height", 32, 32, 8192}, {"width", 32, 32, 8192}, {"classes", 10, 2, kMostClasses}},
+          .options = {{"height", 32, 32, 8192}, {"width", 32, 32, 8192}, {"classes", 10, 2, kMaxClasses}},
           .default_data = "synthetic",
           .default_batch = 128,
           .nominal_epoch = {"CIFAR-10", 50000},

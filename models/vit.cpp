@@ -136,7 +136,7 @@ ModelFamily family(const std::string& size, std::int64_t units, std::int64_t hea
                       {"patch", 16, 1, 64},
                       {"height", 224, 8, 1024},
                       {"width", 224, 8, 1024},
-                      {"classes", 1000, 2, kMostClasses}},
+                      {"classes", 1000, 2, kMaxClasses}},
           .problem = problem,
           .default_data = "synthetic",
           .default_batch = 8,

@@ -16,7 +16,7 @@ class CommunicationError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-inline constexpr int kMostRanks = 1024;
+inline constexpr int kMaxRanks = 1024;
 
 struct Share {
   std::size_t first = 0, count = 0;

@@ -51,7 +51,7 @@ struct PoolAttributes {
 struct ConcatenateAttributes {
   std::vector<std::int64_t> channels;  // of each part, for the gradient
 };
-inline constexpr std::size_t kMostParts = 8;
+inline constexpr std::size_t kMaxParts = 8;
 struct CrossEntropyAttributes {
   bool mean = true;      // over the labels that are not ignored; false: sum
   double smoothing = 0;  // of the labels: the share spread evenly over all classes (Szegedy et al. 2015)
@@ -143,7 +143,7 @@ struct LossScaleAttributes {
   double growth = 2, backoff = 0.5;
   std::int64_t growth_interval = 2000;
 };
-inline constexpr double kSmallestLossScale = 1, kLargestLossScale = 16777216;  // the scale stays between the two
+inline constexpr double kMinLossScale = 1, kMaxLossScale = 16777216;  // the scale stays between the two
 
 struct LinearAttributes {
   MatmulAttributes matmul;

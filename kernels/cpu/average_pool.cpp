@@ -10,7 +10,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 namespace {
 
-constexpr std::int64_t kLargestWindow = 16;
+constexpr std::int64_t kMaxWindow = 16;
 
 // The number of rows or columns of a window at `corner` by which the sum is divided.
 std::int64_t divisor(std::int64_t corner, std::int64_t extent, const PoolShape& s) {
@@ -128,7 +128,7 @@ void grad_of_windows(GradRow r, std::int64_t ix, Range columns, const float* of_
 // One pixel, for every size.
 void grad_pixel(const GradRow& r, std::int64_t ix) {
   const Range columns = windows_over(ix, r.s.window, r.s.stride, r.s.padding, r.s.out_width);
-  float of_column[kLargestWindow];
+  float of_column[kMaxWindow];
   for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) of_column[ox - columns.begin] = share_of_column(ox, r.s);
   with_windows(r.rows, columns, [&](auto rows_over, auto columns_over) {
     grad_of_windows<rows_over.value, columns_over.value>(r, ix, columns, of_column);
@@ -191,7 +191,7 @@ void average_pool_grad(Real* dx, const Real* dy, const PoolShape& shape, int thr
     for (std::int64_t row = part.begin; row < part.end; ++row) {
       const std::int64_t iy = row % s.height;
       const Range rows = windows_over(iy, s.window, s.stride, s.padding, s.out_height);
-      float of_row[kLargestWindow];
+      float of_row[kMaxWindow];
       for (std::int64_t oy = rows.begin; oy < rows.end; ++oy) of_row[oy - rows.begin] = share_of_row(oy, s);
       const GradRow r{dx + row * s.width * s.channels, dy + row / s.height * s.out_height * s.out_width * s.channels, rows,
                       of_row, s};

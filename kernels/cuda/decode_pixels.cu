@@ -7,10 +7,10 @@ namespace epochbench::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPacks = 4;                    // loads in flight per thread
-constexpr int kBlocksPerMultiprocessor = 4;  // each copies the table once; half of the threads that fit
-constexpr std::int64_t kValues = 256;        // of a byte
-constexpr std::int64_t kMostShared = 48;     // channels whose table fits the 48 KB that every GPU gives a block
+constexpr int kPacks = 4;                        // loads in flight per thread
+constexpr int kBlocksPerMultiprocessor = 4;      // each copies the table once; half of the threads that fit
+constexpr std::int64_t kValues = 256;            // of a byte
+constexpr std::int64_t kMaxSharedChannels = 48;  // channels whose table fits the 48 KB that every GPU gives a block
 
 template <int kSize>
 __device__ inline void look_up(float (&values)[kSize], const std::uint8_t (&bytes)[kSize], const float* table, int channel,
@@ -70,7 +70,7 @@ void decode_pixels(void* y, const std::uint8_t* x, const float* table, std::int6
     const std::int64_t needed = ceil_div(n, std::int64_t{Vector<T>::kSize} * kThreads * kPacks);
     const std::int64_t most = std::int64_t{kBlocksPerMultiprocessor} * multiprocessors();
     const dim3 grid(static_cast<unsigned>(needed < most ? needed : most));
-    const bool shared = channels <= kMostShared;
+    const bool shared = channels <= kMaxSharedChannels;
     launch(shared ? decode_kernel<T, true> : decode_kernel<T, false>, grid, dim3(kThreads),
            shared ? static_cast<std::size_t>(channels * kValues) * sizeof(float) : 0, stream, static_cast<T*>(y), x, table, n,
            static_cast<int>(channels));

@@ -10,7 +10,7 @@ namespace {
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 constexpr int kBlocks = 2;                  // per multiprocessor: the sums of 25 taps take up to 128 registers per thread
 constexpr int kStripWidth = 32;             // adjacent strips of channels: a warp, which reads one pixel
-constexpr std::int64_t kMostBlocks = 1024;  // enough for every device, and their sums fit its cache
+constexpr std::int64_t kMaxBlocks = 1024;   // enough for every device, and their sums fit its cache
 constexpr std::int64_t kBlockPixels = 128;  // fewer do not pay for storing sums
 
 struct Plan {
@@ -22,7 +22,7 @@ Plan plan_of(const Conv2dShape& s, int size, std::int64_t taps_of_part) {
   plan.pixels = s.batch * s.out_height * s.out_width;
   plan.tiles = ceil_div(s.channels, kStripWidth * size);
   plan.parts = s.kernel_height * s.kernel_width / taps_of_part;
-  const std::int64_t most = kMostBlocks / plan.tiles / plan.parts, wanted = ceil_div(plan.pixels, kBlockPixels);
+  const std::int64_t most = kMaxBlocks / plan.tiles / plan.parts, wanted = ceil_div(plan.pixels, kBlockPixels);
   plan.row_blocks = wanted < most ? wanted : most > 1 ? most : 1;
   return plan;
 }

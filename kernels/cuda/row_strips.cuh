@@ -12,12 +12,12 @@ inline constexpr int kStripWidth = 16;  // adjacent strips: 256 bytes of a row, 
 inline constexpr int kStripBlocks = 3;  // per multiprocessor: 80 registers per thread hold strips of 8 channels
 // Scratch is planned before the device is known, so this is the largest number of multiprocessors that a reduction occupies.
 // The largest GPU has 192.
-inline constexpr int kMostMultiprocessors = 256;
+inline constexpr int kMaxMultiprocessors = 256;
 // Blocks of a reduction: as many as the device holds at once, so the order of sums depends on its number of multiprocessors.
 // Launches that only write may have more blocks, which evens out their end.
 inline std::int64_t reducing_blocks() {
   const int count = multiprocessors();
-  return kStripBlocks * (count < kMostMultiprocessors ? count : kMostMultiprocessors);
+  return kStripBlocks * (count < kMaxMultiprocessors ? count : kMaxMultiprocessors);
 }
 inline std::int64_t writing_blocks() { return 4 * reducing_blocks(); }
 
@@ -61,10 +61,10 @@ constexpr std::int64_t whole_row_blocks(std::int64_t rows, std::int64_t channels
 // Floats of scratch that any reduction over rows needs on any device: coefficients per channel, then partial sums.
 inline constexpr std::int64_t kCoefficients = 4;
 constexpr std::int64_t reduction_floats(std::int64_t rows, std::int64_t channels) {
-  constexpr std::int64_t kWidestTile = kStripWidth * 8, kMostBlocks = kStripBlocks * kMostMultiprocessors;
-  const std::int64_t blocks = rows < kMostBlocks ? rows : kMostBlocks;
+  constexpr std::int64_t kWidestTile = kStripWidth * 8, kMaxBlocks = kStripBlocks * kMaxMultiprocessors;
+  const std::int64_t blocks = rows < kMaxBlocks ? rows : kMaxBlocks;
   const std::int64_t of_strips = 3 * (channels < kWidestTile ? blocks * channels : blocks * kWidestTile + channels);
-  const std::int64_t of_rows = 2 * whole_row_blocks(rows, channels, kMostBlocks) * channels;
+  const std::int64_t of_rows = 2 * whole_row_blocks(rows, channels, kMaxBlocks) * channels;
   return kCoefficients * channels + (of_strips > of_rows ? of_strips : of_rows);
 }
 

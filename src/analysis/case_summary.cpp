@@ -71,7 +71,7 @@ std::vector<CaseSummary> case_summaries(std::span<const Run> runs, const std::fu
 }
 
 std::optional<std::pair<double, double>> spread_within_run(const Run& run) {
-  if (!run.timing || run.timing->step_seconds.size() < kFewestStepsOfSpread) return std::nullopt;
+  if (!run.timing || run.timing->step_seconds.size() < kMinStepsForSpread) return std::nullopt;
   const auto& ends = run.timing->step_seconds_ci95;
   return ends && std::isfinite(ends->first) && std::isfinite(ends->second) ? ends : std::nullopt;
 }

@@ -60,8 +60,8 @@ inline CaseSummary summary_of_case(const Series& series) { return summary_of_cas
 std::vector<CaseSummary> case_summaries(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
 
 // How far the median step of one run may be off, judged by its own steps, as the ends of an interval. Processes differ by more,
-// so no verdict uses it. Empty for fewer than kFewestStepsOfSpread steps.
-inline constexpr std::size_t kFewestStepsOfSpread = 10;
+// so no verdict uses it. Empty for fewer than kMinStepsForSpread steps.
+inline constexpr std::size_t kMinStepsForSpread = 10;
 std::optional<std::pair<double, double>> spread_within_run(const Run& run);
 // Half its width over the median.
 std::optional<double> relative_spread_within_run(const Run& run);

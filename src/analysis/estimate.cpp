@@ -52,7 +52,7 @@ std::string how_many(std::size_t fewest, const char* unit) {
 }  // namespace
 
 std::string too_few_per_point(std::size_t repetitions) {
-  return how_many(kFewestRepetitions, "repetitions per point") + "; there " + (repetitions == 1 ? "is " : "are ") +
+  return how_many(kMinRepetitions, "repetitions per point") + "; there " + (repetitions == 1 ? "is " : "are ") +
          std::to_string(repetitions);
 }
 
@@ -71,9 +71,9 @@ Estimate ratio_estimate(std::span<const double> baseline, std::span<const double
   const LogMoments below = log_moments(baseline), above = log_moments(contender);
   const double ratio = contender[0] / baseline[0] * std::exp(above.mean - below.mean);
   if (!std::isfinite(ratio) || ratio == 0) return {.reason = "the ratio is beyond the range of numbers"};
-  if (std::min(baseline.size(), contender.size()) < kFewestRepetitions)
+  if (std::min(baseline.size(), contender.size()) < kMinRepetitions)
     return {ratio, std::nullopt,
-            how_many(kFewestRepetitions, "repetitions per side") + "; the baseline has " + std::to_string(baseline.size()) +
+            how_many(kMinRepetitions, "repetitions per side") + "; the baseline has " + std::to_string(baseline.size()) +
                 ", the contender " + std::to_string(contender.size())};
   return with_log_interval(ratio, half_width(below, above));
 }
@@ -84,9 +84,9 @@ Estimate geometric_mean_estimate(std::span<const double> values) {
   const LogMoments moments = log_moments(values);
   const double center = values[0] * std::exp(moments.mean);
   if (!std::isfinite(center) || center == 0) return {.reason = "the mean is beyond the range of numbers"};
-  if (values.size() < kFewestRepetitions)
+  if (values.size() < kMinRepetitions)
     return {center, std::nullopt,
-            how_many(kFewestRepetitions, "repetitions") + (values.size() == 1 ? "; there is " : "; there are ") +
+            how_many(kMinRepetitions, "repetitions") + (values.size() == 1 ? "; there is " : "; there are ") +
                 std::to_string(values.size())};
   return with_log_interval(center, student_t_975(moments.degrees) * std::sqrt(moments.variance_of_mean));
 }

@@ -23,7 +23,7 @@ struct Estimate {
 };
 
 // Below this, Student's quantile is so large that the interval says little.
-inline constexpr std::size_t kFewestRepetitions = 5;
+inline constexpr std::size_t kMinRepetitions = 5;
 
 // contender / baseline, of one positive number per repetition on each side; the sides are not paired and may differ in number.
 //
@@ -31,7 +31,7 @@ inline constexpr std::size_t kFewestRepetitions = 5;
 // problem when several different population variances are involved", Biometrika 34, 1947), so swapping the sides gives the
 // inverse. docs/statistics.md says why the interval is not one of ranks, and how often it contains the truth.
 //
-// No interval for fewer than kFewestRepetitions per side; no value if a side is empty or has a number that is not positive and
+// No interval for fewer than kMinRepetitions per side; no value if a side is empty or has a number that is not positive and
 // finite. The reason says which.
 Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender);
 
@@ -39,7 +39,7 @@ Estimate ratio_estimate(std::span<const double> baseline, std::span<const double
 std::string too_few_per_point(std::size_t repetitions);
 
 // The geometric mean of one positive number per repetition, with Student's interval on the logarithms. No interval for fewer
-// than kFewestRepetitions; no value if there is none, or one that is not positive and finite.
+// than kMinRepetitions; no value if there is none, or one that is not positive and finite.
 Estimate geometric_mean_estimate(std::span<const double> values);
 
 // The arithmetic mean and Student's 95 % interval, for at least `fewest` values (repetitions, seeds: `unit` in the reason).
@@ -48,7 +48,7 @@ Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fe
 enum class Spread : std::uint8_t {
   none,
   range,  // from the smallest to the largest: rounds of one group, or fewer groups than an interval takes
-  ci95    // Student's, on the logarithms of at least kFewestRepetitions groups
+  ci95    // Student's, on the logarithms of at least kMinRepetitions groups
 };
 
 // A positive quantity of processes that were measured repeatedly: repetitions of a case, or interleaved groups of several.

@@ -28,8 +28,8 @@ std::optional<double> middle_of(std::vector<double> values) {
 }
 
 std::string too_few(std::size_t count) {
-  return "an interval takes " + std::to_string(kFewestRepetitions) + " seeds (--repetitions " +
-         std::to_string(kFewestRepetitions) + "), and there " + (count == 1 ? "is " : "are ") + std::to_string(count);
+  return "an interval takes " + std::to_string(kMinRepetitions) + " seeds (--repetitions " + std::to_string(kMinRepetitions) +
+         "), and there " + (count == 1 ? "is " : "are ") + std::to_string(count);
 }
 
 std::optional<double> wall_seconds(const Run& run) { return run.timing ? if_finite(run.timing->wall_seconds) : std::nullopt; }
@@ -93,7 +93,7 @@ CensoredMedian censored_median(std::span<const double> reached, std::size_t miss
   std::vector<double> values(reached.begin(), reached.end());
   values.insert(values.end(), misses, kInfinity);
   CensoredMedian median{middle_of(values), {}, {}};
-  if (values.size() < kFewestRepetitions) {
+  if (values.size() < kMinRepetitions) {
     median.reason = too_few(values.size());
     return median;
   }
@@ -104,7 +104,7 @@ CensoredMedian censored_median(std::span<const double> reached, std::size_t miss
 }
 
 std::optional<double> olympic_mean(std::span<const double> reached, std::size_t misses) {
-  if (misses > 1 || reached.size() < kFewestOfMean) return std::nullopt;
+  if (misses > 1 || reached.size() < kMinForMean) return std::nullopt;
   std::vector<double> middle(reached.begin(), reached.end());
   std::ranges::sort(middle);
   if (misses == 0) middle.pop_back();
@@ -170,7 +170,7 @@ Estimate quality_ratio(const std::vector<SeedPair>& seeds) {
   const auto low = middle_of(at_least), high = middle_of(at_most);
   Estimate estimate;
   if (low && high && *low == *high && *low > 0) estimate.value = *low;
-  if (seeds.size() < kFewestRepetitions) {
+  if (seeds.size() < kMinRepetitions) {
     estimate.reason = (std::isfinite(estimate.value) ? "" : reached + "; ") + too_few(seeds.size());
     return estimate;
   }

@@ -41,7 +41,7 @@ CensoredMedian censored_median(std::span<const double> reached, std::size_t miss
 
 // The mean without the fastest and the slowest, as MLPerf takes it. Empty with fewer than five times or two misses: a single
 // miss is the slowest.
-inline constexpr std::size_t kFewestOfMean = 5;
+inline constexpr std::size_t kMinForMean = 5;
 std::optional<double> olympic_mean(std::span<const double> reached, std::size_t misses);
 
 struct TimeToQuality {

@@ -68,11 +68,11 @@ void remove_stale_files(const std::string& folder) {
 // The place that `path` names once its links are followed, whether or not something is there.
 std::string linked_place(const std::string& path) {
   namespace fs = std::filesystem;
-  constexpr int kMostLinks = 40;  // the kernel's limit
+  constexpr int kMaxLinks = 40;  // the kernel's limit
   fs::path place = path;
   std::error_code error;
   for (int links = 0; fs::is_symlink(fs::symlink_status(place, error)); ++links) {
-    if (links == kMostLinks) throw failure(path, ELOOP);
+    if (links == kMaxLinks) throw failure(path, ELOOP);
     const fs::path target = fs::read_symlink(place, error);
     if (error) throw failure(path, error.message());
     place = place.parent_path() / target;  // an absolute target replaces the parent path
@@ -211,9 +211,9 @@ ResultFile::ResultFile(const std::string& path, Existing existing) {
   if (path.empty()) throw FileError("--out: the file name is empty; give a name such as result.json");
   path_ = linked_place(path);
   const std::string folder = folder_of(path_), name = std::filesystem::path(path_).filename().string();
-  constexpr std::size_t kMostOfName = 200;  // the name of a lock is longer than that of its file
+  constexpr std::size_t kMaxNameBytes = 200;  // the name of a lock is longer than that of its file
   remove_stale_files(folder);
-  lock_.emplace(folder + "/" + kPrefix + name.substr(0, kMostOfName) + ".lock");
+  lock_.emplace(folder + "/" + kPrefix + name.substr(0, kMaxNameBytes) + ".lock");
   if (lock_->taken_elsewhere()) throw FileTaken(path + " is being written by another process; choose another name with --out");
   struct stat status {};
   if (::stat(path_.c_str(), &status) == 0) {
@@ -230,11 +230,11 @@ ResultFile::ResultFile(const std::string& path, Existing existing) {
 }
 
 ResultFile ResultFile::with_free_name(const std::string& base, const std::string& suffix) {
-  constexpr int kMost = 100'000;
+  constexpr int kMax = 100'000;
   for (int other = 1;; ++other) try {
       return ResultFile(base + (other == 1 ? "" : "-" + std::to_string(other)) + suffix, Existing::refused);
     } catch (const FileTaken&) {
-      if (other == kMost) throw;
+      if (other == kMax) throw;
     }
 }
 

@@ -137,8 +137,8 @@ std::string format_percent(double fraction) {
 }
 
 std::string format_usd(double usd) {
-  constexpr double kCent = 0.01, kLeast = 1e-6;
-  if (usd > 0 && usd < kLeast) return "< $0.000001";
+  constexpr double kCent = 0.01, kMin = 1e-6;
+  if (usd > 0 && usd < kMin) return "< $0.000001";
   if (usd > 0 && usd < kCent) return "$" + fixed(usd, 1 - static_cast<int>(std::floor(std::log10(usd))));
   if (!(std::fabs(usd) >= 1)) return "$" + rounded(usd, 3);
   std::string text = fixed(usd, 2);
@@ -158,8 +158,8 @@ std::string counted(std::size_t count, const char* one, const char* several) {
 }
 
 std::string format_whole(double value) {
-  constexpr double kMostDigits = 1e15;  // as in significant()
-  return std::fabs(value) < kMostDigits ? format_count(std::llround(value)) : significant(value, 3);
+  constexpr double kMaxDigits = 1e15;  // as in significant()
+  return std::fabs(value) < kMaxDigits ? format_count(std::llround(value)) : significant(value, 3);
 }
 
 std::string format_rate(double per_second) {

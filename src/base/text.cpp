@@ -171,7 +171,7 @@ std::size_t typing_errors(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::vector<std::string> nearest(std::string_view given, const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 3, kLongest = 64, kShortestBeginning = 2;
+  constexpr std::size_t kMax = 3, kLongest = 64, kShortestBeginning = 2;
   const std::string wanted = plain(given);
   if (wanted.empty() || wanted.size() > kLongest) return {};
   std::vector<std::pair<std::size_t, std::string>> near;
@@ -188,7 +188,7 @@ std::vector<std::string> nearest(std::string_view given, const std::vector<std::
   }
   std::vector<std::string> nearest_names;
   for (const auto& [apart, name] : near)
-    if (apart == least && nearest_names.size() < kMost) nearest_names.push_back(name);
+    if (apart == least && nearest_names.size() < kMax) nearest_names.push_back(name);
   return nearest_names;
 }
 

@@ -33,7 +33,7 @@ std::size_t display_width(std::string_view utf8) {
 }
 
 std::size_t output_columns(Stream stream) {
-  constexpr std::size_t kFewest = 20, kUsual = 80;
+  constexpr std::size_t kMin = 20, kDefault = 80;
   const int descriptor = static_cast<int>(stream);
   if (::isatty(descriptor) == 0) return kUnlimitedColumns;
   std::size_t columns = 0;
@@ -43,7 +43,7 @@ std::size_t output_columns(Stream stream) {
   }
   winsize size{};
   if (columns == 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
-  return columns == 0 ? kUsual : std::max(columns, kFewest);
+  return columns == 0 ? kDefault : std::max(columns, kMin);
 }
 
 bool obeys_controls(Stream stream) {

@@ -18,7 +18,7 @@ constexpr std::int64_t kMaxSamples = 1'000'000'000'000;
 constexpr int kMaxThreads = 1024;
 constexpr double kMaxSeconds = 1e7;
 constexpr double kMaxDecodeSeconds = 60;
-constexpr double kMostBucketMib = 1 << 20;
+constexpr double kMaxBucketMib = 1 << 20;
 // Titles in the help.
 constexpr const char *kMain = "What to run", *kLength = "How long", *kData = "Data and training", *kExperiments = "Experiments",
                      *kOutput = "Output";
@@ -126,7 +126,7 @@ CaseOption warm_up_option() {
       row("warmup", "N",
           "steps before the timed ones (default 3; on a GPU 2 s or more, unless a number of steps or epochs is asked for)",
           Class::measurement, &CaseSpec::warmup, whole<int>(0, 1'000'000), {.value = unusual_warm_up});
-  option.to_protocol = [](const CaseSpec& spec) { return Json(spec.warmup.value_or(kUsualWarmUpSteps)); };
+  option.to_protocol = [](const CaseSpec& spec) { return Json(spec.warmup.value_or(kDefaultWarmUpSteps)); };
   return option;
 }
 
@@ -189,7 +189,7 @@ Rows execution_options() {
       row("ranks", "N,...",
           "processes, started by mpirun, that share each batch and sum their gradients; each has --threads, or a GPU of its "
           "own",
-          Class::placement, &CaseSpec::ranks, whole<int>(1, kMostRanks)),
+          Class::placement, &CaseSpec::ranks, whole<int>(1, kMaxRanks)),
       row("communication_threads", "N,...", "1: one more thread per rank exchanges gradients while the others compute; or 0",
           Class::placement, &CaseSpec::communication_threads, whole<int>(0, 1), {.applies = ranks_on_cpu}),
       row("launcher", "COMMAND", "what starts ranks, as in 'srun -n {ranks}' (default: mpirun)", std::nullopt,
@@ -200,7 +200,7 @@ Rows execution_options() {
           "none, or optimizer: each rank updates, and keeps the optimizer's state of, its share of the parameters alone",
           Class::placement, &CaseSpec::shard, {.applies = has_ranks}),
       row("bucket", "MIB,...", "MiB of gradients that ranks exchange at once", Class::placement, &CaseSpec::bucket_mib,
-          real({0, kMostBucketMib, false, true}), {.group = kExperiments, .applies = has_ranks}),
+          real({0, kMaxBucketMib, false, true}), {.group = kExperiments, .applies = has_ranks}),
       row("without", "PARTS,...",
           "leave out fusion, graph-capture, packed-weights, prefetch, winograd, or several as in fusion+prefetch, to measure "
           "their effect; none leaves out nothing",

@@ -9,7 +9,7 @@ namespace epochbench {
 
 std::optional<int> usual_warm_up_steps(const CaseSpec& spec) {
   const bool counted = spec.stop.steps || spec.stop.epochs || spec.stop.until;
-  return spec.device.kind == DeviceKind::cuda && !counted ? std::nullopt : std::optional(kUsualWarmUpSteps);
+  return spec.device.kind == DeviceKind::cuda && !counted ? std::nullopt : std::optional(kDefaultWarmUpSteps);
 }
 
 std::string family_name(const std::string& model) { return model.substr(0, model.find(':')); }

@@ -27,9 +27,9 @@ struct StopSpec {
   bool operator==(const StopSpec&) const = default;
 };
 
-inline constexpr int kUsualWarmUpSteps = 3;
+inline constexpr int kDefaultWarmUpSteps = 3;
 // Small enough to stay in the caches during an exchange, and large compared with the cost of a call.
-inline constexpr double kUsualBucketMib = 4;
+inline constexpr double kDefaultBucketMib = 4;
 inline constexpr const char* kRanksPlaceholder = "{ranks}";  // in CaseSpec::launcher
 
 struct CaseSpec {
@@ -52,14 +52,14 @@ struct CaseSpec {
   Kernels kernels = Kernels::best;  // of the CPU
   bool meters = true;               // read energy and the GPU's state while steps are timed
   StopSpec stop;
-  std::optional<int> warmup;            // empty: usual_warm_up_steps
-  std::int64_t accumulate = 1;          // parts of a rank's batch, whose gradients are summed
-  int ranks = 1;                        // processes that share each batch; `threads` is per process
-  int communication_threads = 0;        // per rank on a CPU: see exchange_threads()
-  std::string launcher;                 // starts the ranks: "srun -n {ranks}"; empty: mpirun
-  bool oversubscribe = false;           // allow more ranks than cores
-  Shard shard = Shard::none;            // what ranks divide among themselves
-  double bucket_mib = kUsualBucketMib;  // MiB of gradients exchanged at once
+  std::optional<int> warmup;              // empty: usual_warm_up_steps
+  std::int64_t accumulate = 1;            // parts of a rank's batch, whose gradients are summed
+  int ranks = 1;                          // processes that share each batch; `threads` is per process
+  int communication_threads = 0;          // per rank on a CPU: see exchange_threads()
+  std::string launcher;                   // starts the ranks: "srun -n {ranks}"; empty: mpirun
+  bool oversubscribe = false;             // allow more ranks than cores
+  Shard shard = Shard::none;              // what ranks divide among themselves
+  double bucket_mib = kDefaultBucketMib;  // MiB of gradients exchanged at once
   Checkpoint checkpoint = Checkpoint::none;
   std::optional<std::int64_t> epoch_samples;
   std::uint64_t seed = 0;

@@ -40,8 +40,8 @@ std::vector<std::string> parts_of(const std::string& name) {
 }
 
 bool is_batch(const std::string& text) {
-  constexpr std::size_t kMostDigits = 18;  // of a number that fits into 64 bits
-  return text.size() > 1 && text.size() <= kMostDigits + 1 && text[0] == 'b' &&
+  constexpr std::size_t kMaxDigits = 18;  // of a number that fits into 64 bits
+  return text.size() > 1 && text.size() <= kMaxDigits + 1 && text[0] == 'b' &&
          text.find_first_not_of("0123456789", 1) == std::string::npos;
 }
 

@@ -23,7 +23,7 @@ Builds, by commit, and pairs are kept in --folder.
 Exit codes: 0 one commit is named; 1 BAD is not slower; 2 the call, GOOD or BAD is wrong; 4 several commits may be it, or
 there is too little evidence; 130 interrupted.)";
 
-constexpr std::int64_t kFewestPairs = 8;  // the first look
+constexpr std::int64_t kMinPairs = 8;  // the first look
 
 struct BisectOptions {
   BisectRequest request;
@@ -53,8 +53,8 @@ int bisect_commits(const BisectOptions& options) {
 }  // namespace
 
 void add_bisect(Commands& commands) {
-  constexpr double kMostPercent = 1000, kPercent = 100;
-  const auto percent = [](const std::string& text) { return parse_real(text, {0, kMostPercent, false, true}) / kPercent; };
+  constexpr double kMaxPercent = 1000, kPercent = 100;
+  const auto percent = [](const std::string& text) { return parse_real(text, {0, kMaxPercent, false, true}) / kPercent; };
   auto [command, options] =
       commands.add("bisect", "find the commit that made training slower", kBisectExamples, bisect_commits);
   BisectRequest& request = options.request;
@@ -73,7 +73,7 @@ void add_bisect(Commands& commands) {
   command.add_option("--folder", request.folder, "folder of builds and pairs (default: epochbench-bisect)")->type_name("DIR");
   add_parsed(command, "--threshold", request.threshold, percent, "smallest slowdown that matters (default 3)")
       ->type_name("PERCENT");
-  add_parsed(command, "--max-pairs", request.max_pairs, whole<std::size_t>(kFewestPairs, kMostPairsOfACall),
+  add_parsed(command, "--max-pairs", request.max_pairs, whole<std::size_t>(kMinPairs, kMaxPairsOfACall),
              "most pairs of processes per commit (default 40)")
       ->type_name("N");
   command.add_flag("--resume", request.resume, "go on with the pairs and builds of an earlier call");

@@ -88,10 +88,10 @@ void require_output_written() {
 
 // Some systems have small stacks. This thread's grows up to the limit, which also sets those of other threads and of cases.
 void require_stack() {
-  constexpr rlim_t kNeeded = 1 << 20, kUsual = 8 << 20;
+  constexpr rlim_t kNeeded = 1 << 20, kDefault = 8 << 20;
   rlimit stack{};
   if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= kNeeded) return;
-  stack.rlim_cur = std::min(kUsual, stack.rlim_max);
+  stack.rlim_cur = std::min(kDefault, stack.rlim_max);
   if (stack.rlim_cur < kNeeded || setrlimit(RLIMIT_STACK, &stack) != 0)
     throw CallError("the limit of the stack is " + std::to_string(stack.rlim_max >> 10) +
                     " KiB, and epochbench needs 1024; raise it with ulimit -s 8192");

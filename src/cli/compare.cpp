@@ -113,7 +113,7 @@ void add_options_of_turns(CLI::App& command, CompareOptions& options) {
       ->expected(2);
   command.add_option("--suite", options.suite, "with --interleave: name of a suite, such as gate, or a suite file")
       ->type_name("NAME|FILE");
-  add_parsed(command, "--max-pairs", options.max_pairs, whole<std::size_t>(1, kMostPairsOfACall),
+  add_parsed(command, "--max-pairs", options.max_pairs, whole<std::size_t>(1, kMaxPairsOfACall),
              "with --interleave: most pairs of processes per case, if 10 do not decide (default 20)")
       ->type_name("N");
   add_parsed(command, "--order-seed", options.order_seed, parse_seed,
@@ -179,8 +179,8 @@ int present(Comparison comparison, const CompareOptions& options) {
 }
 
 void add_compare(Commands& commands) {
-  constexpr double kMostPercent = 1000, kPercent = 100;
-  const auto percent = [](const std::string& text) { return parse_real(text, {0, kMostPercent, false, true}) / kPercent; };
+  constexpr double kMaxPercent = 1000, kPercent = 100;
+  const auto percent = [](const std::string& text) { return parse_real(text, {0, kMaxPercent, false, true}) / kPercent; };
   auto [command, options] =
       commands.add("compare", "decide whether the new side is slower than the baseline", kCompareExamples, compare);
   options.command_line = commands.arguments();

@@ -31,7 +31,7 @@ constexpr std::array kOptionGroups{"What to run", "How long", "Data and training
 
 // What `-h` shows of a command that has more options than fit.
 constexpr std::size_t kFewOptions = 16, kBriefExamples = 3;
-constexpr std::array kMostUsed{"suite",      "over",    "values",      "model", "device", "precision", "batch",
+constexpr std::array kUsedMost{"suite",      "over",    "values",      "model", "device", "precision", "batch",
                                "until",      "steps",   "repetitions", "price", "out",    "resume",    "quiet",
                                "interleave", "history", "threshold",   "on",    "json",   "help"};
 
@@ -49,7 +49,7 @@ std::string head_of(const CLI::Option& option) {
 bool is_shown(const CLI::Option& option, HelpForm form, std::size_t options) {
   if (option.get_group().empty()) return false;
   if (form == HelpForm::complete || options <= kFewOptions || option.get_positional()) return true;
-  return !option.get_lnames().empty() && contains(kMostUsed, option.get_lnames().front());
+  return !option.get_lnames().empty() && contains(kUsedMost, option.get_lnames().front());
 }
 
 // Rows of a name and its meaning, which is wrapped within its column.

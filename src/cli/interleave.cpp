@@ -61,8 +61,8 @@ int interleave(const InterleaveOptions& options) {
 }  // namespace
 
 void add_interleave(Commands& commands) {
-  constexpr std::int64_t kMost = 1'000'000;
-  constexpr double kMostSeconds = 1e6;
+  constexpr std::int64_t kMax = 1'000'000;
+  constexpr double kMaxSeconds = 1e6;
   auto [command, options] =
       commands.add("interleave", "interleaved runs beside a peer (scripts/peers/take_turns)", "", interleave);
   GroupsRequest& request = options.request;
@@ -72,16 +72,16 @@ void add_interleave(Commands& commands) {
                             {"model", "data", "batch", "precision", "threads", "warmup", "seed", "learning_rate",
                              "weight_decay", "label_smoothing", "dropout", "compile", "wait", "bind"});
   command.add_option("--worker", options.worker, "the command of the peer's worker")->type_name("WORD");
-  add_parsed(command, "--groups", request.groups, whole<int>(1, kMost), "of fresh processes; an interval takes 5 (default 5)")
+  add_parsed(command, "--groups", request.groups, whole<int>(1, kMax), "of fresh processes; an interval takes 5 (default 5)")
       ->type_name("N");
-  add_parsed(command, "--rounds", request.rounds, whole(1, kMost), "timed rounds per group")->type_name("N");
-  add_parsed(command, "--min-time", request.min_time_seconds, real({0, kMostSeconds}),
+  add_parsed(command, "--rounds", request.rounds, whole(1, kMax), "timed rounds per group")->type_name("N");
+  add_parsed(command, "--min-time", request.min_time_seconds, real({0, kMaxSeconds}),
              "or as many as take so long, and at least 6 (default 12)")
       ->type_name("SECONDS");
-  add_parsed(command, "--drop", request.dropped_rounds, whole(0, kMost), "rounds before the timed ones (default 2)")
+  add_parsed(command, "--drop", request.dropped_rounds, whole(0, kMax), "rounds before the timed ones (default 2)")
       ->type_name("N");
   add_parsed(command, "--order-seed", request.order_seed, parse_seed, "of the order of turns (default 0)")->type_name("N");
-  add_parsed(command, "--patience", request.hung_seconds, real({0, kMostSeconds}),
+  add_parsed(command, "--patience", request.hung_seconds, real({0, kMaxSeconds}),
              "with a worker that neither answers nor works (default 1800)")
       ->type_name("SECONDS");
   command.add_option("--out", request.out, "the result file")->type_name("FILE");

@@ -240,11 +240,11 @@ int plan(const PlanOptions& options) {
 // "24GiB", "500 MiB", "80GB". Errors: CallError.
 std::int64_t parse_memory(const std::string& text) {
   constexpr std::pair<const char*, double> kUnits[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"GB", 1e9}, {"MB", 1e6}};
-  constexpr double kMost = 1e6;
+  constexpr double kMax = 1e6;
   for (const auto& [unit, size] : kUnits)
     if (text.ends_with(unit)) {
       const std::string number = std::string(trimmed(std::string_view(text).substr(0, text.size() - std::string(unit).size())));
-      return static_cast<std::int64_t>(parse_real(number, {0, kMost, false, true}) * size);
+      return static_cast<std::int64_t>(parse_real(number, {0, kMax, false, true}) * size);
     }
   throw CallError("'" + text + "' has no unit; give a number in GiB, MiB, GB or MB, such as 24GiB");
 }
@@ -264,7 +264,7 @@ void add_plan(Commands& commands) {
   add_parsed(command, "--on", options.on, split_list,
              "predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, for all, or for cpu, this one")
       ->type_name("DEVICE,...");
-  add_parsed(command, "--epochs", options.epochs, whole(1, kMostEpochs), "with --on: hours and costs of N epochs")
+  add_parsed(command, "--epochs", options.epochs, whole(1, kMaxEpochs), "with --on: hours and costs of N epochs")
       ->type_name("N");
   add_parsed(command, "--tokens", options.tokens, parse_tokens, "with --on: hours and costs of N tokens, such as 10e9")
       ->type_name("N");

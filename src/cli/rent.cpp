@@ -64,8 +64,8 @@ void add_rent(Commands& commands) {
   command.get_option("--batch")->description("samples per update, or max: what the memory takes (default: the model's)");
   command.get_option("--precision")->description("fp32, tf32, fp16 or bf16 (default: the cheapest that an instance has)");
   commands.add_model_argument(command, options.cases);
-  add_parsed(command, "--epochs", options.epochs, whole(1, kMostEpochs), "epochs to train for")->type_name("N");
-  add_parsed(command, "--samples", options.samples, whole(1, kMostSamples),
+  add_parsed(command, "--epochs", options.epochs, whole(1, kMaxEpochs), "epochs to train for")->type_name("N");
+  add_parsed(command, "--samples", options.samples, whole(1, kMaxSamples),
              "samples in an epoch (default: of the model's usual data set)")
       ->type_name("N");
   add_parsed(command, "--tokens", options.tokens, parse_tokens, "tokens to train on, instead of epochs, such as 10e9")

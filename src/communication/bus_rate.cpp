@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kFewestPieces = 9;
+constexpr std::size_t kMinPieces = 9;
 
 double slowest(Communicator& ranks, double own) {
   std::vector<double> all(static_cast<std::size_t>(ranks.size()));
@@ -23,7 +23,7 @@ double bus_rate(Communicator& ranks, const std::function<void()>& exchange, doub
   exchange();  // memory, and connections
   std::vector<double> rates;
   double spent = 0;
-  while (spent < least_seconds || rates.size() < kFewestPieces) {
+  while (spent < least_seconds || rates.size() < kMinPieces) {
     ranks.barrier();
     const double bytes = ranks.traffic().bus_bytes, begin = steady_seconds();
     exchange();

@@ -77,9 +77,9 @@ class VocabularyReader final : public nlohmann::json::json_sax_t {
 };
 
 std::string read_text(ByteSource& source) {
-  const std::vector<std::uint8_t> bytes = read_all(source, BytePairs::kMostBytes + 1);
-  if (bytes.size() > BytePairs::kMostBytes)
-    throw wrong(source, "has more than " + std::to_string(BytePairs::kMostBytes >> 20) + " MiB, so it is none of GPT-2's form");
+  const std::vector<std::uint8_t> bytes = read_all(source, BytePairs::kMaxBytes + 1);
+  if (bytes.size() > BytePairs::kMaxBytes)
+    throw wrong(source, "has more than " + std::to_string(BytePairs::kMaxBytes >> 20) + " MiB, so it is none of GPT-2's form");
   return {bytes.begin(), bytes.end()};
 }
 

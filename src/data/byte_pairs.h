@@ -17,7 +17,7 @@ namespace epochbench {
 
 class BytePairs {
  public:
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;  // of a file; GPT-2's have 1.0 and 0.5 MB
+  static constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 26;  // of a file; GPT-2's have 1.0 and 0.5 MB
 
   // `vocabulary`: a JSON object from token to id, with each id from 0 to the number of tokens minus 1 once, and a token for
   // each byte. `merges`: one pair of tokens per line, the first with the lowest rank; their joint token has an id too. Both

@@ -15,7 +15,7 @@ namespace epochbench {
 namespace {
 
 // Deflate cannot expand by more (zlib's technical notes: 1032 to 1).
-constexpr std::uint64_t kLargestExpansion = 1032;
+constexpr std::uint64_t kMaxExpansion = 1032;
 constexpr std::uint64_t kFirstChunkBytes = 1 << 20;
 
 class FileSource final : public ByteSource {
@@ -37,7 +37,7 @@ class FileSource final : public ByteSource {
     }
     gzbuffer(file_.get(), 1 << 17);
     compressed_ = gzdirect(file_.get()) == 0;
-    most_bytes_ = compressed_ ? size * kLargestExpansion : size;
+    most_bytes_ = compressed_ ? size * kMaxExpansion : size;
   }
 
   const std::string& name() const override { return name_; }

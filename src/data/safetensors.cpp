@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "the data of safetenso
 using nlohmann::json;
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the format's own limit
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
 constexpr std::string_view kMetadata = "__metadata__";
 
 constexpr std::pair<std::string_view, std::uint64_t> kDtypes[] = {
@@ -192,7 +192,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(in_q
   std::uint64_t length = 0;
   if (size < kLengthBytes || !file_.read(reinterpret_cast<char*>(&length), kLengthBytes))
     fail("is not a safetensors file: it has " + std::to_string(size) + " bytes");
-  if (length > size - kLengthBytes || length > kMostHeaderBytes)
+  if (length > size - kLengthBytes || length > kMaxHeaderBytes)
     fail("is truncated or not a safetensors file: its header would have " + std::to_string(length) +
          " bytes, and the file has " + std::to_string(size));
   std::string header(length, '\0');

@@ -85,7 +85,7 @@ std::string read_file(const std::string& spec, const std::filesystem::path& path
   if (!std::filesystem::is_regular_file(path, error))
     throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " does not exist; " +
                     std::string(remedy));
-  const std::vector<std::uint8_t> bytes = read_all(*open_file(path), BytePairs::kMostBytes + 1);
+  const std::vector<std::uint8_t> bytes = read_all(*open_file(path), BytePairs::kMaxBytes + 1);
   return {bytes.begin(), bytes.end()};
 }
 

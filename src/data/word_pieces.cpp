@@ -13,7 +13,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostCharacters = 100;  // of a word that is divided; BERT's limit
+constexpr std::size_t kMaxCharacters = 100;  // of a word that is divided; BERT's limit
 constexpr std::string_view kGoesOn = "##";
 
 DataError wrong(const ByteSource& source, const std::string& what) {
@@ -23,9 +23,9 @@ DataError wrong(const ByteSource& source, const std::string& what) {
 
 // The lines of the file, without the carriage returns of other systems.
 std::vector<std::string> read_tokens(ByteSource& source) {
-  const std::vector<std::uint8_t> bytes = read_all(source, WordPieces::kMostBytes + 1);
-  if (bytes.size() > WordPieces::kMostBytes)
-    throw wrong(source, "has more than " + std::to_string(WordPieces::kMostBytes >> 20) +
+  const std::vector<std::uint8_t> bytes = read_all(source, WordPieces::kMaxBytes + 1);
+  if (bytes.size() > WordPieces::kMaxBytes)
+    throw wrong(source, "has more than " + std::to_string(WordPieces::kMaxBytes >> 20) +
                             " MiB, so it is not a vocabulary of word pieces");
   std::vector<std::string> tokens = split(std::string(bytes.begin(), bytes.end()), '\n');
   if (tokens.back().empty()) tokens.pop_back();
@@ -98,8 +98,8 @@ class WordWriter {
 
 // Adds the parts of a character without its accents, in lower case.
 void add_uncased(WordWriter& writer, std::int32_t c) {
-  constexpr std::size_t kMostParts = 16;  // Unicode's longest canonical decomposition has 4
-  std::array<utf8proc_int32_t, kMostParts> parts;
+  constexpr std::size_t kMaxParts = 16;  // Unicode's longest canonical decomposition has 4
+  std::array<utf8proc_int32_t, kMaxParts> parts;
   const auto count = utf8proc_decompose_char(c, parts.data(), parts.size(), UTF8PROC_DECOMPOSE, nullptr);
   for (utf8proc_ssize_t i = 0; i < count; ++i) {
     const std::int32_t part = parts[static_cast<std::size_t>(i)];
@@ -144,7 +144,7 @@ void WordPieces::append(std::vector<std::int32_t>& ids, std::string_view word) c
     ids.resize(before);
     ids.push_back(unknown_);
   };
-  if (static_cast<std::size_t>(std::ranges::count_if(word, [](char c) { return !continues(c); })) > kMostCharacters)
+  if (static_cast<std::size_t>(std::ranges::count_if(word, [](char c) { return !continues(c); })) > kMaxCharacters)
     return unknown();
   const Tokens* tokens = &first_;
   while (!word.empty()) {

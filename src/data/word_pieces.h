@@ -22,7 +22,7 @@ struct SpecialIds {
 
 class WordPieces {
  public:
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 24;  // of a file; that of 104 languages has 1 MB
+  static constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 24;  // of a file; that of 104 languages has 1 MB
 
   // `vocabulary`: one token per line, whose number from 0 is its id, with [UNK], [CLS], [SEP] and [MASK]. A token that begins
   // with ## continues a word. Errors: DataError.

@@ -62,7 +62,7 @@ void EnergySum::fail(const std::string& obstacle) {
 }
 
 void CounterSum::add_between(double elapsed, double before, double reading) {
-  const double most = kMostWatts * (elapsed + kRenewalSeconds);
+  const double most = kMaxWatts * (elapsed + kRenewalSeconds);
   if (range_joules_ && most >= *range_joules_)
     return fail("the counter was not read for " + short_number(elapsed) + " s and may have wrapped around more than once");
   double joules = reading - before;

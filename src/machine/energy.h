@@ -11,7 +11,7 @@
 namespace epochbench {
 
 // More than any CPU package or card draws: a difference that would need more means that the counter was reset.
-inline constexpr double kMostWatts = 5000;
+inline constexpr double kMaxWatts = 5000;
 // Counters are updated in steps: RAPL's every millisecond, NVML's up to every 100 ms.
 inline constexpr double kRenewalSeconds = 0.1;
 // Power is not interpolated between readings further apart than this.
@@ -51,7 +51,7 @@ class EnergySum {
 };
 
 // Sums a counter of joules that wraps around after `range_joules` (unset: never). A counter that falls, or rises by more than
-// kMostWatts allows, was reset; one not read for so long that it may have wrapped around unnoticed is an obstacle.
+// kMaxWatts allows, was reset; one not read for so long that it may have wrapped around unnoticed is an obstacle.
 class CounterSum final : public EnergySum {
  public:
   explicit CounterSum(std::optional<double> range_joules) : range_joules_(range_joules) {}

@@ -41,13 +41,13 @@ void describe_machine(PublishedMachine& machine, const std::string& hardware) {
   for (std::string part : split(hardware, '/')) {
     part = trimmed(part.substr(0, part.find('(')));
     if (const auto nodes = part.find(kNodes); nodes != std::string::npos) {
-      machine.nodes = whole_number(part.substr(0, nodes), kMostDevices);
+      machine.nodes = whole_number(part.substr(0, nodes), kMaxDevices);
       machine.processor = part.substr(nodes + kNodes.size());
       continue;
     }
     std::ranges::replace(part, '*', ' ');
     const auto tokens = split(part, ' ');
-    const auto number = tokens.size() == 2 ? whole_number(tokens[0], kMostDevices) : std::nullopt;
+    const auto number = tokens.size() == 2 ? whole_number(tokens[0], kMaxDevices) : std::nullopt;
     if (number && *number > 0 && tokens[1] == "CPU") {
       machine.vcpus_per_node = number;
     } else if (number && *number > 0 && std::ranges::find(kAccelerators, tokens[1]) != kAccelerators.end()) {
@@ -103,10 +103,10 @@ void add_training(PublishedEntry& entry, const DawnbenchEpochs& table, const Tas
 
 void add_inference(PublishedEntry& entry, const JsonFields& from, const Task& task) {
   entry.task = PublishedTask::inference;
-  constexpr double kMostMilliseconds = 1e9, kMostUsd = 1e6;
-  if (const auto milliseconds = positive_number(from, "latency", kMostMilliseconds))
+  constexpr double kMaxMilliseconds = 1e9, kMaxUsd = 1e6;
+  if (const auto milliseconds = positive_number(from, "latency", kMaxMilliseconds))
     entry.latency_seconds = rounded(*milliseconds / 1000);
-  if (const auto usd = positive_number(from, "cost", kMostUsd)) entry.usd_per_sample = rounded(*usd);
+  if (const auto usd = positive_number(from, "cost", kMaxUsd)) entry.usd_per_sample = rounded(*usd);
   const auto percent = positive_number(from, &task == &kImageNet ? "top5Accuracy" : "top1Accuracy", 100);
   if (percent) entry.quality = rounded(*percent / 100);
 }
@@ -135,8 +135,8 @@ PublishedEntry entry_of(const NamedText& file, const NamedText* epochs, const Pu
   entry.date = from.text("timestamp");
   if (!parse_day(*entry.date)) throw FormatError(from.path("timestamp") + ": must be a day, such as 2017-10-11");
   describe_machine(entry.machine, from.text("hardware"));
-  constexpr double kMostUsdPerHour = 1e6;
-  entry.usd_per_hour = positive_number(from, "costPerHour", kMostUsdPerHour);
+  constexpr double kMaxUsdPerHour = 1e6;
+  entry.usd_per_hour = positive_number(from, "costPerHour", kMaxUsdPerHour);
   if (const Json* more = from.find("misc"); more && more->is_object())
     if (const auto batch = more->find("batchSize"); batch != more->end() && batch->is_number_integer() && *batch > 0)
       entry.batch = read_value<std::int64_t>(*batch, from.path("misc.batchSize"));

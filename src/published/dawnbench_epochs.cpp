@@ -10,8 +10,8 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostRows = 100'000;
-constexpr double kMostHours = 1e5, kMostEpochs = 1e6;
+constexpr std::size_t kMaxRows = 100'000;
+constexpr double kMaxHours = 1e5, kMaxEpochs = 1e6;
 
 // A column by its title, and the range of its numbers.
 struct Column {
@@ -53,8 +53,8 @@ DawnbenchEpochs parse_dawnbench_epochs(std::string_view text, const std::string&
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   DawnbenchEpochs table;
-  const std::vector<Column> columns = {{"epoch", &table.epochs, kMostEpochs},
-                                       {"hours", &table.hours, kMostHours},
+  const std::vector<Column> columns = {{"epoch", &table.epochs, kMaxEpochs},
+                                       {"hours", &table.hours, kMaxHours},
                                        {"top1Accuracy", &table.top1_percent, 100},
                                        {"top5Accuracy", &table.top5_percent, 100}};
   const auto lines = split(text, '\n');
@@ -69,8 +69,8 @@ DawnbenchEpochs parse_dawnbench_epochs(std::string_view text, const std::string&
     for (std::size_t j = 0; j < cells.size(); ++j)
       if (places[j]) places[j]->values->push_back(number_in(trimmed(cells[j]), places[j]->most, place));
     const std::size_t rows = table.hours.size();
-    if (rows > kMostRows)
-      throw FormatError(place + ": more than " + format_count(kMostRows) + " rows; this is not a table of epochs");
+    if (rows > kMaxRows)
+      throw FormatError(place + ": more than " + format_count(kMaxRows) + " rows; this is not a table of epochs");
     if (rows > 1 && (table.hours[rows - 1] <= table.hours[rows - 2] || table.epochs[rows - 1] <= table.epochs[rows - 2]))
       throw FormatError(place + ": epoch and hours must grow from row to row");
   }

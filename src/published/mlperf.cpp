@@ -48,8 +48,8 @@ std::optional<std::string> round_of(const PublishedOrigin& origin) {
 std::optional<std::int64_t> count_in(const JsonFields& from, const char* key) {
   const Json* value = from.find(key);
   if (!value) return std::nullopt;
-  if (value->is_string()) return whole_number(std::string(trimmed(value->get<std::string>())), kMostDevices);
-  if (!value->is_number_integer() || *value < 0 || *value > kMostDevices) return std::nullopt;
+  if (value->is_string()) return whole_number(std::string(trimmed(value->get<std::string>())), kMaxDevices);
+  if (!value->is_number_integer() || *value < 0 || *value > kMaxDevices) return std::nullopt;
   return value->get<std::int64_t>();
 }
 
@@ -181,7 +181,7 @@ struct ResultFiles {
 };
 
 void take(ResultFiles& files, const NamedText& file) {
-  constexpr double kMostScaling = 100;
+  constexpr double kMaxScaling = 100;
   if (!file.path.ends_with(".json")) {
     files.logs.push_back({file.path, parse_mlperf_log(file)});
     return;
@@ -197,7 +197,7 @@ void take(ResultFiles& files, const NamedText& file) {
     throw FormatError(file.path + ": a second " + (is_scaling ? "scaling factor" : "system") +
                       "; name the files of one result");
   if (is_scaling)
-    files.scaling = {file.path, *positive_number(from, "scaling_factor", kMostScaling)};
+    files.scaling = {file.path, *positive_number(from, "scaling_factor", kMaxScaling)};
   else
     files.system = {file.path, std::move(document)};
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMark = ":::MLLOG", kOlderMark = ":::MLPv";
 constexpr double kLatestMs = 4'102'444'800'000;  // the year 2100
-constexpr std::int64_t kMostSamples = 1'000'000'000'000;
+constexpr std::int64_t kMaxSamples = 1'000'000'000'000;
 
 // What is collected on the way through a log.
 struct Collected {
@@ -24,7 +24,7 @@ struct Collected {
 std::optional<std::int64_t> whole(const Json* value) {
   if (!value || !value->is_number()) return std::nullopt;
   const auto number = value->get<double>();
-  if (!(number >= 0 && number <= static_cast<double>(kMostSamples)) || number != std::floor(number)) return std::nullopt;
+  if (!(number >= 0 && number <= static_cast<double>(kMaxSamples)) || number != std::floor(number)) return std::nullopt;
   return static_cast<std::int64_t>(number);
 }
 
@@ -79,7 +79,7 @@ void count_samples(MlperfLog& log, const Collected& found) {
     if (found.last_epoch == found.train_samples) log.samples = found.train_samples;
   } else if (found.first_epoch && *found.first_epoch <= *found.last_epoch) {
     const std::int64_t epochs = *found.last_epoch - *found.first_epoch + 1;
-    if (epochs > kMostSamples / *found.train_samples) return;
+    if (epochs > kMaxSamples / *found.train_samples) return;
     log.epochs = epochs;
     log.samples = epochs * *found.train_samples;
   }

@@ -16,7 +16,7 @@
 
 namespace epochbench {
 
-inline constexpr std::size_t kMostPairsOfACall = 1000;  // this takes hours: a machine that needs more is not quiet enough
+inline constexpr std::size_t kMaxPairsOfACall = 1000;  // this takes hours: a machine that needs more is not quiet enough
 
 inline constexpr int kTurnsVersion = 1;
 inline constexpr std::size_t kKeptLosses = 10;  // as many as parity compares
@@ -104,7 +104,7 @@ struct TurnsDocument {
 void fields(auto& visit, Is<TurnsDocument> auto& document) {
   VISIT(document, context, suite, order_seed);
   visit("threshold", document.threshold, {.positive = true});
-  visit("max_pairs", document.max_pairs, {.minimum = 1, .maximum = std::int64_t{kMostPairsOfACall}});
+  visit("max_pairs", document.max_pairs, {.minimum = 1, .maximum = std::int64_t{kMaxPairsOfACall}});
   for (const Side side : kSides)
     visit.group(name(side), [&](auto& binary) {
       binary("binary", document.binaries[side]);

@@ -37,7 +37,7 @@ namespace fs = std::filesystem;
 
 constexpr int kProfiles = 3;  // of each side, alternating: the median counts
 constexpr std::int64_t kProfileSteps = 10;
-constexpr std::size_t kUsualPairs = 10;  // per commit, to estimate the time left
+constexpr std::size_t kTypicalPairs = 10;  // per commit, to estimate the time left
 
 std::vector<PairedCase> cases_of(const BisectRequest& request) {
   const std::vector<PlannedCase> planned = plan_pairs(request.suite);
@@ -310,7 +310,8 @@ class Bisecting {
     std::string text = what;
     if (!followed_.empty() && pairs_measured_ > 0) {
       const std::size_t commits = answer_.search.next ? answer_.search.most_left : 0;
-      double left = static_cast<double>((commits + 1) * kUsualPairs) * seconds_measured_ / static_cast<double>(pairs_measured_);
+      double left =
+          static_cast<double>((commits + 1) * kTypicalPairs) * seconds_measured_ / static_cast<double>(pairs_measured_);
       left += static_cast<double>(commits) * builds_.usual_seconds().value_or(0);
       if (commits > 0) text += "; up to " + counted(commits, "commit", "commits") + " to measure";
       text += "; about " + about_seconds(left) + " left";

@@ -19,7 +19,7 @@ struct BisectRequest {
   BuildRecipe recipe;
   std::string folder;
   double threshold = kDefaultThreshold;
-  std::size_t max_pairs = kMostBisectPairs;  // per commit
+  std::size_t max_pairs = kMaxBisectPairs;  // per commit
   bool resume = false, overwrite = false, quiet = false;
   std::vector<std::string> command_line;
 };

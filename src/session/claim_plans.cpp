@@ -21,12 +21,12 @@ struct Planner {
 };
 
 Planner make_planner() {
-  constexpr int kThreads = 1;                                      // so that every machine plans the same
-  constexpr BackendOptions kLeastMemory{.packed_weights = false};  // a second copy of weights saves time only
+  constexpr int kThreads = 1;                                    // so that every machine plans the same
+  constexpr BackendOptions kMinMemory{.packed_weights = false};  // a second copy of weights saves time only
   try {
     return {make_cuda_planner(), "a GPU"};
   } catch (const DeviceError&) {
-    return {make_backend({}, kThreads, kLeastMemory), "the CPU"};
+    return {make_backend({}, kThreads, kMinMemory), "the CPU"};
   }
 }
 

@@ -89,7 +89,7 @@ class Group {
 
   bool enough(const RoundsSoFar& so_far) const {
     if (request_.rounds) return so_far.timed >= *request_.rounds;
-    return so_far.timed >= kFewestRounds && so_far.wall_seconds >= request_.min_time_seconds;
+    return so_far.timed >= kMinRounds && so_far.wall_seconds >= request_.min_time_seconds;
   }
 
   std::string note() const {

@@ -23,7 +23,7 @@ struct GroupsRequest {
   std::vector<std::vector<GroupWorker>> cases;  // the workers of each, epochbench first
   int groups = 5;                               // fewer give no interval
   std::int64_t dropped_rounds = 2;
-  std::optional<std::int64_t> rounds;  // timed, per group; empty: as many as take min_time_seconds, and at least kFewestRounds
+  std::optional<std::int64_t> rounds;  // timed, per group; empty: as many as take min_time_seconds, and at least kMinRounds
   double min_time_seconds = 12;
   std::uint64_t order_seed = 0;
   double hung_seconds = 1800;  // without an answer and without using the CPU; torch.compile works in other processes
@@ -32,7 +32,7 @@ struct GroupsRequest {
   std::vector<std::string> command_line;
 };
 
-inline constexpr std::int64_t kFewestRounds = 6;
+inline constexpr std::int64_t kMinRounds = 6;
 
 struct GroupsMeasurement {
   std::vector<Run> runs;  // of the cases of this request, measured now or earlier

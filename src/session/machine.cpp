@@ -42,7 +42,7 @@ void SpreadPeaks::after_run(std::size_t done) {
   const std::size_t known = cpu_->peak_processes.size();
   const bool due = runs_ > 0 && known > 0 && known < kProcesses && done * (kProcesses - 1) >= known * runs_;
   const double now = clock_();
-  if (!due || now - last_ < kLeastSpacing * cost_seconds_) return;
+  if (!due || now - last_ < kMinSpacing * cost_seconds_) return;
   CpuInfo again = *cpu_;
   again.peak_flops_per_second.clear();
   again.memory_bandwidth_bytes_per_second.reset();

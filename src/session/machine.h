@@ -21,7 +21,7 @@ void measure_peaks_of(std::vector<GpuInfo>& gpus, int index);
 class SpreadPeaks {
  public:
   static constexpr std::size_t kProcesses = 5;
-  static constexpr double kLeastSpacing = 20;  // times what a process costs
+  static constexpr double kMinSpacing = 20;  // times what a process costs
 
   // `cost_seconds`: of the process that gave `cpu` its peaks.
   SpreadPeaks(CpuInfo& cpu, std::size_t runs, double cost_seconds, std::function<void(CpuInfo&)> measure = measure_cpu_peaks,

@@ -257,7 +257,7 @@ void check_rank_options(const std::vector<CaseSpec>& cases) {
     throw CallError("--launcher, --oversubscribe: only several ranks (--ranks) are started so; leave them out");
   if (any([](const CaseSpec& spec) { return spec.shard != Shard::none; }))
     throw CallError("--shard: only several ranks (--ranks) divide the optimizer; leave it out");
-  if (any([](const CaseSpec& spec) { return spec.bucket_mib != kUsualBucketMib; }))
+  if (any([](const CaseSpec& spec) { return spec.bucket_mib != kDefaultBucketMib; }))
     throw CallError("--bucket: only several ranks (--ranks) exchange gradients; leave it out");
 }
 

@@ -15,7 +15,7 @@ namespace epochbench {
 // The largest batch up to kMaxBatch that fits; 0: none does. A batch is assumed to fit if a larger one does.
 std::int64_t largest_batch(const std::function<bool(std::int64_t)>& fits);
 
-inline constexpr std::int64_t kMostEpochs = 1'000'000'000, kMostSamples = 1'000'000'000'000;
+inline constexpr std::int64_t kMaxEpochs = 1'000'000'000, kMaxSamples = 1'000'000'000'000;
 
 struct PredictionRequest {
   std::vector<std::string> on;  // as the call names them; "all": every GPU and instance of the catalog; "cpu": this machine's

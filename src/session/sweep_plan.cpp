@@ -15,9 +15,9 @@ namespace epochbench {
 namespace {
 
 // Beyond this, a CPU takes minutes per point; --values can ask for larger ones.
-constexpr std::int64_t kMostBatch = 1024;
-constexpr std::int64_t kFewestWidth = 64, kMostWidth = 4096;
-constexpr std::int64_t kMostBatches = 128;  // per epoch
+constexpr std::int64_t kMaxBatch = 1024;
+constexpr std::int64_t kMinWidth = 64, kMaxWidth = 4096;
+constexpr std::int64_t kMaxBatches = 128;  // per epoch
 
 // The option of a case that the axis sets; width is one of the model's.
 const char* key_of(Axis axis) {
@@ -91,11 +91,11 @@ std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, Data
     case Axis::batch:
       base.batch = parts_of(base);
       if (!base.data) base.data = workload_spec(base).model.family->default_data;
-      return up_to_what_fits(powers_of_two(parts, std::min(kMostBatch * parts, dataset_size(base, sizes).train)), block, axis);
+      return up_to_what_fits(powers_of_two(parts, std::min(kMaxBatch * parts, dataset_size(base, sizes).train)), block, axis);
     case Axis::width:
-      return up_to_what_fits(powers_of_two(kFewestWidth, kMostWidth), block, axis);
+      return up_to_what_fits(powers_of_two(kMinWidth, kMaxWidth), block, axis);
     case Axis::samples: {
-      std::vector<std::int64_t> values = powers_of_two(1, kMostBatches);
+      std::vector<std::int64_t> values = powers_of_two(1, kMaxBatches);
       for (std::int64_t& value : values) value *= workload_spec(base).config.batch;
       return values;
     }

@@ -10,11 +10,11 @@
 namespace epochbench {
 namespace {
 
-constexpr double kUsualPeakShare = 0.6;        // that a step reaches
-constexpr double kStepOverheadSeconds = 1e-4;  // of the smallest models
-constexpr double kSetUpSeconds = 1;            // of a process: start, compile
-constexpr double kUsualShare = 0.25;           // of the most that a stopping rule allows
-constexpr double kUsualShareOfFalling = 0.9;   // likewise, for a target under a learning rate that falls
+constexpr double kTypicalPeakShare = 0.6;       // that a step reaches
+constexpr double kStepOverheadSeconds = 1e-4;   // of the smallest models
+constexpr double kSetUpSeconds = 1;             // of a process: start, compile
+constexpr double kTypicalShare = 0.25;          // of the most that a stopping rule allows
+constexpr double kTypicalShareOfFalling = 0.9;  // likewise, for a target under a learning rate that falls
 constexpr double kFlopsPerCore = 1.2e11, kFlopsOfGpu = 3e13, kFlopsOfReference = 5e8;  // per second, of usual devices
 
 double usual_peak(const CaseSpec& spec, int machine_threads) {
@@ -64,7 +64,7 @@ ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> pea
   if (peak && spec.device.kind == DeviceKind::cpu)
     *peak *= std::min(1.0, static_cast<double>(spec.ranks * spec.threads.value_or(1)) / machine_threads);
   one.step_seconds = kStepOverheadSeconds + planned.flops_per_sample * static_cast<double>(one.batch) /
-                                                (kUsualPeakShare * peak.value_or(usual_peak(spec, machine_threads)));
+                                                (kTypicalPeakShare * peak.value_or(usual_peak(spec, machine_threads)));
   one.steps_per_epoch = planned.workload.samples_per_epoch / std::max<std::int64_t>(1, one.batch);
   one.warmup = spec.warmup ? spec.warmup : usual_warm_up_steps(spec);
   one.stop = spec.stop;
@@ -138,7 +138,7 @@ double TimeLeft::most_seconds(const ExpectedCase& one, double step_seconds) cons
 double TimeLeft::timed_seconds(const ExpectedCase& one, double step_seconds) const {
   if (may_stop_early(one.stop)) {
     const StoppingLimits limits;
-    const double usual = one.stop.until && one.falls ? kUsualShareOfFalling : kUsualShare;
+    const double usual = one.stop.until && one.falls ? kTypicalShareOfFalling : kTypicalShare;
     const double most = most_seconds(one, step_seconds), share = share_.own(rule_of(one)).value_or(usual);
     if (one.stop.until) return share * most;
     const double least_seconds = one.queues ? limits.queue.least_seconds : limits.least_seconds;
@@ -152,7 +152,7 @@ double TimeLeft::timed_seconds(const ExpectedCase& one, double step_seconds) con
 }
 
 double TimeLeft::warm_up_seconds(const ExpectedCase& one, double step_seconds) const {
-  return one.warmup ? *one.warmup * step_seconds : std::max(WarmUpLimits{}.least_seconds, kUsualWarmUpSteps * step_seconds);
+  return one.warmup ? *one.warmup * step_seconds : std::max(WarmUpLimits{}.least_seconds, kDefaultWarmUpSteps * step_seconds);
 }
 
 double TimeLeft::tail_seconds(const ExpectedCase& one, double step_seconds) const {

@@ -72,7 +72,7 @@ class Pair {
 
   // Finds out whether a side lacks memory without the other, over as many steps as it may have taken beside it.
   void try_alone() {
-    std::int64_t steps = std::max(1, spec_.warmup.value_or(kUsualWarmUpSteps));
+    std::int64_t steps = std::max(1, spec_.warmup.value_or(kDefaultWarmUpSteps));
     for (const Participant& side : interleaver_.participants())
       steps = std::max(steps, side.totals.steps() + side.steps_per_turn);
     for (Participant& side : interleaver_.participants()) side.end(RunStatus::skipped, "");

@@ -90,7 +90,7 @@ void Interleaver::start(std::size_t index) {
 
 // Steps of each in turn, as in the rounds to come.
 void Interleaver::warm_up(const std::function<bool()>& ends) {
-  for (std::int64_t step = 0; step < std::max(1, workers_.front().spec.warmup.value_or(kUsualWarmUpSteps)) && !ends(); ++step)
+  for (std::int64_t step = 0; step < std::max(1, workers_.front().spec.warmup.value_or(kDefaultWarmUpSteps)) && !ends(); ++step)
     for (const std::size_t index : starts_) participants_[index].take_steps(1, false);
   fix_turn_lengths();
 }

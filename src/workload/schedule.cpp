@@ -34,9 +34,9 @@ double LearningRateSchedule::factor(std::int64_t step, std::int64_t steps) const
 
 std::int64_t scheduled_steps(const CaseSpec& spec, std::int64_t steps_per_epoch) {
   if (spec.lr_schedule == Schedule::constant) return 0;
-  constexpr std::int64_t kMost = 1'000'000'000'000'000;  // 3 times this does not overflow
+  constexpr std::int64_t kMax = 1'000'000'000'000'000;  // 3 times this does not overflow
   const std::int64_t epochs = spec.stop.epochs.value_or(0), per_epoch = std::max<std::int64_t>(steps_per_epoch, 1);
-  const std::int64_t steps = spec.stop.steps ? *spec.stop.steps : epochs > kMost / per_epoch ? kMost : epochs * per_epoch;
+  const std::int64_t steps = spec.stop.steps ? *spec.stop.steps : epochs > kMax / per_epoch ? kMax : epochs * per_epoch;
   if (spec.lr_warmup >= steps)
     throw CallError("--lr-warmup " + std::to_string(spec.lr_warmup) + " leaves none of " + format_count(steps) +
                     " steps to --lr-schedule " + name(spec.lr_schedule) + "; use fewer, or train longer");

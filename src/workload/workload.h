@@ -30,7 +30,7 @@ struct WorkloadSpec {
   std::int64_t accumulate = 1;                               // equal parts of a rank's batch
   std::int64_t ranks = 1;                                    // which share the batch equally
   Shard shard = Shard::none;                                 // with several ranks
-  double bucket_mib = kUsualBucketMib;                       // likewise
+  double bucket_mib = kDefaultBucketMib;                     // likewise
   Checkpoint checkpoint = Checkpoint::none;                  // of a training step
   double mixup = 0;                                          // of training images: parameter of the shares; 0: none
   double label_smoothing = 0;                                // of the training loss; evaluation has none

@@ -52,7 +52,7 @@ class Line {
   Line(std::size_t commits, std::size_t slow, std::vector<std::size_t> broken, double noise = 0, std::uint64_t seed = 1)
       : known_(commits), slow_(slow), broken_(std::move(broken)), noise_(noise), random_(seed) {}
 
-  Bisection search(std::size_t most_pairs = kMostBisectPairs) {
+  Bisection search(std::size_t most_pairs = kMaxBisectPairs) {
     while (true) {
       const Bisection state = bisect(known_, kMiddle, most_pairs);
       if (!state.next) return state;

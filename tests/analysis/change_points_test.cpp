@@ -79,7 +79,7 @@ TEST(ChangePoints, OfMirroredAndShiftedSeriesAreTheSame) {
 }
 
 TEST(ChangePoints, RefuseMoreThanTheyHaveMemoryFor) {
-  EXPECT_THROW(change_points(std::vector<double>(kMostPoints + 1, 0)), std::invalid_argument);
+  EXPECT_THROW(change_points(std::vector<double>(kMaxPoints + 1, 0)), std::invalid_argument);
 }
 
 // 3 % in noise of 1 %, as between quiet processes.

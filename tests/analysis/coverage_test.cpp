@@ -16,7 +16,7 @@ namespace epochbench {
 namespace {
 
 constexpr int kTrials = 1000;
-constexpr int kLeastHeld = 930;  // of true 950, with a deviation of 7
+constexpr int kMinHeld = 930;  // of true 950, with a deviation of 7
 
 // The engine's numbers are the same everywhere; the standard library's distributions are not.
 class Noise {
@@ -78,7 +78,7 @@ TEST(Coverage, OfCrossings) {
     for (const double at : {8.0, 11.0}) {  // a batch that was measured, and one between two
       const Held held = crossing_coverage(at, repetitions);
       EXPECT_EQ(held.intervals, kTrials);
-      EXPECT_GE(held.truth, kLeastHeld) << at << ", " << repetitions;
+      EXPECT_GE(held.truth, kMinHeld) << at << ", " << repetitions;
     }
 }
 
@@ -109,13 +109,13 @@ Held cores_coverage(ScalingLaw law, double sigma, double kappa, double cores) {
 }
 
 TEST(Coverage, OfCoresByAmdahlsLaw) {
-  EXPECT_GE(cores_coverage(ScalingLaw::amdahl, 0.02, 0, 24).truth, kLeastHeld);
-  EXPECT_GE(cores_coverage(ScalingLaw::amdahl, 0.004, 0, 64).truth, kLeastHeld);
+  EXPECT_GE(cores_coverage(ScalingLaw::amdahl, 0.02, 0, 24).truth, kMinHeld);
+  EXPECT_GE(cores_coverage(ScalingLaw::amdahl, 0.004, 0, 64).truth, kMinHeld);
 }
 
 TEST(Coverage, OfCoresByTheUniversalScalabilityLaw) {
-  EXPECT_GE(cores_coverage(ScalingLaw::usl, 0.02, 1e-4, 24).truth, kLeastHeld);
-  EXPECT_GE(cores_coverage(ScalingLaw::usl, 0.004, 1e-5, 64).truth, kLeastHeld);
+  EXPECT_GE(cores_coverage(ScalingLaw::usl, 0.02, 1e-4, 24).truth, kMinHeld);
+  EXPECT_GE(cores_coverage(ScalingLaw::usl, 0.004, 1e-5, 64).truth, kMinHeld);
 }
 
 }  // namespace

@@ -57,12 +57,12 @@ void fields(auto& visit, Is<Whole> auto& whole) {
   visit("threads", whole.threads, {.minimum = 1, .maximum = 8});
 }
 
-constexpr const char* kLeast =
+constexpr const char* kMin =
     R"({"text":"","number":0.0,"flag":true,"seed":0,"maybe":null,"interval":null,"ranges":[],"parts":[],"part":null,)"
     R"("by_key":{"one":null,"two":null},"options":{},"ends":[null,null],"group":{"inner":null},"above_zero":null,)"
     R"("name":null,"later":[],"threads":null})";
 
-constexpr const char* kMost =
+constexpr const char* kMax =
     R"({"text":"a","number":0.5,"flag":true,"seed":18446744073709551615,"maybe":2.0,"interval":[1.0,2.0],)"
     R"("ranges":[[0,1],[3,3]],"parts":[{"count":1},{"count":2}],"part":{"count":3},"by_key":{"one":1.0,"two":null},)"
     R"("options":{"width":7},"ends":[1.0,null],"group":{"inner":4.0},"above_zero":0.5,"name":"b","later":["c"],)"
@@ -71,7 +71,7 @@ constexpr const char* kMost =
 Whole read(const Json& document) { return read_value<Whole>(document, "file"); }
 
 std::string refusal(const char* key, const Json& value) {
-  Json document = Json::parse(kMost);
+  Json document = Json::parse(kMax);
   document[key] = value;
   try {
     read(document);
@@ -81,15 +81,15 @@ std::string refusal(const char* key, const Json& value) {
   return "it was read";
 }
 
-TEST(JsonFieldsOfAStruct, AreWrittenInTheOrderOfTheList) { EXPECT_EQ(json_of(Whole{}).dump(), kLeast); }
+TEST(JsonFieldsOfAStruct, AreWrittenInTheOrderOfTheList) { EXPECT_EQ(json_of(Whole{}).dump(), kMin); }
 
 TEST(JsonFieldsOfAStruct, ComeBackAsTheyWere) {
-  EXPECT_EQ(json_of(read(Json::parse(kLeast))).dump(), kLeast);
-  EXPECT_EQ(json_of(read(Json::parse(kMost))).dump(), kMost);
+  EXPECT_EQ(json_of(read(Json::parse(kMin))).dump(), kMin);
+  EXPECT_EQ(json_of(read(Json::parse(kMax))).dump(), kMax);
 }
 
 TEST(JsonFieldsOfAStruct, MayBeMissingWhereTheFormSaysSo) {
-  Json document = Json::parse(kMost);
+  Json document = Json::parse(kMax);
   for (const char* key :
        {"flag", "maybe", "interval", "part", "by_key", "options", "group", "above_zero", "name", "later", "omitted", "threads"})
     document.erase(key);
@@ -112,7 +112,7 @@ TEST(JsonFieldsOfAStruct, ThatAreNotFiniteAreNull) {
 }
 
 TEST(JsonFieldsOfAStruct, AreWrittenOnlyWhereTheConditionHolds) {
-  Whole whole = read(Json::parse(kMost));
+  Whole whole = read(Json::parse(kMax));
   whole.flag = false;
   EXPECT_TRUE(json_of(whole)["part"].is_null());
 }

@@ -192,7 +192,7 @@ TEST(TokenizerErrors, FilesThatAreNotThereOrTooLarge) {
   expect_data_error([&] { open_tokenizer(spec + "/nowhere"); }, {"does not exist", "vocab.json"});
   folder.write("vocab.json", read("vocab.json"));
   expect_data_error([&] { open_tokenizer(spec); }, {"does not exist", "merges.txt"});
-  folder.write_gzip("merges.txt", std::string(BytePairs::kMostBytes + 1, '\n'));
+  folder.write_gzip("merges.txt", std::string(BytePairs::kMaxBytes + 1, '\n'));
   expect_data_error([&] { open_tokenizer(spec); }, {"merges.txt", "64 MiB"});
 }
 

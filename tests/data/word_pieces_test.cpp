@@ -82,7 +82,7 @@ TEST(WordPieceErrors, SayWhatIsWrongAndHowToFixIt) {
   refused(kSmall + "\nx\n", {"no token at line 12"});
   refused(kSmall + "the\n", {"'the' twice", "line 12"});
   refused(kSmall + "##ing\n", {"'##ing' twice"});
-  refused(std::string(WordPieces::kMostBytes + 1, 'a'), {"16 MiB"});
+  refused(std::string(WordPieces::kMaxBytes + 1, 'a'), {"16 MiB"});
   const TemporaryFolder folder;
   expect_data_error([&] { open_tokenizer("wordpiece:" + folder.path().string() + "/vocab.txt"); },
                     {"does not exist", "vocab.txt"});

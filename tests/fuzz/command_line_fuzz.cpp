@@ -9,9 +9,9 @@
 namespace epochbench {
 
 void fuzz::command_line(std::string_view bytes) {
-  constexpr std::size_t kMostArguments = 64;
+  constexpr std::size_t kMaxArguments = 64;
   std::vector<std::string> arguments{"epochbench"};
-  while (!bytes.empty() && arguments.size() < kMostArguments) {
+  while (!bytes.empty() && arguments.size() < kMaxArguments) {
     const std::string_view line = bytes.substr(0, bytes.find('\n'));
     arguments.emplace_back(line.substr(0, line.find('\0')));  // null-terminated, as main() receives them
     bytes.remove_prefix(std::min(line.size() + 1, bytes.size()));

@@ -15,20 +15,20 @@
 namespace epochbench::fuzz {
 namespace {
 
-constexpr std::int64_t kMostPixels = 1 << 16;  // a real limit takes seconds per image
+constexpr std::int64_t kMaxPixels = 1 << 16;  // a real limit takes seconds per image
 
 // In full, and as training asks for it.
 void decode(std::string_view bytes) {
   constexpr ImageSize kTarget{5, 7};
   const std::span file(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   try {
-    const auto decoder = ImageDecoder::make(kMostPixels);
+    const auto decoder = ImageDecoder::make(kMaxPixels);
     const ImageSize size = decoder->open(file);
-    require(size.height > 0 && size.width > 0 && size.height * size.width <= kMostPixels, "a size is in its limits");
+    require(size.height > 0 && size.width > 0 && size.height * size.width <= kMaxPixels, "a size is in its limits");
     const Picture picture = decoder->decode(1);
     require(picture.size.height == size.height && picture.size.width == size.width, "a picture has the size of its header");
     std::array<std::uint8_t, kTarget.height * kTarget.width * 3> image{};
-    ImagePreparation preparation(kTarget, ImageDecoder::make(kMostPixels));
+    ImagePreparation preparation(kTarget, ImageDecoder::make(kMaxPixels));
     preparation.prepare(image.data(), file, {.crop = true, .flip = true, .color = true}, {1, 2, 3});
   } catch (const BadImage& error) {
     require_message(error.what());

@@ -16,8 +16,8 @@ void word_pieces(std::string_view bytes) {
   try {
     const Tokenizer made(*open_memory("'vocabulary'", bytes.substr(0, end)));
     const std::vector<std::int32_t> ids = made.encode(text);
-    constexpr std::size_t kMostOfAByte = 4;  // characters of one that is decomposed
-    require(ids.size() <= kMostOfAByte * text.size(), "a token stands for a character or more");
+    constexpr std::size_t kMaxPerByte = 4;  // characters of one that is decomposed
+    require(ids.size() <= kMaxPerByte * text.size(), "a token stands for a character or more");
     require(std::all_of(ids.begin(), ids.end(), [&](std::int32_t id) { return id >= 0 && id < made.ids(); }),
             "every token is of the vocabulary");
   } catch (const DataError& error) {

@@ -65,7 +65,7 @@ TEST(CounterSum, WithoutARangeEveryFallIsAReset) {
 TEST(CounterSum, ARiseBeyondAnyPowerIsAReset) {
   CounterSum sum(kRange);
   sum.begin(0, 10);
-  sum.advance(1, 10 + 2 * kMostWatts);
+  sum.advance(1, 10 + 2 * kMaxWatts);
   EXPECT_THAT(sum.drawn().obstacle.value_or(""), HasSubstr("was reset"));
 }
 
@@ -80,7 +80,7 @@ TEST(CounterSum, ARenewalBetweenTwoCloseReadingsIsNone) {
 TEST(CounterSum, ReadTooSeldomToTellHowOftenItWentRound) {
   CounterSum sum(kRange);
   sum.begin(0, 1000);
-  sum.advance(60, 2000);  // 60 s of kMostWatts are more than the range
+  sum.advance(60, 2000);  // 60 s of kMaxWatts are more than the range
   EXPECT_THAT(sum.drawn().obstacle.value_or(""), HasSubstr("was not read for 60 s"));
   CounterSum endless(std::nullopt);
   endless.begin(0, 1000);

@@ -129,10 +129,10 @@ inline Multiprocessor::Runner& Multiprocessor::prepare(Thread& thread) {
 
 void Multiprocessor::finish(Thread& thread) {
   // Two threads of a launch that share a stack or a context would be ordered, or race, only because of that.
-  constexpr std::size_t kMostParked = 1024;  // half a megabyte each
+  constexpr std::size_t kMaxParked = 1024;  // half a megabyte each
   if (!kFindsRaces)
     idle_.push_back(thread.runner);
-  else if (parked_.size() < kMostParked)
+  else if (parked_.size() < kMaxParked)
     parked_.push_back(thread.runner);
   else
     std::erase_if(runners_, [&](const auto& runner) { return runner.get() == thread.runner; });

@@ -29,7 +29,7 @@ struct Training {
   Checkpoint checkpoint = Checkpoint::none;
   int rank = 0, ranks = 1;  // which share the batch; the backend has their communicator
   Shard shard = Shard::none;
-  double bucket_mib = kUsualBucketMib;  // likewise
+  double bucket_mib = kDefaultBucketMib;  // likewise
   double ema = 0;
 };
 inline void PrintTo(const Training& training, std::ostream* out) {

@@ -25,7 +25,7 @@ void PrintTo(const State& s, std::ostream* out) {
 State after(State state, std::int32_t finite) {
   const LossScaleAttributes a;
   reference::update_loss_scale(&state.scale, &state.finite_steps, &state.skipped, &finite,
-                               {a.growth, a.backoff, a.growth_interval, kSmallestLossScale, kLargestLossScale});
+                               {a.growth, a.backoff, a.growth_interval, kMinLossScale, kMaxLossScale});
   return state;
 }
 

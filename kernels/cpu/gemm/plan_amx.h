@@ -7,9 +7,9 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Panels of a block of B: every block of columns reads all of A once more, from L3. Fewer, down to kLeastPanels, if the block
-// then has all of k, because sums that go through L3 cost more; up to kMostPanels if there are no more.
-constexpr std::int64_t kLeastPanels = 8, kPanels = 16, kMostPanels = 20;
+// Panels of a block of B: every block of columns reads all of A once more, from L3. Fewer, down to kMinPanels, if the block
+// then has all of k, because sums that go through L3 cost more; up to kMaxPanels if there are no more.
+constexpr std::int64_t kMinPanels = 8, kPanels = 16, kMaxPanels = 20;
 // Size of a block of B: about half of an L2 cache of 2 MiB, which every CPU with AMX has. The rest is for A, sums and C that
 // stream past. With few rows it is smaller: a block is used only a few times, and most of its source can stay in the cache too.
 // It may then be wider, since there are few sums.
@@ -17,7 +17,7 @@ constexpr std::int64_t kBlockBytes = 1152 << 10, kFewRowsBlockBytes = 512 << 10;
 constexpr std::int64_t kFewRows = 256, kPanelsOfFewRows = 32;
 // Limits that bound the workspace: rows of a thread at a time if sums go through L3, and Reals of packed A. B is packed once
 // per block of rows, so these limits are large.
-constexpr std::int64_t kMostRows = 4096, kLeastRows = 512, kPackedReals = 1 << 25;
+constexpr std::int64_t kMaxRows = 4096, kMinRows = 512, kPackedReals = 1 << 25;
 
 struct GemmPlan {
   int team, grid_m, grid_n;            // grid_m * grid_n == team
@@ -68,8 +68,8 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
   const bool few_rows = divide_up(shape.m, plan.grid_m) <= kFewRows;
   const std::int64_t bytes = few_rows ? kFewRowsBlockBytes : kBlockBytes;
   const std::int64_t deep_panels = bytes / (steps * kStepBytes);  // of a block with all of k
-  std::int64_t most = panels <= kMostPanels ? panels : few_rows ? kPanelsOfFewRows : kPanels;
-  if (deep_panels >= kLeastPanels) most = min_of(most, deep_panels);
+  std::int64_t most = panels <= kMaxPanels ? panels : few_rows ? kPanelsOfFewRows : kPanels;
+  if (deep_panels >= kMinPanels) most = min_of(most, deep_panels);
   plan.panels = divide_up(panels, divide_up(panels, most));
   plan.k_blocks = divide_up(plan.panels * steps * kStepBytes, bytes);
   plan.block_steps = divide_up(steps, plan.k_blocks);
@@ -77,9 +77,9 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads) {
   plan.tile_steps = divide_up(plan.block_steps, divide_up(plan.block_steps, kTileSteps));
   plan.pack_a = !tiles_in_place(shape, plan.tile_steps);
   plan.row_block = round_up(shape.m, kTilePair);
-  if (plan.k_blocks > 1) plan.row_block = min_of(plan.row_block, kMostRows * plan.grid_m);
+  if (plan.k_blocks > 1) plan.row_block = min_of(plan.row_block, kMaxRows * plan.grid_m);
   if (plan.pack_a)
-    plan.row_block = min_of(plan.row_block, max_of(kPackedReals / (steps * kStepReals) * kTilePair, kLeastRows * plan.grid_m));
+    plan.row_block = min_of(plan.row_block, max_of(kPackedReals / (steps * kStepReals) * kTilePair, kMinRows * plan.grid_m));
   plan.a_reals = plan.pack_a ? plan.row_block * steps * kStepDepth : 0;
   plan.row_sums = plan.tile_steps < plan.block_steps ? plan.panels * kTileFloats : 0;
   plan.block_sums = plan.k_blocks > 1 ? divide_up(plan.row_block / kTilePair, plan.grid_m) * plan.panels * kTileFloats : 0;

@@ -15,7 +15,7 @@ namespace epochbench::cuda {
 namespace {
 
 constexpr int kCandidates = 16;
-constexpr std::uint64_t kLargestAlignment = 64;  // bytes; of every tensor (kernels.h), and no algorithm requires more than 16
+constexpr std::uint64_t kMaxAlignment = 64;  // bytes; of every tensor (kernels.h), and no algorithm requires more than 16
 // How the partial sums of a split-k product with 16-bit output may be added: not in the output type.
 constexpr std::uint32_t kSumsInFloat = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
@@ -34,7 +34,7 @@ cudaDataType_t type_of(Element element) {
 using Alignments = std::array<std::uint32_t, 3>;  // c, a, b in bytes
 
 std::uint32_t alignment(const void* address) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(address) | kLargestAlignment;
+  const auto bits = reinterpret_cast<std::uintptr_t>(address) | kMaxAlignment;
   return std::uint32_t{1} << std::countr_zero(bits);
 }
 

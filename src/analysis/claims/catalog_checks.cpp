@@ -38,12 +38,12 @@ void check_each(const std::string& path, const Names& texts) {
 
 // Each * costs a search, so their number is limited.
 void check_patterns(const ClaimQuantity& quantity, const JsonFields& fields) {
-  constexpr std::size_t kLongest = 200, kMostStars = 4;
+  constexpr std::size_t kLongest = 200, kMaxStars = 4;
   for (const auto& [key, patterns] : {std::pair("entries", &quantity.entries), std::pair("against", &quantity.against)})
     for (const std::string& pattern : *patterns)
-      if (pattern.size() > kLongest || static_cast<std::size_t>(std::ranges::count(pattern, '*')) > kMostStars)
+      if (pattern.size() > kLongest || static_cast<std::size_t>(std::ranges::count(pattern, '*')) > kMaxStars)
         throw FormatError(fields.path(key) + ": a name has at most " + std::to_string(kLongest) + " characters and " +
-                          std::to_string(kMostStars) + " *");
+                          std::to_string(kMaxStars) + " *");
 }
 
 // The facts and the devices must be in the device catalog.

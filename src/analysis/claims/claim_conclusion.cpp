@@ -10,7 +10,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kFewestOfMost = 3;  // two of two would be all
+constexpr std::size_t kMinModelsForMost = 3;  // two of two would be all
 
 using Parts = std::vector<const ClaimAnswer*>;
 
@@ -113,8 +113,8 @@ Conclusion of_most(const Parts& parts) {
       static_cast<std::size_t>(std::ranges::count_if(tested, [](const ClaimAnswer* part) { return holds(*part); }));
   const auto refuted = static_cast<std::size_t>(
       std::ranges::count_if(tested, [](const ClaimAnswer* part) { return part->verdict == Verdict::not_reproduced; }));
-  if (tested.size() < kFewestOfMost)
-    conclusion.reason = "most takes at least " + std::to_string(kFewestOfMost) + " models; ";
+  if (tested.size() < kMinModelsForMost)
+    conclusion.reason = "most takes at least " + std::to_string(kMinModelsForMost) + " models; ";
   else if (2 * held > tested.size())
     conclusion.verdict = Verdict::reproduced;
   else if (2 * refuted >= tested.size())

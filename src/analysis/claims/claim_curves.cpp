@@ -16,7 +16,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kFewestOfPlateau = 3;  // of a plateau: one point where it rises, two between which it stays
+constexpr std::size_t kMinPlateauPoints = 3;  // of a plateau: one point where it rises, two between which it stays
 
 // The size along which a curve runs is not a condition of its points.
 bool suits_but_for_size(RunChoice choice, const Series& series, Axis axis) {
@@ -178,9 +178,9 @@ Answers answer_plateau(const ClaimQuantity& quantity, const Evidence& evidence) 
       RunChoice choice = quantity.of;
       choice.backends = {backend};
       const std::vector<Curve> curves = curves_for(evidence, choice, model, *axis_from_name(quantity.over));
-      if (!curves.empty() && curves.front().points.size() >= kFewestOfPlateau) return {plateau_of(quantity, curves.front())};
+      if (!curves.empty() && curves.front().points.size() >= kMinPlateauPoints) return {plateau_of(quantity, curves.front())};
     }
-  return {unanswered(quantity, "a plateau takes " + std::to_string(kFewestOfPlateau) +
+  return {unanswered(quantity, "a plateau takes " + std::to_string(kMinPlateauPoints) +
                                    " batches: " + why_missing(evidence, quantity.of, quantity.models.back()))};
 }
 
@@ -188,9 +188,9 @@ Answers answer_cores(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
   const ThreadSweep sweep = longest_sweep(quantity, evidence);
   std::string obstacle;
-  if (sweep.rates.size() < kFewestScalingPoints)
+  if (sweep.rates.size() < kMinScalingPoints)
     obstacle = "too few points: " + std::to_string(sweep.rates.size()) + " numbers of threads, at least " +
-               std::to_string(kFewestScalingPoints);
+               std::to_string(kMinScalingPoints);
   if (!sweep.gpu) append(obstacle, why_missing(evidence, *quantity.to, model), "; ");
   if (!obstacle.empty()) return {unanswered(quantity, obstacle)};
   std::vector<CoresRate> points;

@@ -179,7 +179,7 @@ ClaimAnswer answer_growth(const ClaimQuantity& quantity, const ClaimFacts& facts
   }
   Range range;
   for (const auto& [name, curve] : curves) {
-    if (curve.size() < std::max(kFewestSizes, quantity.models.size())) continue;
+    if (curve.size() < std::max(kMinSizes, quantity.models.size())) continue;
     std::vector<Point> points;
     for (const auto& [point, ratio] : curve) points.push_back(point);
     LogRatio growth{slope(points), 0, 0};

@@ -101,7 +101,7 @@ struct Point {
   double x, y;
 };
 double slope(const std::vector<Point>& points);
-inline constexpr std::size_t kFewestSizes = 3;  // a line fits any two points
+inline constexpr std::size_t kMinSizes = 3;  // a line fits any two points
 
 // One answer per model of the quantity, named after it.
 template <class AnswerOf>

@@ -134,7 +134,7 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
   if (values.empty()) return {unanswered(quantity, why_no_ceiling(quantity, machine, any_gpu))};
   if (counted) return {answered(quantity, exact(values.front()), machine + "; as its system counts it")};
   const Estimate estimate = arithmetic_mean_estimate(
-      values, kFewestRepetitions, "processes that measured this machine's peaks (a run of some minutes has them)");
+      values, kMinRepetitions, "processes that measured this machine's peaks (a run of some minutes has them)");
   ClaimAnswer answer = answered(quantity, estimate,
                                 machine + "; the best of several bursts of " + std::to_string(values.size()) +
                                     (values.size() == 1 ? " process" : " processes"));
@@ -198,7 +198,7 @@ Answers answer_input(const ClaimQuantity& quantity, const Evidence& evidence) {
     return {answered(quantity, ratio_estimate(starved.samples_per_second, decoded.samples_per_second),
                      decoded.name + ", against " + starved.name + "; " + repetitions)};
   const InputRow& row = quantity.measure == "decoded" ? decoded : starved;
-  return {answered(quantity, arithmetic_mean_estimate(row.utilizations, kFewestRepetitions, "repetitions"),
+  return {answered(quantity, arithmetic_mean_estimate(row.utilizations, kMinRepetitions, "repetitions"),
                    row.name + "; " + repetitions)};
 }
 

@@ -117,7 +117,7 @@ std::vector<double> metrics(const Series& series, const std::string& name) {
 }
 
 Estimate estimate_of(const std::vector<double>& values, const std::string& measure) {
-  if (!contains(kWithoutChance, measure)) return arithmetic_mean_estimate(values, kFewestRepetitions, "repetitions");
+  if (!contains(kWithoutChance, measure)) return arithmetic_mean_estimate(values, kMinRepetitions, "repetitions");
   const auto [least, greatest] = std::ranges::minmax(values);
   return {mean(values), {{least, greatest}}, ""};
 }
@@ -211,7 +211,7 @@ std::string why_unusable(const Evidence& evidence, const ClaimQuantity& quantity
 
 SeriesPair fastest(const std::vector<SeriesPair>& pairs) {
   return *std::ranges::max_element(pairs, {}, [](const SeriesPair& pair) {
-    const bool has_interval = std::min(pair.of->runs.size(), pair.to->runs.size()) >= kFewestRepetitions;
+    const bool has_interval = std::min(pair.of->runs.size(), pair.to->runs.size()) >= kMinRepetitions;
     return std::tuple(has_interval, pair.of->rate(), pair.to->rate());
   });
 }

@@ -53,12 +53,12 @@ Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evid
     const std::vector<Warning> of_pair = warnings_of(pair);
     warnings.insert(warnings.end(), of_pair.begin(), of_pair.end());
   }
-  if (count < kFewestSizes)
-    return {unanswered(quantity, "a slope takes " + std::to_string(kFewestSizes) + " models, and there are " +
+  if (count < kMinSizes)
+    return {unanswered(quantity, "a slope takes " + std::to_string(kMinSizes) + " models, and there are " +
                                      std::to_string(count) + (missing.empty() ? "" : ": " + missing))};
   std::vector<double> slopes;
   for (const auto& points : by_repetition) slopes.push_back(slope(points));
-  ClaimAnswer answer = answered(quantity, arithmetic_mean_estimate(slopes, kFewestRepetitions, "repetitions"),
+  ClaimAnswer answer = answered(quantity, arithmetic_mean_estimate(slopes, kMinRepetitions, "repetitions"),
                                 models + "; the first: " + conditions);
   answer.warnings = std::move(warnings);
   return {answer};
@@ -107,9 +107,9 @@ Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence&
     if (!trainings) trainings = most_trainings(quantity, evidence, backend);
   if (!trainings) return {unanswered(quantity, "no whole epochs were trained: " + why_missing(evidence, quantity.of, model))};
   const std::set<std::int64_t>& batches = trainings->batches;
-  if (batches.size() < kFewestSizes)
-    return {unanswered(quantity, "a slope takes " + std::to_string(kFewestSizes) + " batches, and there are " +
-                                     std::to_string(batches.size()))};
+  if (batches.size() < kMinSizes)
+    return {unanswered(
+        quantity, "a slope takes " + std::to_string(kMinSizes) + " batches, and there are " + std::to_string(batches.size()))};
   std::vector<double> slopes;
   for (const auto& [seed, values] : trainings->by_seed) {
     if (values.size() != batches.size()) continue;

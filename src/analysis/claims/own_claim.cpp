@@ -46,10 +46,10 @@ RunChoice side(const std::string& text, const std::string& word) {
 }
 
 ClaimedRange range_of(const std::string& text, const std::string& operation, const std::string& number) {
-  constexpr double kLow = 0.8, kHigh = 1.25, kMost = 1e18;
+  constexpr double kLow = 0.8, kHigh = 1.25, kMax = 1e18;
   double value = 0;
   try {
-    value = parse_real(number, {-kMost, kMost});
+    value = parse_real(number, {-kMax, kMax});
   } catch (const CallError&) {
     refuse(text, "'" + number + "' is not a number");
   }

@@ -22,7 +22,7 @@ namespace epochbench {
 enum class Level : std::uint8_t { unknown, fast, slow, undecided, skipped };
 constexpr auto texts_of(Level) { return std::array{"unknown", "fast", "slow", "undecided", "skipped"}; }
 
-inline constexpr std::size_t kMostBisectPairs = 40;  // of a commit, unless the call says otherwise
+inline constexpr std::size_t kMaxBisectPairs = 40;  // of a commit, unless the call says otherwise
 
 // Pairs after which a commit is looked at: each look errs with a probability of at most kBisectError, in either direction, if
 // the commit's true level is the middle itself, and far less if it is that of an end.
@@ -57,7 +57,7 @@ struct Bisection {
 };
 
 // Precondition: at least one commit, and the last one is slow.
-Bisection bisect(std::span<const BisectedCommit> commits, double middle, std::size_t most_pairs = kMostBisectPairs);
+Bisection bisect(std::span<const BisectedCommit> commits, double middle, std::size_t most_pairs = kMaxBisectPairs);
 
 // The answer ------------------------------------------------------------------------------------------------------------------
 

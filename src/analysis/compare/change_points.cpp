@@ -12,14 +12,14 @@
 namespace epochbench {
 namespace {
 
-constexpr double kResolution = 1e-6;             // values that differ by less count as equal
-constexpr std::size_t kFewestPointsOfCreep = 4;  // that rise; with fewer, a slope cannot be distinguished from a step
+constexpr double kResolution = 1e-6;        // values that differ by less count as equal
+constexpr std::size_t kMinCreepPoints = 4;  // that rise; with fewer, a slope cannot be distinguished from a step
 
 // Hampel's filter ("The influence curve and its role in robust estimation", Journal of the American Statistical Association 69,
 // 1974): a point that is unusually far from the median of the five around it is replaced by that median. Three points of a
 // level are the majority of five, so levels and lines pass unchanged. Precondition: at least five points.
 std::vector<double> without_outliers(std::span<const double> series) {
-  constexpr std::size_t kWindow = 2 * kFewestPointsOfLevel - 1;
+  constexpr std::size_t kWindow = 2 * kMinLevelPoints - 1;
   constexpr double kFar = 5, kDeviationOfMedian = 1.4826;  // of the normal distribution, over the median absolute deviation
   std::vector<double> local(series.size()), apart(series.size());
   for (std::size_t i = 0; i < series.size(); ++i) {
@@ -83,16 +83,16 @@ struct Cut {
 Cut best_cut(const Distances& distances, std::size_t begin, std::size_t last) {
   Cut best;
   double within_left = 0;  // the sum of the distances of all pairs of [begin, at)
-  for (std::size_t at = begin + 1; at + kFewestPointsOfLevel <= last; ++at) {
+  for (std::size_t at = begin + 1; at + kMinLevelPoints <= last; ++at) {
     within_left += distances.from(at - 1, begin, at - 1);
     const auto left = static_cast<double>(at - begin);
-    if (at - begin < kFewestPointsOfLevel) continue;
+    if (at - begin < kMinLevelPoints) continue;
     double within_right = 0, across = 0;
     for (std::size_t end = at + 1; end <= last; ++end) {
       within_right += distances.from(end - 1, at, end - 1);
       across += distances.from(end - 1, begin, at);
       const auto right = static_cast<double>(end - at);
-      if (end - at < kFewestPointsOfLevel) continue;
+      if (end - at < kMinLevelPoints) continue;
       const double energy =
           2 * across / (left * right) - 2 * within_left / (left * (left - 1)) - 2 * within_right / (right * (right - 1));
       const double statistic = left * right / (left + right) * energy;
@@ -104,7 +104,7 @@ Cut best_cut(const Distances& distances, std::size_t begin, std::size_t last) {
 
 void split(std::span<const double> series, const Distances& distances, std::size_t begin, std::size_t end,
            std::vector<std::size_t>& bounds) {
-  if (end - begin < kFewestPoints) return;
+  if (end - begin < kMinPoints) return;
   const Cut best = best_cut(distances, begin, end);
   if (best.statistic <= 0) return;
   const auto left = series.subspan(begin, best.at - begin), right = series.subspan(best.at, best.end - best.at);
@@ -143,7 +143,7 @@ std::optional<Ramp> best_ramp(std::span<const double> values) {
   }
   const double total = moments(values).squares;
   std::optional<Ramp> best;
-  for (std::size_t begin = kFewestPointsOfLevel; begin < size; ++begin)
+  for (std::size_t begin = kMinLevelPoints; begin < size; ++begin)
     for (std::size_t end = begin; end < size; ++end) {
       // The line's height is 0 before begin, 1, 2, … from there on, and `top` from `end` on.
       const auto first = static_cast<double>(begin), top = static_cast<double>(end - begin + 1);
@@ -183,7 +183,7 @@ std::optional<LevelChange> as_creep(std::span<const double> series, std::span<co
   for (const ChangePoint& point : points) bounds.push_back(point.index);
   bounds.push_back(end);
   const std::optional<Ramp> ramp = best_ramp(stretch);
-  if (!ramp || ramp->end - ramp->begin + 1 < kFewestPointsOfCreep) return std::nullopt;
+  if (!ramp || ramp->end - ramp->begin + 1 < kMinCreepPoints) return std::nullopt;
   const double of_steps = schwarz_criterion(squares_about_levels(series, bounds), stretch.size(), 2 * points.size() + 1);
   if (schwarz_criterion(ramp->squares, stretch.size(), 4) >= of_steps) return std::nullopt;
   const auto old_level = stretch.first(ramp->begin), off_it = stretch.subspan(ramp->begin);
@@ -193,10 +193,10 @@ std::optional<LevelChange> as_creep(std::span<const double> series, std::span<co
 
 // Empty if there are too few points.
 std::vector<double> searched(std::span<const double> series) {
-  if (series.size() > kMostPoints)
+  if (series.size() > kMaxPoints)
     throw std::invalid_argument("change points of " + std::to_string(series.size()) + " points: at most " +
-                                std::to_string(kMostPoints) + " are searched; leave the oldest out");
-  return series.size() < kFewestPoints ? std::vector<double>{} : without_outliers(series);
+                                std::to_string(kMaxPoints) + " are searched; leave the oldest out");
+  return series.size() < kMinPoints ? std::vector<double>{} : without_outliers(series);
 }
 
 std::vector<ChangePoint> points_of(std::span<const double> series) {

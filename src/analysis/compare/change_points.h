@@ -18,13 +18,13 @@
 
 namespace epochbench {
 
-inline constexpr std::size_t kFewestPointsOfLevel = 3;  // a level of one or two points is an outlier
-inline constexpr std::size_t kFewestPoints = 2 * kFewestPointsOfLevel;
+inline constexpr std::size_t kMinLevelPoints = 3;  // a level of one or two points is an outlier
+inline constexpr std::size_t kMinPoints = 2 * kMinLevelPoints;
 // Of the t-test. The split is chosen where the sides differ most, so noise passes more often than this says.
 inline constexpr double kChangeLevel = 0.0001;
 inline constexpr double kLenientLevel = 0.01;  // of a split while others are still to be made
 // Of the memory that the search takes, which grows with the square: 8 bytes times this squared.
-inline constexpr std::size_t kMostPoints = 2000;
+inline constexpr std::size_t kMaxPoints = 2000;
 
 struct ChangePoint {
   std::size_t index = 0;         // the first point of the new level
@@ -33,7 +33,7 @@ struct ChangePoint {
 };
 
 // In the order of their indices. All numbers finite, and differences of less than 1e-6 are none: logarithms of times, so one in
-// a million. How often they err: docs/statistics.md. Errors: std::invalid_argument for more than kMostPoints.
+// a million. How often they err: docs/statistics.md. Errors: std::invalid_argument for more than kMaxPoints.
 std::vector<ChangePoint> change_points(std::span<const double> series);
 
 enum class ChangeKind : unsigned char { step, creep };

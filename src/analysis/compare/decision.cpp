@@ -17,7 +17,7 @@ namespace {
 constexpr double kIntervalEnd = 0.025;                    // of a 95 % interval, on either side
 constexpr double kMaterialShare = 2.0 / 3;                // of the threshold: a change below it is not a regression
 constexpr double kNormal99 = 2.3263, kNormal95 = 1.6449;  // quantiles
-constexpr double kMostPairs = 1e6;                        // the most that are named; a larger number says no more
+constexpr double kMaxPairs = 1e6;                         // the most that are named; a larger number says no more
 
 struct Unit {
   const char *one, *several;
@@ -108,7 +108,7 @@ double count_that_decides(const CaseEvidence& evidence, double level, double lim
 
 // Sets what an inconclusive case lacks: `more` and the note.
 void say_what_would_decide(const CaseEvidence& evidence, double level, double limit, std::size_t cases, Decision& decision) {
-  const auto wanted = static_cast<std::size_t>(std::min(std::ceil(count_that_decides(evidence, level, limit)), kMostPairs));
+  const auto wanted = static_cast<std::size_t>(std::min(std::ceil(count_that_decides(evidence, level, limit)), kMaxPairs));
   std::size_t least = evidence.count + 1;
   while (evidence.unit->smallest_p(least) > level) ++least;
   decision.more = std::max(wanted, least) - evidence.count;

@@ -126,13 +126,13 @@ class Building {
 
   static void find_changes(HistorySeries& series) {
     const std::size_t size = series.points.size();
-    if (size < kFewestPoints) {
-      series.reason = counted(size, "point", "points") + ", and a change takes " + std::to_string(kFewestPoints) + ": " +
-                      std::to_string(kFewestPointsOfLevel) + " on either side";
+    if (size < kMinPoints) {
+      series.reason = counted(size, "point", "points") + ", and a change takes " + std::to_string(kMinPoints) + ": " +
+                      std::to_string(kMinLevelPoints) + " on either side";
       return;
     }
-    const std::size_t begin = size - std::min(size, kMostPoints);
-    if (begin > 0) series.reason = "looked for in the latest " + std::to_string(kMostPoints) + " points alone";
+    const std::size_t begin = size - std::min(size, kMaxPoints);
+    if (begin > 0) series.reason = "looked for in the latest " + std::to_string(kMaxPoints) + " points alone";
     std::vector<double> logs;
     for (std::size_t i = begin; i < size; ++i) logs.push_back(std::log(series.points[i].value));
     series.changes = level_changes(logs);

@@ -12,8 +12,8 @@
 namespace epochbench {
 namespace {
 
-constexpr double kLowestCapability = 7.5;  // of this program's CUDA backend
-constexpr int kMeasuredCores = 2;          // of each CPU in results/
+constexpr double kMinCapability = 7.5;  // of this program's CUDA backend
+constexpr int kMeasuredCores = 2;       // of each CPU in results/
 
 PredictedAmount times(const PredictedAmount& amount, double factor) {
   const auto scaled = [&](const std::optional<double>& each) { return each ? std::optional(*each * factor) : std::nullopt; };
@@ -58,7 +58,7 @@ std::vector<std::string> notes_of(const DeviceCatalog& catalog, const Prediction
     return {"CPUs were measured on two cores: times of more cores are extrapolated, and the intervals do not cover that"};
   std::vector<std::string> notes;
   const auto capability = device.facts.find("compute_capability");
-  if (device.is_gpu && capability != device.facts.end() && capability->second.value.value_or(0) < kLowestCapability)
+  if (device.is_gpu && capability != device.facts.end() && capability->second.value.value_or(0) < kMinCapability)
     notes.push_back(
         device.name +
         ": this program needs compute capability 7.5 or later; the figures are those of another program with the same graph");

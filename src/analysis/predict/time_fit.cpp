@@ -15,7 +15,7 @@ constexpr double kFirstStep = 1, kLastStep = 1e-4;   // of the logarithm of a fa
 constexpr double kWanted = 0.8;                      // the share of steps that an interval should contain
 constexpr std::array kTails{0.1, 0.05, 0.025, 0.0};  // of the ratios on either side, the narrowest interval first
 constexpr Demands kStart{1.5, 1.5, 2, 1e-12, 1e-4};  // near any sensible fit
-constexpr Demands kLeast{1, 1, 1, 1e-14, 1e-7};      // ratios by the roofline; the others so small that they say nothing
+constexpr Demands kMin{1, 1, 1, 1e-14, 1e-7};        // ratios by the roofline; the others so small that they say nothing
 
 class Search {
  public:
@@ -52,8 +52,8 @@ class Search {
       for (std::size_t j = 0; j < kDemands; ++j)
         for (const double direction : {step, -step}) {
           Demands moved = best;
-          moved[i] = best[i] > 0 ? std::max(kLeast[i], best[i] * std::exp(direction)) : 0;
-          if (j != i) moved[j] = best[j] > 0 ? std::max(kLeast[j], best[j] * std::exp(-direction)) : 0;
+          moved[i] = best[i] > 0 ? std::max(kMin[i], best[i] * std::exp(direction)) : 0;
+          if (j != i) moved[j] = best[j] > 0 ? std::max(kMin[j], best[j] * std::exp(-direction)) : 0;
           const double found = loss(moved);
           if (found < least - 1e-9) {
             best = moved;

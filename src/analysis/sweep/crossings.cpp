@@ -31,7 +31,7 @@ std::vector<Advantage> advantages(const Curve& baseline, const Curve& contender,
     const Estimate ratio = ratio_estimate(from, to);
     if (!(ratio.value > 0) || !std::isfinite(ratio.value)) continue;
     Advantage advantage{a.value, std::log(ratio.value), std::nullopt, ratio.reason};
-    if (const auto fewest = std::min(from.size(), to.size()); fewest < kFewestRepetitions)
+    if (const auto fewest = std::min(from.size(), to.size()); fewest < kMinRepetitions)
       advantage.reason = too_few_per_point(fewest);
     if (ratio.ci95 && ratio.ci95->first > 0) advantage.interval = {std::log(ratio.ci95->first), std::log(ratio.ci95->second)};
     all.push_back(std::move(advantage));

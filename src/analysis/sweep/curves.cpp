@@ -172,7 +172,7 @@ const CurvePoint* Curve::at(std::int64_t value) const {
 std::string why_no_interval(const std::vector<const CurvePoint*>& points, const Estimate& ratio) {
   const auto fewest =
       (*std::ranges::min_element(points, {}, [](const CurvePoint* point) { return point->rates.size(); }))->rates.size();
-  return fewest < kFewestRepetitions ? too_few_per_point(fewest) : ratio.reason;
+  return fewest < kMinRepetitions ? too_few_per_point(fewest) : ratio.reason;
 }
 
 CurveBest best_of(const Curve& curve) {

@@ -96,7 +96,7 @@ void predict(RankScaling& scaling, const RankModel& model, const std::string& ne
              double bytes_per_second, std::int64_t most_ranks, bool weak) {
   const RankPoint &base = scaling.points.front(), &most = scaling.points.back();
   const double rate_of_one = base.samples_per_second / static_cast<double>(base.ranks);
-  for (std::int64_t ranks = kFewestPredicted; ranks <= std::min(kMostPredicted, most_ranks); ranks *= 2) {
+  for (std::int64_t ranks = kMinPredicted; ranks <= std::min(kMaxPredicted, most_ranks); ranks *= 2) {
     const std::int64_t batch = weak ? base.batch / base.ranks * ranks : base.batch;
     if (ranks <= most.ranks || batch % ranks != 0) continue;
     RankPrediction prediction{network, ranks, batch, 0, 0, 0, 0};
@@ -197,10 +197,10 @@ RankScaling rank_scaling_of(const Curve& curve, Axis axis, std::span<const Netwo
   const bool weak = axis == Axis::ranks_weak;
   if ((scaling.network = model.measured))
     predict(scaling, model, kMeasuredNetwork, scaling.network->latency_seconds, scaling.network->bytes_per_second,
-            kMostPredicted, weak);
+            kMaxPredicted, weak);
   for (const Network& network : networks)
     predict(scaling, model, network.name, network.latency_seconds, network.bytes_per_second,
-            network.most_ranks.value_or(kMostPredicted), weak);
+            network.most_ranks.value_or(kMaxPredicted), weak);
   if (scaling.predicted.empty())
     scaling.reason = "batch " + std::to_string(scaling.points.front().batch) + " cannot be divided among more ranks";
   return scaling;

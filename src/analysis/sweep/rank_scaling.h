@@ -58,7 +58,7 @@ struct RankModel {
 RankModel fit_ranks(std::span<const RankMeasurement> measured);
 
 inline constexpr const char* kMeasuredNetwork = "as measured";  // RankPrediction::network
-inline constexpr std::int64_t kFewestPredicted = 8, kMostPredicted = 1024;
+inline constexpr std::int64_t kMinPredicted = 8, kMaxPredicted = 1024;
 
 // For a curve over ranks. Predictions are for powers of two beyond what was measured, with a fixed batch those that divide it:
 // with the network as measured, and with these.

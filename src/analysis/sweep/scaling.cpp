@@ -199,8 +199,8 @@ ScalingAnswer scaling_of(const Curve& threads, const Result& result) {
     answer.most_cores = point.value;
   }
   answer.points = static_cast<int>(points.size());
-  if (answer.points < kFewestScalingPoints) {
-    answer.reason = "too few points: " + std::to_string(answer.points) + ", at least " + std::to_string(kFewestScalingPoints);
+  if (answer.points < kMinScalingPoints) {
+    answer.reason = "too few points: " + std::to_string(answer.points) + ", at least " + std::to_string(kMinScalingPoints);
     return answer;
   }
   for (const ScalingLaw law : {ScalingLaw::amdahl, ScalingLaw::usl}) answer.fits.push_back(fit_scaling(points, law));

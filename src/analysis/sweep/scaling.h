@@ -21,7 +21,7 @@
 
 namespace epochbench {
 
-inline constexpr int kFewestScalingPoints = 4;  // of different numbers of cores: one more than the law has parameters
+inline constexpr int kMinScalingPoints = 4;  // of different numbers of cores: one more than the law has parameters
 
 struct CoresRate {
   double cores = 0, rate = 0;
@@ -31,7 +31,7 @@ enum class ScalingLaw : std::uint8_t { amdahl, usl };
 
 // Least squares of the relative deviations. In the time that a core's share takes, N / X, the law is linear in 1 / a, sigma / a
 // and kappa / a, and fitted over measured time is measured over fitted rate, so the fit is linear least squares under bounds
-// and exact. Preconditions: kFewestScalingPoints or more, each of a different number of cores; all numbers above 0 and finite.
+// and exact. Preconditions: kMinScalingPoints or more, each of a different number of cores; all numbers above 0 and finite.
 ScalingFit fit_scaling(std::span<const CoresRate> points, ScalingLaw law);
 
 double rate_of(const ScalingFit& fit, double cores);

@@ -36,7 +36,7 @@ const float* clip_of(const NodeOperands<Real>& o, const OptimizerLayout& layout)
 
 // Adds in rank order, so that every rank gets the same sum.
 double sum_over_ranks(Communicator& communicator, double own) {
-  std::array<double, kMostRanks> all;
+  std::array<double, kMaxRanks> all;
   const std::span<double> of_ranks(all.data(), static_cast<std::size_t>(communicator.size()));
   communicator.all_gather(std::as_writable_bytes(of_ranks), std::as_bytes(std::span(&own, 1)));
   return std::accumulate(of_ranks.begin(), of_ranks.end(), 0.0);
@@ -155,14 +155,14 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
 template <typename Real>
 std::int64_t CpuNodes<Real>::packed_weight_elements(const Graph& graph, const Node& node) const {
   // With more rows, packing is too small a part of a product (with 1024 about 4 %) to justify a second copy of the weight.
-  constexpr std::int64_t kMostRows = 1024;
+  constexpr std::int64_t kMaxRows = 1024;
   std::size_t bytes = 0;
   if (node.op == Op::matmul || node.op == Op::linear) {
     const GemmShape s = gemm_shape(graph, node);
-    if (s.m <= kMostRows) bytes = k_->gemm_packed_bytes(s, threads_);
+    if (s.m <= kMaxRows) bytes = k_->gemm_packed_bytes(s, threads_);
   } else if (node.op == Op::conv2d || node.op == Op::conv2d_bias) {
     const Conv2dShape s = convolution(graph, node);
-    if (s.batch * s.out_height * s.out_width <= kMostRows) bytes = k_->conv2d_packed_bytes(s, threads_);
+    if (s.batch * s.out_height * s.out_width <= kMaxRows) bytes = k_->conv2d_packed_bytes(s, threads_);
   }
   return static_cast<std::int64_t>(bytes / sizeof(Real));
 }

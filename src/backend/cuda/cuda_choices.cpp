@@ -10,10 +10,10 @@
 namespace epochbench {
 namespace {
 
-constexpr int kMostTimed = 16;        // of a problem; heuristics list the best ones first
-constexpr double kFarTooSlow = 10;    // times the median of other layers for the same cost, which is a rough bound
-constexpr double kSlow = 2e-4;        // seconds; where nodes are shorter, launches count, and their cost says little
-constexpr int kMostBeyondTheEnd = 4;  // ways timed of a problem without time whose first is far too slow
+constexpr int kMaxTimed = 16;        // of a problem; heuristics list the best ones first
+constexpr double kFarTooSlow = 10;   // times the median of other layers for the same cost, which is a rough bound
+constexpr double kSlow = 2e-4;       // seconds; where nodes are shorter, launches count, and their cost says little
+constexpr int kMaxBeyondTheEnd = 4;  // ways timed of a problem without time whose first is far too slow
 
 // Sets a variable for the lifetime of this object.
 template <typename T>
@@ -118,8 +118,8 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
   choice.offered = static_cast<std::int64_t>(offers.size());
   for (const cuda::Offer& offer : offers) {
     const double now = options_.clock();
-    const bool goes_on = now < end || (best_seconds >= far_too_slow && choice.timed < kMostBeyondTheEnd);
-    if (best && (offer.last_resort || !goes_on || choice.timed == kMostTimed)) continue;
+    const bool goes_on = now < end || (best_seconds >= far_too_slow && choice.timed < kMaxBeyondTheEnd);
+    if (best && (offer.last_resort || !goes_on || choice.timed == kMaxTimed)) continue;
     try {
       std::shared_ptr<void> plan;
       {

@@ -289,7 +289,7 @@ std::map<std::string, std::int64_t> CudaExecutable::ways() const {
 // capture, the remaining wait is part of whole steps too.
 std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   constexpr double kEnqueueSeconds = 20e-6;  // of a node and its event: twice the longest launch that was measured
-  constexpr double kMostLeadingSteps = 200;  // a step is never so short that more would be needed
+  constexpr double kMaxLeadingSteps = 200;   // a step is never so short that more would be needed
   const CudaEntry& entry = entry_of(entries_, which);
   const auto slot = static_cast<std::size_t>(submitted_);
   std::vector<NodeTime> nodes = describe_step(entries_, which, layout_.parts());
@@ -315,7 +315,7 @@ std::vector<NodeTime> CudaExecutable::profile(Entry which, int passes) {
   const double step_seconds = device_->seconds_between(marks.front().get(), marks.back().get());
   const double leading_steps = kEnqueueSeconds * static_cast<double>(enqueued.size()) / std::max(step_seconds, 1e-9);
   for (int pass = 0; pass < passes; ++pass) {
-    launch_steps(1 + static_cast<int>(std::min(leading_steps, kMostLeadingSteps)));
+    launch_steps(1 + static_cast<int>(std::min(leading_steps, kMaxLeadingSteps)));
     device_->record(marks.front().get(), compute());
     std::size_t mark = 0;
     for_each_part(entries_, which, layout_.parts(), submitted_, [&](const CudaEntry& running) {

@@ -147,8 +147,8 @@ std::function<void(Stream)> kernel(const CudaNodeSource& source) {
     case Op::update_loss_scale: {
       const auto& a = attributes<LossScaleAttributes>(node);
       const cuda::LossScaleNumbers numbers{static_cast<float>(a.growth), static_cast<float>(a.backoff),
-                                           static_cast<std::int32_t>(a.growth_interval), static_cast<float>(kSmallestLossScale),
-                                           static_cast<float>(kLargestLossScale)};
+                                           static_cast<std::int32_t>(a.growth_interval), static_cast<float>(kMinLossScale),
+                                           static_cast<float>(kMaxLossScale)};
       return [=](Stream stream) {
         cuda::update_loss_scale(o.x32(1), o.integers(2), o.integers(3), o.integers(0), numbers, stream);
       };

@@ -51,8 +51,8 @@ std::optional<std::string> why_unusable(const RuntimeState& state, int index) {
 std::optional<std::string> why_unusable(const DeviceProperties& device, int index, const std::vector<std::string>& gpu_code) {
   const std::string what =
       cuda_name(index) + " (" + device.name + ", compute capability " + capability_text(device.compute_capability) + ")";
-  if (device.compute_capability < kLowestCapability)
-    return what + " is too old: compute capability " + capability_text(kLowestCapability) +
+  if (device.compute_capability < kMinCapability)
+    return what + " is too old: compute capability " + capability_text(kMinCapability) +
            " or later is needed, since CUDA 13 and current versions of cuDNN support no older one";
   if (!has_gpu_code(gpu_code, device.compute_capability))
     return "this build has no code for " + what + ", only for " + gpu_code_text(gpu_code) +

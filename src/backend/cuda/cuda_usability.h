@@ -20,7 +20,7 @@ struct RuntimeState {
   bool nvidia_device = true;                    // whether this machine has one, with or without a driver
 };
 
-inline constexpr int kLowestCapability = 75;
+inline constexpr int kMinCapability = 75;
 
 std::string cuda_name(int index);            // "cuda:0"
 std::string cuda_version_text(int version);  // 13000: "13.0"

@@ -201,7 +201,7 @@ HostStep kernel_step(const Graph& graph, const Node& node, const std::shared_ptr
     case Op::update_loss_scale:
       return [=, a = attributes<LossScaleAttributes>(node)] {
         reference::update_loss_scale(o.y(0), o.y_integers(1), o.y_integers(2), o.integers(0),
-                                     {a.growth, a.backoff, a.growth_interval, kSmallestLossScale, kLargestLossScale});
+                                     {a.growth, a.backoff, a.growth_interval, kMinLossScale, kMaxLossScale});
       };
     default:
       if (is_int8(graph, node)) return int8_step(graph, node, Int8Kernels{}, o, make);

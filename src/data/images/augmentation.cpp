@@ -13,8 +13,8 @@ namespace {
 // Counter: (draw, epoch, sample, stream).
 constexpr std::uint32_t kCrop = 0, kFlip = 16, kColor = 17;
 constexpr int kTries = 10;
-constexpr double kLeastArea = 0.08, kNarrowest = 3.0 / 4, kWidest = 4.0 / 3;
-constexpr double kLeastFactor = 0.6, kMostFactor = 1.4;
+constexpr double kMinArea = 0.08, kNarrowest = 3.0 / 4, kWidest = 4.0 / 3;
+constexpr double kMinFactor = 0.6, kMaxFactor = 1.4;
 constexpr float kRed = 0.299f, kGreen = 0.587f, kBlue = 0.114f;  // ITU-R BT.601, as Pillow's gray
 
 PhiloxBlock numbers_of(const SampleDraw& draw, std::uint32_t what) {
@@ -41,7 +41,7 @@ View random_crop(ImageSize size, const SampleDraw& draw) {
   const auto height = static_cast<double>(size.height), width = static_cast<double>(size.width);
   for (int i = 0; i < kTries; ++i) {
     const PhiloxBlock numbers = numbers_of(draw, kCrop + static_cast<std::uint32_t>(i));
-    const double area = height * width * between(kLeastArea, 1, numbers[0]);
+    const double area = height * width * between(kMinArea, 1, numbers[0]);
     const double ratio = std::exp(between(std::log(kNarrowest), std::log(kWidest), numbers[1]));
     const double wide = std::round(std::sqrt(area * ratio)), high = std::round(std::sqrt(area / ratio));
     if (wide < 1 || wide > width || high < 1 || high > height) continue;
@@ -55,7 +55,7 @@ bool random_flip(const SampleDraw& draw) { return numbers_of(draw, kFlip)[0] >> 
 
 ColorChange random_color(const SampleDraw& draw) {
   const PhiloxBlock numbers = numbers_of(draw, kColor);
-  const auto factor = [&](std::size_t i) { return static_cast<float>(between(kLeastFactor, kMostFactor, numbers[i])); };
+  const auto factor = [&](std::size_t i) { return static_cast<float>(between(kMinFactor, kMaxFactor, numbers[i])); };
   return {factor(0), factor(1), factor(2)};
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<std::uint8_t, 3> kJpegStart{0xff, 0xd8, 0xff};
 constexpr std::array<std::uint8_t, 8> kPngStart{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 // A JPEG encoder spends at least two bits on a block of 8x8 pixels, so no real file comes near.
-constexpr std::int64_t kMostPixelsPerJpegByte = 1024;
+constexpr std::int64_t kMaxPixelsPerJpegByte = 1024;
 
 bool starts_with(std::span<const std::uint8_t> file, std::span<const std::uint8_t> start) {
   return file.size() >= start.size() && std::equal(start.begin(), start.end(), file.begin());
@@ -61,7 +61,7 @@ class Decoder final : public ImageDecoder {
       throw BadImage("is neither JPEG nor PNG (it begins with" + first_bytes(file) + ")");
     if (size_.height > most_pixels_ / size_.width)
       throw BadImage("states " + shown(size_) + ", more than the " + format_count(most_pixels_) + " that are decoded");
-    if (is_jpeg_ && size_.height * size_.width / kMostPixelsPerJpegByte > static_cast<std::int64_t>(file.size()))
+    if (is_jpeg_ && size_.height * size_.width / kMaxPixelsPerJpegByte > static_cast<std::int64_t>(file.size()))
       throw BadImage("states " + shown(size_) + " in " + format_count(static_cast<std::int64_t>(file.size())) +
                      " bytes, which can hold fewer");
     return size_;

@@ -32,11 +32,11 @@ class BadImage : public std::runtime_error {
 class ImageDecoder {
  public:
   // 8,192 x 8,192; decoded, these take 200 MB.
-  static constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
+  static constexpr std::int64_t kMaxPixels = std::int64_t{1} << 26;
 
   static std::optional<std::string> unavailable();  // why this build cannot decode; empty if it can
   // Errors: DataError if unavailable() has a reason.
-  static std::unique_ptr<ImageDecoder> make(std::int64_t most_pixels = kMostPixels);
+  static std::unique_ptr<ImageDecoder> make(std::int64_t most_pixels = kMaxPixels);
   virtual ~ImageDecoder() = default;
 
   // The size that the header states. `file` must outlive decode(). Errors: BadImage for another format, a damaged header, and

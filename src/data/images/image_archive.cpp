@@ -51,9 +51,9 @@ class ArchiveFiles final : public ImageFiles {
     if ((folder != "train" && !test) || class_name.empty() || !is_image_name(name)) return;
     if (member.type == '1' || member.type == '2')
       fail("has the image " + in_quotes(member.name) + " as a link: write it with tar --dereference --hard-dereference");
-    if (member.bytes > kMostImageBytes)
+    if (member.bytes > kMaxImageBytes)
       fail("has the image " + in_quotes(member.name) + " of " + std::to_string(member.bytes) + " bytes, more than the " +
-           std::to_string(kMostImageBytes) + " that are read: leave it out");
+           std::to_string(kMaxImageBytes) + " that are read: leave it out");
     const auto [known, is_new] = numbers_.emplace(class_name, static_cast<std::uint32_t>(numbers_.size()));
     if (!test) in_train_.insert_or_assign(known->second, true);
     (test ? test_ : train_).add(name, known->second, member.offset, static_cast<std::uint32_t>(member.bytes));

@@ -53,8 +53,8 @@ ImageFileDataset::ImageFileDataset(std::string name, const SampleSpec& sample, s
 // From a few training images, evenly spread, as the model sees them. All images of ImageNet would take an hour, and would
 // change the third digit.
 ImageFileDataset::Standard ImageFileDataset::measured() const {
-  constexpr std::int64_t kMost = 256;
-  const std::int64_t samples = files_->samples(Split::train), count = std::min(samples, kMost);
+  constexpr std::int64_t kMax = 256;
+  const std::int64_t samples = files_->samples(Split::train), count = std::min(samples, kMax);
   std::array<std::int64_t, kChannels> sums{}, squares{};
   std::vector<std::uint8_t> image(static_cast<std::size_t>(pixels() * kChannels));
   for (std::int64_t i = 0; i < count; ++i) {
@@ -126,14 +126,14 @@ bool ImageFileDataset::is_known_bad(Split split, std::int64_t index) const {
 }
 
 void ImageFileDataset::leave_out(Split split, std::int64_t index, const BadImage& reason) const {
-  constexpr std::size_t kMostNamed = 100;
+  constexpr std::size_t kMaxNamed = 100;
   const std::string what = "image " + in_quotes(files_->name(split, index)) + " of " + in_quotes(name_) + " " + reason.what();
   if (options_.bad_images == BadImages::stop)
     throw DataError(what + ": replace or remove it, or leave out such images (--on-bad-image skip)");
   const std::lock_guard lock(mutex_);
   any_bad_ = true;
-  if (!bad_.insert({split, index}).second || bad_.size() > kMostNamed) return;
-  print_error("left out: " + what + (bad_.size() == kMostNamed ? "; further ones are counted, and not named" : ""));
+  if (!bad_.insert({split, index}).second || bad_.size() > kMaxNamed) return;
+  print_error("left out: " + what + (bad_.size() == kMaxNamed ? "; further ones are counted, and not named" : ""));
 }
 
 std::optional<std::int64_t> ImageFileDataset::left_out() const {

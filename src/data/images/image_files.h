@@ -13,7 +13,7 @@
 
 namespace epochbench {
 
-inline constexpr std::uint64_t kMostImageBytes = 1u << 28;  // of one file; no photograph is this large
+inline constexpr std::uint64_t kMaxImageBytes = 1u << 28;  // of one file; no photograph is this large
 
 class ImageFiles {
  public:

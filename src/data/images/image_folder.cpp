@@ -50,8 +50,8 @@ class FolderFiles final : public ImageFiles {
     if (!file || fstat(file.number(), &status) != 0) throw BadImage(std::string("cannot be opened: ") + std::strerror(errno));
     if (!S_ISREG(status.st_mode)) throw BadImage("is not a regular file");
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (size > kMostImageBytes)
-      throw BadImage("has " + std::to_string(size) + " bytes, more than the " + std::to_string(kMostImageBytes) +
+    if (size > kMaxImageBytes)
+      throw BadImage("has " + std::to_string(size) + " bytes, more than the " + std::to_string(kMaxImageBytes) +
                      " that are read");
     bytes.resize(size);
     if (cold_) file.drop_pages(0, size);

@@ -16,7 +16,7 @@ namespace {
 // Fields of a header: where they begin, and their length (IEEE Std 1003.1, pax, "ustar interchange format").
 constexpr std::size_t kName = 0, kNameBytes = 100, kSize = 124, kSizeBytes = 12, kSum = 148, kSumBytes = 8, kType = 156,
                       kMagic = 257, kPrefix = 345, kPrefixBytes = 155;
-constexpr std::uint64_t kMostRecordBytes = 1 << 20;  // of long names and pax records
+constexpr std::uint64_t kMaxRecordBytes = 1 << 20;  // of long names and pax records
 
 std::string text_field(const std::uint8_t* block, std::size_t begin, std::size_t bytes) {
   const auto* text = reinterpret_cast<const char*>(block + begin);
@@ -62,7 +62,7 @@ bool TarHeaders::read_block(std::uint8_t* block) {
 }
 
 std::string TarHeaders::contents_of(const TarMember& member) const {
-  if (member.bytes > kMostRecordBytes) fail("has a name of " + std::to_string(member.bytes) + " bytes: write it again");
+  if (member.bytes > kMaxRecordBytes) fail("has a name of " + std::to_string(member.bytes) + " bytes: write it again");
   std::string bytes(member.bytes, '\0');
   if (file_.read_at(reinterpret_cast<std::uint8_t*>(bytes.data()), bytes.size(), member.offset) !=
       static_cast<ssize_t>(bytes.size()))

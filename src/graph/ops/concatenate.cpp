@@ -5,7 +5,7 @@ namespace epochbench {
 namespace {
 
 std::vector<TensorDesc> infer(const Graph& graph, const Node& node) {
-  require(!node.inputs.empty() && node.inputs.size() <= kMostParts, "there must be 1 to 8 parts");
+  require(!node.inputs.empty() && node.inputs.size() <= kMaxParts, "there must be 1 to 8 parts");
   TensorDesc y = input(graph, node, 0);
   require_float(y);
   y.shape.back() = 0;
@@ -23,7 +23,7 @@ std::vector<TensorDesc> infer_grad(const Graph& graph, const Node& node) {
   const TensorDesc& dy = input(graph, node, 0);
   const auto& channels = std::get<ConcatenateAttributes>(node.attributes).channels;
   require_float(dy);
-  require(!channels.empty() && channels.size() <= kMostParts, "there must be 1 to 8 parts");
+  require(!channels.empty() && channels.size() <= kMaxParts, "there must be 1 to 8 parts");
   std::vector<TensorDesc> parts;
   std::int64_t sum = 0;
   for (std::int64_t count : channels) {

@@ -82,7 +82,7 @@ void add_blocks(std::string& text, const std::vector<Lines>& blocks, std::size_t
   if (shown < blocks.size()) text += "   and " + std::to_string(blocks.size() - shown) + " more" + more + "\n";
 }
 
-constexpr std::size_t kFewestCurvePoints = 3;  // fewer batches are not a curve
+constexpr std::size_t kMinCurvePoints = 3;  // fewer batches are not a curve
 
 std::string input_text(const InputRow& row) {
   std::string text = row.input.cache == "decoded" ? "decoded data"
@@ -100,7 +100,7 @@ AnswerSection batch_section(const Result& result) {
   AnswerSection section{"Up to which batch does throughput rise?", {}, ""};
   section.read = "flat from: the smallest batch within 5 % of the best, with the batches that may be it at 95 %";
   for (const Curve& curve : curves_of(result, Axis::batch)) {
-    if (curve.points.size() < kFewestCurvePoints) continue;
+    if (curve.points.size() < kMinCurvePoints) continue;
     const CurveBest best = best_of(curve);
     const CurveFlattening flat = flattening_of(curve);
     const bool loaded = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return any_loaded(point.runs); });
@@ -114,7 +114,7 @@ AnswerSection batch_section(const Result& result) {
     section.answers.push_back(line);
   }
   if (section.answers.empty())
-    section.answers.push_back("no answer: nothing ran at " + std::to_string(kFewestCurvePoints) + " batches or more");
+    section.answers.push_back("no answer: nothing ran at " + std::to_string(kMinCurvePoints) + " batches or more");
   return section;
 }
 

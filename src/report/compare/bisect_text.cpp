@@ -50,7 +50,7 @@ std::string verdict_text(const BisectAnswer& answer) {
   if (!answer.is_confirmed())
     return "inconclusive: the search ended at\n  " + ends + "  and these pairs alone show no slowdown" +
            (step.note.empty() ? "" : " (" + one_line(step.note) + ")") + ".\nnext: more pairs, with --resume and --max-pairs " +
-           std::to_string(2 * kMostBisectPairs) + ", or a quieter machine\n";
+           std::to_string(2 * kMaxBisectPairs) + ", or a quieter machine\n";
   if (answer.names_one()) return "first slow commit: " + ends;
   return "first slow commit: one of " + std::to_string(answer.search.suspects()) + "; the last one is\n  " + ends +
          "  those between could not be measured or decided\n";

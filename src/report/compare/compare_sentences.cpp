@@ -155,9 +155,9 @@ NextStep next_step_of_turns(const Comparison& comparison) {
     pairs = std::max(pairs, each.decision.used + *each.decision.more);
   }
   if (!open) return {};
-  if (pairs > kMostPairsOfACall)
+  if (pairs > kMaxPairsOfACall)
     return {"a quieter machine: here about " + std::to_string(pairs) + " pairs would decide, and a call takes at most " +
-                std::to_string(kMostPairsOfACall),
+                std::to_string(kMaxPairsOfACall),
             ""};
   const auto& [baseline, contender] = comparison.sides;
   const bool forced = is_debug_build(baseline.build_type) || is_debug_build(contender.build_type);

@@ -125,14 +125,14 @@ std::string to_quality(const Result& result) {
 
 // One line per status and message, with the runs that ended so.
 std::string not_ok(const Result& result) {
-  constexpr std::size_t kMostNames = 8;  // a suite may skip hundreds for one reason
+  constexpr std::size_t kMaxNames = 8;  // a suite may skip hundreds for one reason
   Reasons reasons;
   for (const Run& run : result.runs)
     if (run.status != RunStatus::ok)
       add_reason(reasons, describe(run.status, run.message ? std::optional(code(*run.message)) : std::nullopt),
                  code(label_of(run)));
   std::string text;
-  for (const auto& [reason, names] : reasons) text += "- " + some_of(names, kMostNames) + ": " + reason + "\n";
+  for (const auto& [reason, names] : reasons) text += "- " + some_of(names, kMaxNames) + ": " + reason + "\n";
   return text.empty() ? "" : text + "\n";
 }
 

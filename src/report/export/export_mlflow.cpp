@@ -27,7 +27,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostMetrics = 800;   // a request holds 1,000 metrics, parameters and tags together
+constexpr std::size_t kMaxMetrics = 800;    // a request holds 1,000 metrics, parameters and tags together
 constexpr std::size_t kLongestText = 4900;  // MLflow accepts tags of up to 5,000 characters
 
 // 64-bit FNV-1a (Fowler, Noll and Vo).
@@ -201,7 +201,7 @@ std::string mlflow_text(const Result& result) {
     std::size_t next = 0;
     do {
       Json metrics = Json::array();
-      for (; next < run.metrics.size() && metrics.size() < kMostMetrics; ++next) {
+      for (; next < run.metrics.size() && metrics.size() < kMaxMetrics; ++next) {
         const MlflowMetric& m = run.metrics[next];
         metrics.push_back({{"key", m.key}, {"value", m.value}, {"timestamp", m.milliseconds}, {"step", m.step}});
       }

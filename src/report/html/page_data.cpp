@@ -24,8 +24,8 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostPairs = 500;  // in a table for people; `epochbench speedup` has all
-constexpr std::size_t kFewestDates = 2, kMostSeries = 200;
+constexpr std::size_t kMaxPairs = 500;  // in a table for people; `epochbench speedup` has all
+constexpr std::size_t kMinDates = 2, kMaxSeries = 200;
 
 bool same_gpus(const std::vector<GpuInfo>& a, const std::vector<GpuInfo>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -108,7 +108,7 @@ Json side_json(const SpeedupSide& side) {
 Json speedup_part(Speedup speedup) {
   if (speedup.pairs.empty()) return nullptr;
   const std::size_t pairs = speedup.pairs.size();
-  if (pairs > kMostPairs) speedup.pairs.resize(kMostPairs);
+  if (pairs > kMaxPairs) speedup.pairs.resize(kMaxPairs);
   speedup.unpaired.clear();
   Json json = speedup_json(speedup);
   for (std::size_t i = 0; i < speedup.pairs.size(); ++i) {
@@ -146,9 +146,9 @@ Json turns_part(const TurnsDocument& document) {
 
 void add_history(Json& data, const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns) {
   History history = history_of(results, turns);
-  std::erase_if(history.series, [](const HistorySeries& series) { return series.points.size() < kFewestDates; });
+  std::erase_if(history.series, [](const HistorySeries& series) { return series.points.size() < kMinDates; });
   const std::size_t dated = history.series.size();
-  history.series.resize(std::min(dated, kMostSeries));
+  history.series.resize(std::min(dated, kMaxSeries));
   data["history"] = history_json(history)["series"];
   data["history_left_out"] = dated - history.series.size();
 }

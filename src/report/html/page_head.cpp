@@ -26,7 +26,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostSubjects = 2;  // models per card; more would be a table
+constexpr std::size_t kMaxSubjects = 2;  // models per card; more would be a table
 
 struct Headline {  // for one model: its fastest case, unrestricted if possible
   const Series* series;
@@ -99,7 +99,7 @@ Json card(const char* id, Json entries) { return {{"id", id}, {"entries", std::m
 
 void add_speed(Json& cards, const std::vector<Headline>& headlines) {
   Json speeds = Json::array(), epochs = Json::array(), costs = Json::array();
-  for (std::size_t i = 0; i < std::min(headlines.size(), kMostSubjects); ++i) {
+  for (std::size_t i = 0; i < std::min(headlines.size(), kMaxSubjects); ++i) {
     const Series& series = *headlines[i].series;
     const CaseSummary summary = summary_of_case(series);
     const Run& first = series.first();
@@ -146,7 +146,7 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
                      best->ratio, n, "processes per side");
     one["doubts"] = doubt_texts(best->warnings);
     entries.push_back(std::move(one));
-    if (entries.size() == kMostSubjects) break;
+    if (entries.size() == kMaxSubjects) break;
   }
   if (!entries.empty()) cards.push_back(card("speedup", entries));
 }
@@ -177,7 +177,7 @@ void add_targets(Json& cards, const AllSeries& all) {
     }
   }
   std::ranges::stable_sort(weighted, std::greater(), [](const auto& each) { return each.first; });
-  if (weighted.size() > kMostSubjects) weighted.resize(kMostSubjects);
+  if (weighted.size() > kMaxSubjects) weighted.resize(kMaxSubjects);
   Json entries = Json::array();
   for (auto& [weight, one] : weighted) entries.push_back(std::move(one));
   if (!entries.empty()) cards.push_back(card("target", entries));
@@ -211,13 +211,13 @@ void add_quality(Json& cards, const AllSeries& all) {
   const Run& run = *best->second.first;
   std::vector<double> means;
   for (const auto& [seed, values] : best->second.values) means.push_back(mean(values));
-  Estimate estimate = arithmetic_mean_estimate(means, kFewestRepetitions, "seeds");
+  Estimate estimate = arithmetic_mean_estimate(means, kMinRepetitions, "seeds");
   Json one = entry(training_of(run.workload) + ", " + run.precision + ", batch " + std::to_string(run.workload.batch), estimate,
                    means.size(), means.size() == 1 ? "seed" : "seeds");
   one["metric"] = *run.quality->eval_metric;
   Json entries = Json::array({std::move(one)});
   for (const QualityDifference& other : precision_quality(runs)) {
-    if (entries.size() == kMostSubjects || !std::isfinite(other.difference.value)) break;
+    if (entries.size() == kMaxSubjects || !std::isfinite(other.difference.value)) break;
     Json difference = entry(other.precision + " less fp32, " + training_of(other.first->workload), other.difference,
                             static_cast<std::size_t>(other.seeds), "seeds");
     difference["metric"] = other.metric;

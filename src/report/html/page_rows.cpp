@@ -16,7 +16,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostSingleRates = 20;  // repetitions that are drawn one by one, beside the mean
+constexpr std::size_t kMaxSingleRates = 20;  // repetitions that are drawn one by one, beside the mean
 
 struct Row {
   const Series& series;
@@ -70,7 +70,7 @@ std::string workload_label(const Workload& w) {
 std::string work_label(const Workload& w) { return w.model + (w.mode == "train" ? "" : ", " + w.mode) + ", " + w.dataset; }
 
 Json single_rates(const Row& row) {
-  return row.series.runs.size() > kMostSingleRates ? Json(nullptr) : Json(row.series.samples_per_second());
+  return row.series.runs.size() > kMaxSingleRates ? Json(nullptr) : Json(row.series.samples_per_second());
 }
 
 // Per epoch: all parts of the device together; if one is not known, only the other, which `part` names.

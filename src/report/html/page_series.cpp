@@ -16,9 +16,9 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kFewestPoints = 3;  // fewer show no curve
+constexpr std::size_t kMinPoints = 3;  // fewer show no curve
 // Per result and axis: every pair of curves is compared, and nobody reads the crossings of more curves.
-constexpr std::size_t kMostCurves = 50;
+constexpr std::size_t kMaxCurves = 50;
 
 Json page_point(const CurvePoint& point) {
   Json json = {{"value", point.value},
@@ -46,10 +46,10 @@ Json curve_json(const Curve& curve) {
 
 void add_axis(Json& sweeps, const NamedResult& named, Axis axis) {
   std::vector<Curve> curves = curves_of(named.result, axis);
-  const std::size_t fewest = over_ranks(axis) ? 2 : kFewestPoints;  // two numbers of ranks show what sharing costs
+  const std::size_t fewest = over_ranks(axis) ? 2 : kMinPoints;  // two numbers of ranks show what sharing costs
   std::erase_if(curves, [&](const Curve& curve) { return curve.points.size() < fewest; });
   const std::size_t all = curves.size();
-  curves.resize(std::min(all, kMostCurves));
+  curves.resize(std::min(all, kMaxCurves));
   std::map<std::string, std::vector<Curve>> works;  // curves of different work are not compared
   for (const Curve& curve : curves) works[curve.work].push_back(curve);
   for (const auto& [work, members] : works) {
@@ -66,13 +66,13 @@ void add_axis(Json& sweeps, const NamedResult& named, Axis axis) {
 // For all runs of the page: 4 MB of step times, and 4 MB of losses with their times.
 constexpr std::size_t kAllSteps = 400'000, kAllLosses = 150'000;
 // Per run: more points than a chart has pixel columns are not visible, and fewer do not show the course.
-constexpr std::size_t kMostOfARun = 2'000, kLeastOfARun = 20;
-constexpr std::size_t kMostProfiles = 100;
+constexpr std::size_t kMaxPerRun = 2'000, kMinPerRun = 20;
+constexpr std::size_t kMaxProfiles = 100;
 // Losses on synthetic data only show that a computation is right, and over fewer steps not even that.
-constexpr std::size_t kFewestSyntheticLosses = 200;
+constexpr std::size_t kMinSyntheticLosses = 200;
 
 std::size_t share(std::size_t all, std::size_t runs) {
-  const std::size_t of_each = std::clamp(all / std::max<std::size_t>(runs, 1), kLeastOfARun, kMostOfARun);
+  const std::size_t of_each = std::clamp(all / std::max<std::size_t>(runs, 1), kMinPerRun, kMaxPerRun);
   return of_each - of_each % 2;
 }
 
@@ -130,7 +130,7 @@ Json losses_json(const Run& run, std::size_t row, std::size_t most) {
 }
 
 bool shows_losses(const Run& run) {
-  const std::size_t fewest = run.workload.dataset == "synthetic" ? kFewestSyntheticLosses : 2;
+  const std::size_t fewest = run.workload.dataset == "synthetic" ? kMinSyntheticLosses : 2;
   return run.quality->loss.size() >= fewest;
 }
 
@@ -166,7 +166,7 @@ void add_profiles(Json& data, const AllSeries& all) {
     const auto& runs = all.series[row].runs;
     const auto found =
         std::find_if(runs.begin(), runs.end(), [](const Run* run) { return run->profile && !run->profile->classes.empty(); });
-    if (found != runs.end() && ++with_profile <= kMostProfiles)
+    if (found != runs.end() && ++with_profile <= kMaxProfiles)
       data["profiles"].push_back({{"row", row}, {"classes", json_of((*found)->profile->classes)}});
   }
   data["profiles_left_out"] = with_profile - data["profiles"].size();

@@ -11,8 +11,8 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostNamed = 3;  // models; if there are more, the largest two
-constexpr std::size_t kMostDevices = 3;
+constexpr std::size_t kMaxNamed = 3;  // models; if there are more, the largest two
+constexpr std::size_t kMaxDevices = 3;
 
 std::string listed(const std::vector<std::string>& parts) {
   if (parts.size() < 2) return joined(parts);
@@ -21,7 +21,7 @@ std::string listed(const std::vector<std::string>& parts) {
 
 std::string models_text(const std::vector<std::string>& families) {
   std::vector<std::string> names;
-  const std::size_t named = families.size() > kMostNamed ? kMostNamed - 1 : families.size();
+  const std::size_t named = families.size() > kMaxNamed ? kMaxNamed - 1 : families.size();
   for (std::size_t i = 0; i < named; ++i) names.push_back(model_title(families[i]));
   if (families.size() > named) names.push_back(std::to_string(families.size() - named) + " smaller models");
   return listed(names);
@@ -64,7 +64,7 @@ std::string devices_text(const AllSeries& all, const std::vector<NamedTurns>& tu
   if (all.series.empty())
     for (const NamedTurns& named : turns) add(cpus, with_article(cpu_text(named.document.context)));
   gpus.insert(gpus.end(), cpus.begin(), cpus.end());
-  return gpus.size() > kMostDevices ? std::to_string(gpus.size()) + " devices" : listed(gpus);
+  return gpus.size() > kMaxDevices ? std::to_string(gpus.size()) + " devices" : listed(gpus);
 }
 
 }  // namespace

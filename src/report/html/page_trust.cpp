@@ -71,14 +71,14 @@ Json page_trust(const AllSeries& all) {
     lines.push_back("One run per case, so no figure has an interval; --repetitions 5 gives one.");
   else if (most > 0)
     lines.push_back("Each figure is of " + (fewest == most ? "" : std::to_string(fewest) + " to ") + std::to_string(most) +
-                    " processes" + (fewest < kFewestRepetitions ? "; a 95 % interval takes 5." : "."));
+                    " processes" + (fewest < kMinRepetitions ? "; a 95 % interval takes 5." : "."));
   if (doubtful == 0 && most > 0) lines.push_back("No other load, throttling or unsteady repetitions were seen.");
   std::vector<std::string> reasons;
   for (const auto& [code, count] : counts) reasons.push_back(doubt_kind(code) + " in " + counted(count, "case", "cases"));
   if (doubtful > 0)
     lines.push_back("† " + std::to_string(doubtful) + " of " + counted(all.series.size(), "case", "cases") +
                     " in doubt: " + joined(reasons, "; ") + ".");
-  return {{"sure", doubtful == 0 && fewest >= kFewestRepetitions}, {"lines", lines}};
+  return {{"sure", doubtful == 0 && fewest >= kMinRepetitions}, {"lines", lines}};
 }
 
 }  // namespace epochbench

@@ -11,18 +11,18 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kMostLines = 3;  // of one kind; the result has them all
+constexpr std::size_t kMaxLines = 3;  // of one kind; the result has them all
 
 // "energy: mlp/cpu/fp32/b64 and 3 more: ...", without names if it applies to all `runs`.
 std::string energy_lines(const std::vector<Reason>& reasons, std::size_t runs) {
   const std::string head = "energy: ";
   std::string text;
-  for (std::size_t i = 0; i < std::min(reasons.size(), kMostLines); ++i) {
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMaxLines); ++i) {
     const auto& [reason, names] = reasons[i];
     text += head + (names.size() == runs ? "" : some_of(names, 1) + ": ") + reason + "\n";
   }
-  if (reasons.size() > kMostLines)
-    text += head + std::to_string(reasons.size() - kMostLines) + " more such lines in the result\n";
+  if (reasons.size() > kMaxLines)
+    text += head + std::to_string(reasons.size() - kMaxLines) + " more such lines in the result\n";
   return text;
 }
 
@@ -59,7 +59,7 @@ constexpr double kPlannedWithin = 0.1, kPlannedWithinBytes = 32e6;  // of a run'
 constexpr double kNoticeable = 1.05;                                // mean over median: most of a step's noise is less
 
 std::optional<double> mean_over_median(const Run& run) {
-  if (!run.timing || run.timing->step_seconds.size() < kFewestStepsOfSpread || run.timing->step_seconds_median <= 0)
+  if (!run.timing || run.timing->step_seconds.size() < kMinStepsForSpread || run.timing->step_seconds_median <= 0)
     return std::nullopt;
   const double mean = run.timing->steps_total_seconds / static_cast<double>(run.timing->steps());
   return mean / run.timing->step_seconds_median;
@@ -219,9 +219,9 @@ std::string remarks(const Result& result) {
   std::vector<std::string> ranks;
   for (const Run& run : result.runs)
     if (std::string line = rank_remark(run); !line.empty()) ranks.push_back(std::move(line));
-  for (std::size_t i = 0; i < std::min(ranks.size(), kMostLines); ++i) text += ranks[i];
-  if (ranks.size() > kMostLines)
-    text += "ranks: " + std::to_string(ranks.size() - kMostLines) + " more such lines in the result\n";
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMaxLines); ++i) text += ranks[i];
+  if (ranks.size() > kMaxLines)
+    text += "ranks: " + std::to_string(ranks.size() - kMaxLines) + " more such lines in the result\n";
   text += data_remarks(result);
   for (const TimeToQuality& time : times_to_quality(result.runs)) text += "to quality: " + time_to_quality(time) + "\n";
   return text + energy_remarks(result) + memory_remark(result);

@@ -160,7 +160,7 @@ std::string summary(const Result& result, TableRows rows) {
 }
 
 std::vector<std::string> ratio_lines(const Result& result) {
-  constexpr std::size_t kMostRatios = 8;  // of each kind
+  constexpr std::size_t kMaxRatios = 8;  // of each kind
   std::map<Compares, std::size_t> found;
   std::vector<std::string> lines;
   std::size_t more = 0;
@@ -168,7 +168,7 @@ std::vector<std::string> ratio_lines(const Result& result) {
     const bool restricted =
         std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::handicap; });
     if ((restricted && pair.compares != Compares::parts) || !std::isfinite(pair.ratio.value)) continue;
-    if (++found[pair.compares] <= kMostRatios)
+    if (++found[pair.compares] <= kMaxRatios)
       lines.push_back(ratio_line(pair));
     else
       ++more;

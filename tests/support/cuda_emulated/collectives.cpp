@@ -18,9 +18,9 @@
 namespace epochbench::cuda {
 namespace {
 
-constexpr std::size_t kMostElements = std::size_t{1} << 22;  // of a call
+constexpr std::size_t kMaxElements = std::size_t{1} << 22;  // of a call
 
-using Values = float[kMostElements];
+using Values = float[kMaxElements];
 struct Shared {  // zero at first
   std::atomic<int> arrived, round;
   Values* values() { return reinterpret_cast<Values*>(this + 1); }  // by rank
@@ -76,7 +76,7 @@ class EmulatedCollectives final : public Collectives {
 
  private:
   void exchange(float* values, std::size_t n, Stream stream, std::function<void()> take) {
-    check(n <= kMostElements, "more elements than the emulation has memory for");
+    check(n <= kMaxElements, "more elements than the emulation has memory for");
     test::perform(stream, [=, this, take = std::move(take)] {
       std::copy_n(values, n, shared_->values()[rank_]);
       meet();
