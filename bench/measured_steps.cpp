@@ -12,7 +12,7 @@
 #include "src/case/case_spec.h"
 #include "src/result/result_json.h"
 #include "src/session/prices.h"
-#include "src/workload/least_program.h"
+#include "src/workload/lower_bound.h"
 
 namespace epochbench::bench {
 namespace {
@@ -31,13 +31,13 @@ PredictionTarget target_of(const std::string& name) { return find_target(embedde
 
 MeasuredStep measured(const CaseSpec& spec, const PredictionTarget& target, double seconds) {
   std::vector<NodeDemand> nodes;
-  for (const NodeWork& node : least_work(workload_spec(spec), spec.mode, spec.precision))
+  for (const NodeWork& node : min_work(workload_spec(spec), spec.mode, spec.precision))
     nodes.push_back({node.flops, node.bytes, node.winograd, node.work_class});
   MeasuredStep step;
   step.device = target.device->id;
   step.model = spec.model + " " + name(spec.precision) + " b" + std::to_string(spec.batch.value());
   step.demands = demands_of(nodes, target, spec.precision);
-  step.least_seconds = least_time(nodes, limits_of(target, spec.precision)).seconds;
+  step.bound_seconds = time_bound(nodes, limits_of(target, spec.precision)).seconds;
   step.seconds = seconds;
   return step;
 }
@@ -51,7 +51,7 @@ CaseSpec case_of(const std::string& model, std::int64_t batch, const std::string
 }
 
 // Empty unless own_steps() uses this kind of run.
-std::optional<CaseSpec> usual_case(const Run& run) {
+std::optional<CaseSpec> fitted_case(const Run& run) {
   if (!run.timing || run.timing->step_seconds.empty() || run.workload.mode != "train" || run.device.backend != "cpu") return {};
   for (const auto& [key, value] : further_settings(speed_settings(run)))
     if (key != "data") return {};
@@ -64,7 +64,7 @@ void add_steps(std::vector<MeasuredStep>& steps, const Result& result, const Cat
   const CpuInstance cores{"its cores", result.context.cpu.threads_available, 1, 1};
   std::map<std::string, std::pair<CaseSpec, std::vector<double>>> by_case;
   for (const Run& run : result.runs)
-    if (const std::optional<CaseSpec> spec = usual_case(run)) {
+    if (const std::optional<CaseSpec> spec = fitted_case(run)) {
       auto& [kept, seconds] = by_case[label_of(speed_settings(run))];
       kept = *spec;
       seconds.push_back(median(run.timing->step_seconds));

@@ -35,11 +35,11 @@ struct PoolShape {  // x [batch,height,width,channels], y [batch,out_height,out_
 };
 
 // Rows of all parts side by side: part i is [rows,channels[i]], at part[i].
-static constexpr int kPartsAtMost = 8;
+static constexpr int kMaxChannelParts = 8;
 template <typename Pointer>
 struct ChannelParts {
-  Pointer part[kPartsAtMost] = {};
-  std::int64_t channels[kPartsAtMost] = {};
+  Pointer part[kMaxChannelParts] = {};
+  std::int64_t channels[kMaxChannelParts] = {};
   int count = 0;
 };
 

@@ -27,7 +27,7 @@ template <typename Pointer>
 __device__ Part<Pointer> part_of(const ChannelParts<Pointer>& parts, unsigned index) {
   Part<Pointer> part{};
 #pragma unroll
-  for (unsigned i = 0; i < kPartsAtMost; ++i) {
+  for (unsigned i = 0; i < kMaxChannelParts; ++i) {
     if (i < index) part.first += static_cast<int>(parts.channels[i]);
     if (i == index) {
       part.at = parts.part[i];

@@ -323,10 +323,10 @@ void normalize_rows(void* y, float* mean, float* inv_std, const MakeSource& make
     using T = decltype(zero);
     using Source = decltype(make_source(zero));
     T* const to = static_cast<T*>(y);
-    const std::int64_t warp_blocks = ceil_div(rows, kWarps), most_blocks = writing_blocks();
+    const std::int64_t warp_blocks = ceil_div(rows, kWarps), max_blocks = writing_blocks();
     if constexpr (strips() > 0)
       launch(warp_kernel<T, size(), strips(), kCentered, Source>,
-             dim3(static_cast<unsigned>(warp_blocks < most_blocks ? warp_blocks : most_blocks)), dim3(kWarpThreads), 0, stream,
+             dim3(static_cast<unsigned>(warp_blocks < max_blocks ? warp_blocks : max_blocks)), dim3(kWarpThreads), 0, stream,
              to, mean, inv_std, make_source(zero), scale, bias, rows, channels, epsilon);
     else
       launch(block_kernel<T, size(), kCentered, Source>, dim3(static_cast<unsigned>(rows)), dim3(kBlockThreads), 0, stream, to,

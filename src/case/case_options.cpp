@@ -90,7 +90,7 @@ Until parse_until(const std::string& text) {
 void parse_condition(CaseSpec& spec, const std::string& text) {
   constexpr std::string_view kCores = "cores:";
   if (text.rfind(kCores, 0) == 0) {
-    spec.least_cores = static_cast<int>(parse_integer(text.substr(kCores.size()), 1, kMaxThreads));
+    spec.min_cores = static_cast<int>(parse_integer(text.substr(kCores.size()), 1, kMaxThreads));
     return;
   }
   if (text == "data") {
@@ -115,9 +115,9 @@ bool may_have_dropout(const CaseSpec& spec) {
   return !family || family->dropout;
 }
 
-// Empty for the usual number.
-std::optional<SettingValue> unusual_warm_up(const CaseSpec& spec) {
-  return spec.warmup == usual_warm_up_steps(spec) ? std::nullopt : to_setting(spec.warmup);
+// Empty for the default number.
+std::optional<SettingValue> changed_warm_up(const CaseSpec& spec) {
+  return spec.warmup == default_warm_up_steps(spec) ? std::nullopt : to_setting(spec.warmup);
 }
 
 // Processes of older builds, which take no part in the warm-up, know it as a number only.
@@ -125,7 +125,7 @@ CaseOption warm_up_option() {
   CaseOption option =
       row("warmup", "N",
           "steps before the timed ones (default 3; on a GPU 2 s or more, unless a number of steps or epochs is asked for)",
-          Class::measurement, &CaseSpec::warmup, whole<int>(0, 1'000'000), {.value = unusual_warm_up});
+          Class::measurement, &CaseSpec::warmup, whole<int>(0, 1'000'000), {.value = changed_warm_up});
   option.to_protocol = [](const CaseSpec& spec) { return Json(spec.warmup.value_or(kDefaultWarmUpSteps)); };
   return option;
 }
@@ -340,8 +340,8 @@ std::vector<CaseOption> make_options() {
       options.push_back(std::move(option));
     }
   for (CaseOption& option : options)
-    if (const auto usual = option.value ? option.value(CaseSpec{}) : std::nullopt; usual && option.parse)
-      option.help += " (default " + to_text(*usual) + ")";
+    if (const auto value = option.value ? option.value(CaseSpec{}) : std::nullopt; value && option.parse)
+      option.help += " (default " + to_text(*value) + ")";
   return options;
 }
 

@@ -7,7 +7,7 @@
 
 namespace epochbench {
 
-std::optional<int> usual_warm_up_steps(const CaseSpec& spec) {
+std::optional<int> default_warm_up_steps(const CaseSpec& spec) {
   const bool counted = spec.stop.steps || spec.stop.epochs || spec.stop.until;
   return spec.device.kind == DeviceKind::cuda && !counted ? std::nullopt : std::optional(kDefaultWarmUpSteps);
 }
@@ -45,13 +45,13 @@ CaseSpec default_case(const std::string& model, std::optional<int> threads) {
 
 CaseSpec finished(CaseSpec spec, int threads) {
   constexpr int kOwnOfFramework = 0;
-  const CaseSpec usual = default_case(spec.model, threads);
-  if (!spec.batch) spec.batch = usual.batch;
-  if (!spec.data) spec.data = usual.data;
-  if (!spec.dropout) spec.dropout = usual.dropout;
+  const CaseSpec defaults = default_case(spec.model, threads);
+  if (!spec.batch) spec.batch = defaults.batch;
+  if (!spec.data) spec.data = defaults.data;
+  if (!spec.dropout) spec.dropout = defaults.dropout;
   if (!spec.threads) {
     spec.threads = spec.framework == Framework::epochbench ? threads : kOwnOfFramework;
-    spec.usual_threads = true;
+    spec.has_default_threads = true;
   }
   return spec;
 }

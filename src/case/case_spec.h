@@ -43,7 +43,7 @@ struct CaseSpec {
   // Empty until planning: the model's batch, data and dropout, the machine's cores.
   std::optional<std::int64_t> batch;
   std::optional<int> threads;
-  bool usual_threads = false;  // `threads` is the machine's, which no one asked for
+  bool has_default_threads = false;  // `threads` is the machine's, which no one asked for
   std::optional<std::string> data;
   ImageOptions images;               // for image files
   std::string tokenizer;             // for texts: "gpt2:DIR" or "wordpiece:FILE"; empty: bytes
@@ -52,7 +52,7 @@ struct CaseSpec {
   Kernels kernels = Kernels::best;  // of the CPU
   bool meters = true;               // read energy and the GPU's state while steps are timed
   StopSpec stop;
-  std::optional<int> warmup;              // empty: usual_warm_up_steps
+  std::optional<int> warmup;              // empty: default_warm_up_steps
   std::int64_t accumulate = 1;            // parts of a rank's batch, whose gradients are summed
   int ranks = 1;                          // processes that share each batch; `threads` is per process
   int communication_threads = 0;          // per rank on a CPU: see exchange_threads()
@@ -81,7 +81,7 @@ struct CaseSpec {
   std::string compile = "eager", wait = "sleep", bind = "yes";
 
   // Only for the plan: how often the case runs, and what this machine must have so that it is not skipped.
-  std::optional<int> repetitions, least_cores;
+  std::optional<int> repetitions, min_cores;
   std::optional<DeviceId> beside_device;
   bool needs_data = false;  // the files of `data`
 };
@@ -93,7 +93,7 @@ inline int exchange_threads(const CaseSpec& spec) {
 
 // The default number of steps before the timed ones. Empty: a GPU's clocks change under load, so it warms up by time unless a
 // number of timed steps or epochs is given.
-std::optional<int> usual_warm_up_steps(const CaseSpec& spec);
+std::optional<int> default_warm_up_steps(const CaseSpec& spec);
 
 std::string family_name(const std::string& model);                            // "mlp" of "mlp:width=4096"
 const ModelFamily* find_family(const std::string& model);                     // null: unknown

@@ -46,22 +46,22 @@ bool is_batch(const std::string& text) {
 }
 
 // The value as the table parses it, or the text if it cannot. Empty: the default.
-std::optional<SettingValue> read_value(const CaseOption& option, const std::string& text, const CaseSpec& usual) try {
-  CaseSpec given = usual;
+std::optional<SettingValue> read_value(const CaseOption& option, const std::string& text, const CaseSpec& defaults) try {
+  CaseSpec given = defaults;
   option.parse(given, text);
   const auto value = option.value(given);
-  return value == option.value(usual) ? std::nullopt : value;
+  return value == option.value(defaults) ? std::nullopt : value;
 } catch (const std::exception&) {
   return SettingValue(text);
 }
 
-void read_part(Settings& settings, const std::string& part, const CaseSpec& usual) {
+void read_part(Settings& settings, const std::string& part, const CaseSpec& defaults) {
   const std::size_t equals = std::min(part.find('='), part.size());
   std::string key = part.substr(0, equals);
   const std::string text = part.substr(std::min(equals + 1, part.size()));
   for (const CaseOption& option : case_options()) {
     if (!option.setting_class || !option.parse || name_part(option) != key) continue;
-    if (const auto value = read_value(option, text, usual)) settings[option.key] = *value;
+    if (const auto value = read_value(option, text, defaults)) settings[option.key] = *value;
     return;
   }
   std::replace(key.begin(), key.end(), '-', '_');
@@ -79,9 +79,9 @@ void read_device(Settings& settings, const std::string& text) {
 
 }  // namespace
 
-Settings settings_of(const CaseSpec& spec, const CaseSpec& usual) {
+Settings settings_of(const CaseSpec& spec, const CaseSpec& defaults) {
   Settings settings;
-  CaseSpec compared = usual;
+  CaseSpec compared = defaults;
   compared.model.clear();  // it has no default
   for (const CaseOption& option : case_options()) {
     if (!option.setting_class || (option.applies && !option.applies(spec))) continue;
@@ -100,7 +100,7 @@ Settings identifying(Settings settings) {
 }
 
 std::string run_name(const Settings& settings) {
-  const CaseSpec usual = default_case(model_text(settings), std::nullopt);
+  const CaseSpec defaults = default_case(model_text(settings), std::nullopt);
   const std::string device = text_of(settings, "device", name(DeviceKind::cpu));
   const std::string framework = text_of(settings, "framework", "");
   std::map<std::string, std::string> parts;  // sorted by key
@@ -111,9 +111,9 @@ std::string run_name(const Settings& settings) {
     if (key == "device" && framework.empty() && device == to_string(cuda_device(0))) continue;
     parts[option ? name_part(*option) : key] = to_text(value);
   }
-  std::string text = usual.model + "/" + (framework.empty() ? device.substr(0, device.find(':')) : framework) + "/" +
-                     text_of(settings, "precision", name(usual.precision)) + "/b" +
-                     text_of(settings, "batch", std::to_string(usual.batch.value_or(0)));
+  std::string text = defaults.model + "/" + (framework.empty() ? device.substr(0, device.find(':')) : framework) + "/" +
+                     text_of(settings, "precision", name(defaults.precision)) + "/b" +
+                     text_of(settings, "batch", std::to_string(defaults.batch.value_or(0)));
   for (const auto& [key, value] : parts) text += "/" + key + "=" + value;
   return text;
 }
@@ -121,7 +121,7 @@ std::string run_name(const Settings& settings) {
 Settings settings_from_name(const std::string& name) {
   const std::vector<std::string> parts = parts_of(name);
   if (parts.size() < 4 || parts[0].empty() || !is_batch(parts[3])) return {{"model", name}};
-  const CaseSpec usual = default_case(parts[0], std::nullopt);
+  const CaseSpec defaults = default_case(parts[0], std::nullopt);
   Settings settings{{"model", family_name(parts[0])}};
   try {
     if (const auto options = model_options(parts[0]); !options.empty()) settings["model_options"] = options;
@@ -129,9 +129,9 @@ Settings settings_from_name(const std::string& name) {
     settings["model"] = parts[0];
   }
   read_device(settings, parts[1]);
-  read_part(settings, "precision=" + parts[2], usual);
-  read_part(settings, "batch=" + parts[3].substr(1), usual);
-  for (std::size_t i = 4; i < parts.size(); ++i) read_part(settings, parts[i], usual);
+  read_part(settings, "precision=" + parts[2], defaults);
+  read_part(settings, "batch=" + parts[3].substr(1), defaults);
+  for (std::size_t i = 4; i < parts.size(); ++i) read_part(settings, parts[i], defaults);
   return settings;
 }
 

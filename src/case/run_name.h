@@ -8,8 +8,8 @@
 
 namespace epochbench {
 
-// The settings that differ from `usual` (default_case) and have an effect in this case.
-Settings settings_of(const CaseSpec& spec, const CaseSpec& usual);
+// The settings that differ from `defaults` (default_case) and have an effect in this case.
+Settings settings_of(const CaseSpec& spec, const CaseSpec& defaults);
 
 // The settings that distinguish the cases of a call: all except those that determine when a case ends.
 Settings identifying(Settings settings);

@@ -30,7 +30,7 @@ int dry_run(const MeasuringRequest& request) {
   print_fitted(table.to_string());
   print_obstacles(cases);
   print_fitted(expected_text(cases, times) + "; times are guesses from FLOPs before anything is measured\n");
-  return request.allow_skipped ? kExitDone : code_of_lacking(request.cases, request.call);
+  return request.allow_skipped ? kExitDone : exit_code_for_skipped(request.cases, request.call);
 }
 
 }  // namespace epochbench

@@ -19,11 +19,11 @@ double slowest(Communicator& ranks, double own) {
 
 }  // namespace
 
-double bus_rate(Communicator& ranks, const std::function<void()>& exchange, double least_seconds) {
+double bus_rate(Communicator& ranks, const std::function<void()>& exchange, double min_seconds) {
   exchange();  // memory, and connections
   std::vector<double> rates;
   double spent = 0;
-  while (spent < least_seconds || rates.size() < kMinPieces) {
+  while (spent < min_seconds || rates.size() < kMinPieces) {
     ranks.barrier();
     const double bytes = ranks.traffic().bus_bytes, begin = steady_seconds();
     exchange();
@@ -34,10 +34,10 @@ double bus_rate(Communicator& ranks, const std::function<void()>& exchange, doub
   return median(rates);
 }
 
-double all_reduce_rate(Communicator& ranks, std::size_t elements, double least_seconds) {
+double all_reduce_rate(Communicator& ranks, std::size_t elements, double min_seconds) {
   std::vector<float> zeros(std::max<std::size_t>(elements, 1));  // which stay zeros, however often they are added
   return bus_rate(
-      ranks, [&] { ranks.all_reduce(zeros); }, least_seconds);
+      ranks, [&] { ranks.all_reduce(zeros); }, min_seconds);
 }
 
 }  // namespace epochbench

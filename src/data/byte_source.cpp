@@ -37,11 +37,11 @@ class FileSource final : public ByteSource {
     }
     gzbuffer(file_.get(), 1 << 17);
     compressed_ = gzdirect(file_.get()) == 0;
-    most_bytes_ = compressed_ ? size * kMaxExpansion : size;
+    max_bytes_ = compressed_ ? size * kMaxExpansion : size;
   }
 
   const std::string& name() const override { return name_; }
-  std::uint64_t most_bytes() const override { return most_bytes_; }
+  std::uint64_t max_bytes() const override { return max_bytes_; }
 
   std::size_t read(std::span<std::uint8_t> bytes) override {
     std::size_t total = 0;
@@ -69,14 +69,14 @@ class FileSource final : public ByteSource {
   std::string name_;
   std::unique_ptr<gzFile_s, Close> file_;
   bool compressed_ = false;
-  std::uint64_t most_bytes_ = 0;
+  std::uint64_t max_bytes_ = 0;
 };
 
 class MemorySource final : public ByteSource {
  public:
   MemorySource(std::string name, std::string_view bytes) : name_(std::move(name)), bytes_(bytes) {}
   const std::string& name() const override { return name_; }
-  std::uint64_t most_bytes() const override { return bytes_.size(); }
+  std::uint64_t max_bytes() const override { return bytes_.size(); }
   std::size_t read(std::span<std::uint8_t> bytes) override {
     const std::size_t count = std::min(bytes.size(), bytes_.size() - position_);
     std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(position_), count, bytes.begin());

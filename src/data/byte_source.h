@@ -17,7 +17,7 @@ class ByteSource {
   virtual ~ByteSource() = default;
   virtual const std::string& name() const = 0;  // for messages: 'path', printable and not too long
   // An upper limit of the bytes, known before any are read: sizes in a header are checked against it first.
-  virtual std::uint64_t most_bytes() const = 0;
+  virtual std::uint64_t max_bytes() const = 0;
   // Reads up to the span's size; fewer only at the end. Errors: DataError for a disk failure or a corrupt gzip stream.
   virtual std::size_t read(std::span<std::uint8_t> bytes) = 0;
 };

@@ -31,7 +31,7 @@ std::array<std::uint64_t, kDimensions> read_header(ByteSource& source, const cha
     overflows |= __builtin_mul_overflow(count, extents[d], &count);
   }
   overflows |= __builtin_add_overflow(count, magic.size() + bytes.size(), &total);
-  if (overflows || total > source.most_bytes()) {
+  if (overflows || total > source.max_bytes()) {
     std::string extents_text;
     for (std::uint64_t extent : extents) extents_text += (extents_text.empty() ? "" : "x") + std::to_string(extent);
     fail(source, "is truncated or not an IDX file: its header states " + extents_text + " bytes, more than it can hold");

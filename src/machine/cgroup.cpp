@@ -67,7 +67,7 @@ std::vector<std::string> group_folders(const std::string& root, const std::strin
 }
 
 template <class T>
-void take_least(std::optional<T>& least, std::optional<T> value) {
+void keep_min(std::optional<T>& least, std::optional<T> value) {
   if (value && (!least || *value < *least)) least = value;
 }
 
@@ -89,12 +89,12 @@ std::optional<double> cgroup_cpu_quota(const std::string& root) {
     if (!text) continue;
     double limit = 0, period = 0;
     std::istringstream numbers(*text);
-    if (numbers >> limit >> period && limit > 0 && period > 0) take_least(quota, std::optional(limit / period));
+    if (numbers >> limit >> period && limit > 0 && period > 0) keep_min(quota, std::optional(limit / period));
   }
   for (const std::string& folder : group_folders(root, "cpu")) {
     const auto limit = read_number(folder + "/cpu.cfs_quota_us"), period = read_number(folder + "/cpu.cfs_period_us");
     if (limit && period && *limit > 0 && *period > 0)
-      take_least(quota, std::optional(static_cast<double>(*limit) / static_cast<double>(*period)));
+      keep_min(quota, std::optional(static_cast<double>(*limit) / static_cast<double>(*period)));
   }
   return quota;
 }

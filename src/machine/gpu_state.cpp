@@ -73,8 +73,8 @@ Ranges throttled_ranges(const std::vector<ClockState>& states, const std::vector
 
 }  // namespace
 
-std::vector<std::string> throttle_reasons(std::uint64_t clock_reasons, bool usual_power_limit) {
-  if (usual_power_limit) clock_reasons &= ~clock_reason::kPowerCap;
+std::vector<std::string> throttle_reasons(std::uint64_t clock_reasons, bool default_power_limit) {
+  if (default_power_limit) clock_reasons &= ~clock_reason::kPowerCap;
   std::vector<std::string> names;
   for (const auto& [bit, name] : kThrottling)
     if (clock_reasons & bit) names.emplace_back(name);
@@ -82,7 +82,7 @@ std::vector<std::string> throttle_reasons(std::uint64_t clock_reasons, bool usua
 }
 
 void fill_state(GpuState& state, const std::vector<GpuSample>& samples, const std::vector<TimedBlock>& blocks,
-                const std::vector<double>& step_seconds, bool usual_power_limit) {
+                const std::vector<double>& step_seconds, bool default_power_limit) {
   state.utilization = over(samples, &GpuSample::utilization, mean);
   state.sm_clock_hertz = over(samples, &GpuSample::sm_clock_hertz, mean);
   state.temperature_celsius = over(samples, &GpuSample::temperature_celsius, kHighest);
@@ -92,10 +92,10 @@ void fill_state(GpuState& state, const std::vector<GpuSample>& samples, const st
   for (const GpuSample& sample : samples) {
     if (!sample.clock_reasons) continue;
     all_reasons |= *sample.clock_reasons;
-    states.push_back({sample.seconds, !throttle_reasons(*sample.clock_reasons, usual_power_limit).empty()});
+    states.push_back({sample.seconds, !throttle_reasons(*sample.clock_reasons, default_power_limit).empty()});
   }
   if (states.empty()) return;
-  state.throttle_reasons = throttle_reasons(all_reasons, usual_power_limit);
+  state.throttle_reasons = throttle_reasons(all_reasons, default_power_limit);
   state.throttled_step_ranges = throttled_ranges(states, blocks, step_seconds);
   state.throttled_steps = 0;
   for (const auto& [first, last] : *state.throttled_step_ranges) *state.throttled_steps += last - first + 1;

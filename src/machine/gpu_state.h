@@ -18,13 +18,13 @@ struct TimedBlock {
 
 // Named as by nvidia-smi. An idle GPU and clocks that a user chose are not throttling, nor is the power cap of a card with its
 // usual power limit, which determines its clock under load.
-std::vector<std::string> throttle_reasons(std::uint64_t clock_reasons, bool usual_power_limit);
+std::vector<std::string> throttle_reasons(std::uint64_t clock_reasons, bool default_power_limit);
 
 // Fills in utilization and clock (means), temperature and memory (maxima), and throttling; leaves out what no sample has.
 // `step_seconds` gives the positions of steps in their blocks. A sample stands for the time to its neighbors, so a step is
 // marked if the last sample before it, the first after it, or one within it was throttled: rather too many steps, by a sampling
 // period on either side, than too few. Samples and blocks are in order of time.
 void fill_state(GpuState& state, const std::vector<GpuSample>& samples, const std::vector<TimedBlock>& blocks,
-                const std::vector<double>& step_seconds, bool usual_power_limit);
+                const std::vector<double>& step_seconds, bool default_power_limit);
 
 }  // namespace epochbench

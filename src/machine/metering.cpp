@@ -119,7 +119,7 @@ void Metering::fill(Run& run) {
   run.energy = energy_of(metered, run, cpu_info().cores);
   if (gpu_index_ < 0) return;
   if (!run.gpu) run.gpu.emplace();
-  fill_state(*run.gpu, samples_, blocks_, run.timing->step_seconds, card_ && card_->has_usual_power_limit());
+  fill_state(*run.gpu, samples_, blocks_, run.timing->step_seconds, card_ && card_->has_default_power_limit());
   const std::string reason = card_ ? joined(card_->obstacles(), "; ") : gpus_.front().obstacle;
   if (!reason.empty()) run.gpu->reason = reason;
   // The device's own events describe each step, which is finer than samples.

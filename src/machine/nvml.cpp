@@ -189,8 +189,8 @@ NvmlCard::NvmlCard(std::shared_ptr<const NvmlLibrary> library, const std::string
   else
     obstacles_.push_back("energy: " + *problem);
   const auto compare_power_limits = [&] {
-    usual_power_limit_ = ask<unsigned>(*library_, &NvmlFunctions::power_limit, device_) >=
-                         ask<unsigned>(*library_, &NvmlFunctions::default_power_limit, device_);
+    default_power_limit_ = ask<unsigned>(*library_, &NvmlFunctions::power_limit, device_) >=
+                           ask<unsigned>(*library_, &NvmlFunctions::default_power_limit, device_);
   };
   if (const auto problem = problem_of(compare_power_limits)) obstacles_.push_back("power limit: " + *problem);
   GpuSample sample;

@@ -64,7 +64,7 @@ class NvmlCard {
   EnergySource energy_source() const { return energy_source_; }
   // Its power limit is the default, so a clock held down by it is the card's usual one under load. Also false if the card does
   // not say.
-  bool has_usual_power_limit() const { return usual_power_limit_; }
+  bool has_default_power_limit() const { return default_power_limit_; }
   bool is_divided() const { return divided_; }                              // into instances (MIG); a run uses one of them
   const std::vector<std::string>& obstacles() const { return obstacles_; }  // "temperature: Not Supported"
 
@@ -77,7 +77,7 @@ class NvmlCard {
   std::shared_ptr<const NvmlLibrary> library_;
   void* device_ = nullptr;
   EnergySource energy_source_ = EnergySource::none;
-  bool usual_power_limit_ = false, divided_ = false;
+  bool default_power_limit_ = false, divided_ = false;
   std::vector<std::string> obstacles_;
 };
 

@@ -80,7 +80,7 @@ void fields(auto& visit, Is<CoresNeeded> auto& needed) {
 struct ScalingAnswer {
   std::string curve;
   int points = 0;
-  std::int64_t most_cores = 0;  // measured; the laws extrapolate beyond it
+  std::int64_t max_cores = 0;  // measured; the laws extrapolate beyond it
   std::vector<ScalingFit> fits;
   std::vector<CoresNeeded> extrapolations;
   std::optional<std::string> reason;  // why there are no fits, or no extrapolations
@@ -89,7 +89,7 @@ struct ScalingAnswer {
 void fields(auto& visit, Is<ScalingAnswer> auto& scaling) {
   visit("curve", scaling.curve);
   visit("points", scaling.points, {.minimum = 0});
-  visit("most_cores_measured", scaling.most_cores);
+  visit("most_cores_measured", scaling.max_cores);
   VISIT(scaling, fits, extrapolations, reason);
 }
 

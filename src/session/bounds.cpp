@@ -14,7 +14,7 @@
 #include "src/analysis/predict/roofline.h"
 #include "src/analysis/series.h"
 #include "src/base/lookup.h"
-#include "src/workload/least_program.h"
+#include "src/workload/lower_bound.h"
 #include "src/workload/workload.h"
 
 namespace epochbench {
@@ -65,7 +65,7 @@ void set_bound(Run& run, const std::vector<NodeDemand>& demands, const Context& 
   if (run.status != RunStatus::ok || !run.efficiency || run.ranks) return;
   const RatedLimits limits = runs_on_gpu(run) ? limits_of_gpu(context, run) : limits_of_cpu(context.cpu, peaks, run);
   if (!(limits.flops_per_second.value_or(0) > 0) || !(limits.bytes_per_second > 0)) return;
-  if (const double seconds = least_time(demands, limits).seconds; seconds > 0) run.efficiency->bound_seconds = seconds;
+  if (const double seconds = time_bound(demands, limits).seconds; seconds > 0) run.efficiency->bound_seconds = seconds;
 }
 
 // Empty if this build knows no such model, or counts other work.
@@ -92,7 +92,7 @@ std::vector<NodeDemand> demands_of(const Run& run) {
 
 std::vector<NodeDemand> demands_of(const CaseSpec& spec) {
   std::vector<NodeDemand> demands;
-  for (const NodeWork& node : least_work(workload_spec(spec), spec.mode, spec.precision))
+  for (const NodeWork& node : min_work(workload_spec(spec), spec.mode, spec.precision))
     demands.push_back({node.flops, node.bytes, node.winograd, node.work_class});
   return demands;
 }

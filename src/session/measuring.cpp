@@ -334,7 +334,7 @@ void print_resume_command(const MeasuringRequest& request, const Measurement& me
 
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted) {
   if (interrupted()) return kExitInterrupted;
-  const int lacking = request.allow_skipped ? kExitDone : code_of_lacking(request.cases, request.call);
+  const int lacking = request.allow_skipped ? kExitDone : exit_code_for_skipped(request.cases, request.call);
   if (!measurement.written || !measurement.also_written || lacking == kExitCallIsWrong) return kExitCallIsWrong;
   for (const PlannedCase& planned : request.cases)
     for (const Run& run : measurement.result.runs) {

@@ -57,8 +57,8 @@ std::optional<Obstacle> input_obstacle(const CaseSpec& spec, const Settings& set
 // What --only-with requires and the machine lacks.
 std::optional<Obstacle> unmet_condition(const CaseSpec& spec) {
   const int cores = default_threads();
-  if (spec.least_cores.value_or(0) > cores)
-    return Obstacle{"--only-with cores:" + std::to_string(*spec.least_cores) + ": there are " + std::to_string(cores),
+  if (spec.min_cores.value_or(0) > cores)
+    return Obstacle{"--only-with cores:" + std::to_string(*spec.min_cores) + ": there are " + std::to_string(cores),
                     kExitDeviceMissing};
   if (!spec.beside_device) return std::nullopt;
   try {
@@ -128,8 +128,8 @@ std::optional<Obstacle> obstacle_of(const CaseSpec& spec, const Settings& settin
 std::string instead_of_missing(const PlannedCase& planned) {
   if (planned.obstacle->exit_code != kExitDeviceMissing || planned.spec.needs_data) return "";
   CaseSpec spec = planned.spec;
-  const bool conditional = spec.least_cores || spec.beside_device;
-  spec.least_cores.reset();
+  const bool conditional = spec.min_cores || spec.beside_device;
+  spec.min_cores.reset();
   spec.beside_device.reset();
   if (!conditional) spec.device = {};
   if (obstacle_of(spec, planned.settings)) return "";
@@ -223,10 +223,12 @@ DatasetSize size_of_data(PlannedCase& planned, DatasetSizes& sizes) {
 
 }  // namespace
 
-int usual_threads(const CaseSpec& spec) { return std::max(1, default_threads() / spec.ranks - exchange_threads(spec)); }
+int default_process_threads(const CaseSpec& spec) {
+  return std::max(1, default_threads() / spec.ranks - exchange_threads(spec));
+}
 
 PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
-  const int threads = usual_threads(asked);
+  const int threads = default_process_threads(asked);
   PlannedCase planned;
   CaseSpec& spec = planned.spec = finished(asked, threads);
   planned.settings = settings_of(asked, default_case(asked.model, threads));
@@ -301,13 +303,13 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
   return all;
 }
 
-int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call) {
+int exit_code_for_skipped(const std::vector<PlannedCase>& cases, const CaseBlock& call) {
   std::set<int> codes;
   for (const auto& [key, given] : call) {
     // By value (none: the default): whether a case can run, and the worst code of the others.
     std::map<std::optional<SettingValue>, std::pair<bool, int>> named;
     for (const PlannedCase& planned : cases) {
-      if (planned.spec.least_cores || planned.spec.beside_device || planned.spec.needs_data) continue;
+      if (planned.spec.min_cores || planned.spec.beside_device || planned.spec.needs_data) continue;
       const auto setting = planned.settings.find(key);
       auto& [runs, worst] = named[setting == planned.settings.end() ? std::nullopt : std::optional(setting->second)];
       runs |= !planned.obstacle;

@@ -27,7 +27,7 @@ struct PlannedCase {
 };
 
 // Threads of each process of a case without --threads: its share of this machine's cores.
-int usual_threads(const CaseSpec& spec);
+int default_process_threads(const CaseSpec& spec);
 
 // One case with what the model and the machine determine, its settings and their label. `repetition` stays 0. The size of its
 // data set is read only if `sizes` does not have it.
@@ -42,7 +42,7 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
 // Whether everything that the call itself names, as opposed to a suite, was available: kExitDone if each value of each option
 // in the call has a case that can run. Otherwise the code of what stops one that has none: of its obstacles a missing device
 // first, and of several such values the call's code first. Cases of --only-with do not count.
-int code_of_lacking(const std::vector<PlannedCase>& cases, const CaseBlock& call);
+int exit_code_for_skipped(const std::vector<PlannedCase>& cases, const CaseBlock& call);
 
 // Why the ranks of a case cannot divide the optimizer; empty if they can, or do not.
 std::optional<std::string> shard_obstacle(const CaseSpec& spec);

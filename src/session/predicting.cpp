@@ -16,7 +16,7 @@
 #include "src/session/bounds.h"
 #include "src/session/prices.h"
 #include "src/session/this_cpu.h"
-#include "src/workload/least_program.h"
+#include "src/workload/lower_bound.h"
 #include "src/workload/nominal_epoch.h"
 
 namespace epochbench {
@@ -35,8 +35,8 @@ class MemoryByBatch {
   double bytes(std::int64_t batch) {
     const auto [place, is_new] = known_.try_emplace(batch, 0);
     if (is_new)
-      place->second = static_cast<double>(
-          least_memory_bytes(workload_spec(with_batch(spec_, batch)), spec_.mode, spec_.precision, on_gpu_));
+      place->second =
+          static_cast<double>(min_memory_bytes(workload_spec(with_batch(spec_, batch)), spec_.mode, spec_.precision, on_gpu_));
     return place->second;
   }
 

@@ -100,7 +100,7 @@ std::vector<std::int64_t> default_values(const CaseBlock& block, Axis axis, Data
       return values;
     }
     case Axis::threads:
-      return thread_values(usual_threads(base));
+      return thread_values(default_process_threads(base));
     case Axis::ranks:
     case Axis::ranks_weak:
       return powers_of_two(1, std::max(1, default_threads() / (base.threads.value_or(1) + base.communication_threads)));
@@ -142,7 +142,7 @@ void take_whole_epochs(CaseBlock& block) {
 // Threads per rank, the same for all numbers of ranks, so that only that number differs.
 std::string threads_of_most(CaseSpec spec, const std::vector<std::string>& ranks) {
   for (const std::string& number : ranks) spec.ranks = std::max(spec.ranks, whole<int>(1, 1 << 20)(number));
-  return std::to_string(usual_threads(spec));
+  return std::to_string(default_process_threads(spec));
 }
 
 void give_each_rank_the_batch(std::vector<CaseSpec>& cases) {

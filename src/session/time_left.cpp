@@ -17,7 +17,7 @@ constexpr double kTypicalShare = 0.25;          // of the most that a stopping r
 constexpr double kTypicalShareOfFalling = 0.9;  // likewise, for a target under a learning rate that falls
 constexpr double kFlopsPerCore = 1.2e11, kFlopsOfGpu = 3e13, kFlopsOfReference = 5e8;  // per second, of usual devices
 
-double usual_peak(const CaseSpec& spec, int machine_threads) {
+double typical_peak(const CaseSpec& spec, int machine_threads) {
   switch (spec.device.kind) {
     case DeviceKind::cuda:
       return kFlopsOfGpu;
@@ -64,9 +64,9 @@ ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> pea
   if (peak && spec.device.kind == DeviceKind::cpu)
     *peak *= std::min(1.0, static_cast<double>(spec.ranks * spec.threads.value_or(1)) / machine_threads);
   one.step_seconds = kStepOverheadSeconds + planned.flops_per_sample * static_cast<double>(one.batch) /
-                                                (kTypicalPeakShare * peak.value_or(usual_peak(spec, machine_threads)));
+                                                (kTypicalPeakShare * peak.value_or(typical_peak(spec, machine_threads)));
   one.steps_per_epoch = planned.workload.samples_per_epoch / std::max<std::int64_t>(1, one.batch);
-  one.warmup = spec.warmup ? spec.warmup : usual_warm_up_steps(spec);
+  one.warmup = spec.warmup ? spec.warmup : default_warm_up_steps(spec);
   one.stop = spec.stop;
   one.falls = spec.lr_schedule != Schedule::constant;
   one.queues = spec.device.kind == DeviceKind::cuda;
@@ -113,7 +113,7 @@ void TimeLeft::end(bool ok) {
   const double step = step_seconds(one);
   const double timed = static_cast<double>(progress_.steps) * step;
   set_up_.add(one.name, std::max(0.0, whole - timed - warm_up_seconds(one, step) - tail_seconds(one, step)));
-  if (may_stop_early(one.stop)) share_.add(rule_of(one), std::min(1.0, timed / most_seconds(one, step)));
+  if (may_stop_early(one.stop)) share_.add(rule_of(one), std::min(1.0, timed / max_seconds(one, step)));
 }
 
 double TimeLeft::step_seconds(const ExpectedCase& one) const {
@@ -129,30 +129,30 @@ double TimeLeft::step_seconds(const ExpectedCase& one) const {
   return one.step_seconds;
 }
 
-double TimeLeft::most_seconds(const ExpectedCase& one, double step_seconds) const {
+double TimeLeft::max_seconds(const ExpectedCase& one, double step_seconds) const {
   const StoppingLimits limits;
   if (one.stop.until) return static_cast<double>(one.stop.epochs.value_or(limits.epochs) * one.steps_per_epoch) * step_seconds;
-  return std::max(limits.most_seconds, static_cast<double>(limits.steps_past_time) * step_seconds);
+  return std::max(limits.max_seconds, static_cast<double>(limits.steps_past_time) * step_seconds);
 }
 
 double TimeLeft::timed_seconds(const ExpectedCase& one, double step_seconds) const {
   if (may_stop_early(one.stop)) {
     const StoppingLimits limits;
     const double usual = one.stop.until && one.falls ? kTypicalShareOfFalling : kTypicalShare;
-    const double most = most_seconds(one, step_seconds), share = share_.own(rule_of(one)).value_or(usual);
+    const double most = max_seconds(one, step_seconds), share = share_.own(rule_of(one)).value_or(usual);
     if (one.stop.until) return share * most;
-    const double least_seconds = one.queues ? limits.queue.least_seconds : limits.least_seconds;
-    const double least = std::max(least_seconds, static_cast<double>(limits.least_steps) * step_seconds);
+    const double min_seconds = one.queues ? limits.queue.min_seconds : limits.min_seconds;
+    const double least = std::max(min_seconds, static_cast<double>(limits.min_steps) * step_seconds);
     return std::clamp(share * most, std::min(least, most), most);
   }
   if (one.stop.steps) return static_cast<double>(*one.stop.steps) * step_seconds;
   if (one.stop.epochs) return static_cast<double>(*one.stop.epochs * one.steps_per_epoch) * step_seconds;
-  const double least = one.queues ? StoppingLimits{}.queue.least_seconds : step_seconds;
+  const double least = one.queues ? StoppingLimits{}.queue.min_seconds : step_seconds;
   return std::max({*one.stop.min_time_seconds, step_seconds, least});
 }
 
 double TimeLeft::warm_up_seconds(const ExpectedCase& one, double step_seconds) const {
-  return one.warmup ? *one.warmup * step_seconds : std::max(WarmUpLimits{}.least_seconds, kDefaultWarmUpSteps * step_seconds);
+  return one.warmup ? *one.warmup * step_seconds : std::max(WarmUpLimits{}.min_seconds, kDefaultWarmUpSteps * step_seconds);
 }
 
 double TimeLeft::tail_seconds(const ExpectedCase& one, double step_seconds) const {
@@ -180,7 +180,7 @@ double TimeLeft::of_case() const {
   if (tail_began_) return std::max(0.0, tail_seconds(one, step) - (clock_() - *tail_began_));
   const double taken = static_cast<double>(progress_.steps) * step, timed = timed_seconds(one, step);
   // A target that is not reached when it usually is may take until the last epoch.
-  if (one.stop.until && taken > timed) return std::max(0.0, most_seconds(one, step) - taken) / 2 + tail_seconds(one, step);
+  if (one.stop.until && taken > timed) return std::max(0.0, max_seconds(one, step) - taken) / 2 + tail_seconds(one, step);
   return std::max(0.0, timed - taken) + tail_seconds(one, step);
 }
 

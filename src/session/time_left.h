@@ -65,7 +65,7 @@ class TimeLeft {
  private:
   // How a case ends decides what its duration depends on.
   double timed_seconds(const ExpectedCase& one, double step_seconds) const;
-  double most_seconds(const ExpectedCase& one, double step_seconds) const;  // where the rule may stop earlier
+  double max_seconds(const ExpectedCase& one, double step_seconds) const;  // where the rule may stop earlier
   double step_seconds(const ExpectedCase& one) const;
   double tail_seconds(const ExpectedCase& one, double step_seconds) const;
   double warm_up_seconds(const ExpectedCase& one, double step_seconds) const;

@@ -31,7 +31,7 @@ Energy not_metered() {
 }
 
 WarmUpRule warm_up_of(const CaseSpec& spec) {
-  const auto steps = spec.warmup ? spec.warmup : usual_warm_up_steps(spec);
+  const auto steps = spec.warmup ? spec.warmup : default_warm_up_steps(spec);
   return steps ? WarmUpRule::of_steps(*steps) : WarmUpRule::by_time();
 }
 
@@ -52,7 +52,7 @@ class Driver {
 
   void drive() {
     try {
-      take_course();
+      run_phases();
     } catch (CaseEnded& ended) {
       if (ended.status == RunStatus::interrupted)
         ended.message = "after " + format_seconds(steady_seconds() - began_) + ", in the phase \"" + progress_.phase + '"';
@@ -61,7 +61,7 @@ class Driver {
   }
 
  private:
-  void take_course() {
+  void run_phases() {
     prepare();
     prepared_ = steady_seconds();
     if (!rule_.whole_epochs() || spec_.warmup != 0) begin_epoch(0);

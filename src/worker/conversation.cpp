@@ -30,7 +30,7 @@ void require_equal(const char* what, std::optional<std::int64_t> theirs, std::in
 void require_threads(const CaseSpec& spec, const Device& device) {
   const int asked = *spec.threads, granted = device.threads.value_or(asked);
   if (granted > asked) require_equal("threads", granted, asked);
-  if (granted == asked || spec.usual_threads) return;
+  if (granted == asked || spec.has_default_threads) return;
   throw CaseEnded{RunStatus::failed, "threads_missing: OpenMP granted " + std::to_string(granted) + " of the " +
                                          std::to_string(asked) +
                                          " threads that --threads names; a limit on processes (ulimit -u, pids.max) or another "

@@ -16,7 +16,7 @@ namespace {
 constexpr double kStableWindow = 0.25;
 constexpr double kStableRatio = 0.98;
 constexpr std::size_t kStableReadings = 8;
-constexpr double kStableAfter = 0.5;  // of most_seconds: a machine may calm down
+constexpr double kStableAfter = 0.5;  // of max_seconds: a machine may calm down
 
 std::int64_t steps_within(double seconds, double step_seconds, std::int64_t most) {
   return static_cast<std::int64_t>(std::min(seconds / step_seconds, static_cast<double>(most)));
@@ -34,7 +34,7 @@ StoppingRule::StoppingRule(const StopSpec& spec, const StoppingLimits& limits) :
 
 std::optional<StopReason> StoppingRule::after_steps(const std::vector<double>& step_seconds, double elapsed_seconds) {
   const auto taken = static_cast<std::int64_t>(step_seconds.size());
-  if (taken >= limits_.least_steps) {
+  if (taken >= limits_.min_steps) {
     noise_ = relative_noise(step_seconds);
     history_.push_back({elapsed_seconds, *noise_});
   }
@@ -42,17 +42,17 @@ std::optional<StopReason> StoppingRule::after_steps(const std::vector<double>& s
   if (spec_.steps) return taken >= *spec_.steps ? std::optional(StopReason::steps) : std::nullopt;
 
   const double total = std::accumulate(step_seconds.begin(), step_seconds.end(), 0.0);
-  const double floor = std::max(spec_.min_time_seconds.value_or(0), queues_ ? limits_.queue.least_seconds : 0);
+  const double floor = std::max(spec_.min_time_seconds.value_or(0), queues_ ? limits_.queue.min_seconds : 0);
   if (total < floor || taken == 0) return std::nullopt;
-  if (noise_ && *noise_ <= limits_.noise && total >= limits_.least_seconds && reported_noise(step_seconds) <= limits_.noise)
+  if (noise_ && *noise_ <= limits_.noise && total >= limits_.min_seconds && reported_noise(step_seconds) <= limits_.noise)
     return StopReason::noise;
-  if (elapsed_seconds >= std::max(limits_.most_seconds, floor) && taken >= limits_.steps_past_time) return StopReason::time;
+  if (elapsed_seconds >= std::max(limits_.max_seconds, floor) && taken >= limits_.steps_past_time) return StopReason::time;
   if (noise_is_stable(elapsed_seconds)) return StopReason::stable_noise;
   return std::nullopt;
 }
 
 bool StoppingRule::noise_is_stable(double elapsed_seconds) const {
-  if (elapsed_seconds < kStableAfter * limits_.most_seconds) return false;
+  if (elapsed_seconds < kStableAfter * limits_.max_seconds) return false;
   std::vector<double> early, late;
   for (const Reading& reading : history_) {
     if (reading.elapsed_seconds < (1 - kStableWindow) * elapsed_seconds) continue;
@@ -81,7 +81,7 @@ std::int64_t StoppingRule::block_of(std::int64_t left, std::optional<double> ste
   if (queues_) {
     const QueueLimits& queue = limits_.queue;
     std::int64_t least = queue.least_block_steps;
-    if (known) least = std::max<std::int64_t>(steps_within(limits_.most_seconds, *known, least), 1);
+    if (known) least = std::max<std::int64_t>(steps_within(limits_.max_seconds, *known, least), 1);
     steps = known ? std::max(least, calls_per_turn(queue.block_seconds, *known, queue.block_steps)) : least;
     if (left - steps < least && left <= queue.block_steps) steps = left;  // a short block at the end would be biased
   }

@@ -17,17 +17,17 @@ constexpr auto texts_of(StopReason) { return std::array{"noise", "stable_noise",
 // transfer of its batch: blocks are long enough that this is small compared to their steps.
 struct QueueLimits {
   double block_seconds = 1.1;           // at least 1 s, even if steps are shorter than the previous ones
-  std::int64_t least_block_steps = 16;  // but no more than fit into most_seconds
+  std::int64_t least_block_steps = 16;  // but no more than fit into max_seconds
   std::int64_t block_steps = 65536;     // the most
-  double least_seconds = 3;             // of timed steps, unless their number or whole epochs are asked for
+  double min_seconds = 3;               // of timed steps, unless their number or whole epochs are asked for
 };
 
 struct StoppingLimits {
-  double noise = 0.01;            // half the width of the median's interval over the median
-  std::int64_t least_steps = 10;  // before the noise counts
-  double least_seconds = 0.5;     // the same: a shorter stretch shows one moment of the machine, not its noise
-  double most_seconds = 30;
-  std::int64_t steps_past_time = 3;   // these are taken even if they last longer than most_seconds
+  double noise = 0.01;          // half the width of the median's interval over the median
+  std::int64_t min_steps = 10;  // before the noise counts
+  double min_seconds = 0.5;     // the same: a shorter stretch shows one moment of the machine, not its noise
+  double max_seconds = 30;
+  std::int64_t steps_past_time = 3;   // these are taken even if they last longer than max_seconds
   std::int64_t latency_steps = 1000;  // one at a time: ten beyond the 99th percentile
   double latency_seconds = 10;        // the most that they take, except for steps_past_time
   std::int64_t epochs = 100;          // for --until without --epochs

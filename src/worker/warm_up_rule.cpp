@@ -10,7 +10,7 @@ namespace epochbench {
 
 std::int64_t WarmUpRule::next_block(const StoppingRule& blocks, std::optional<double> step_seconds) const {
   if (steps_) return taken_ < *steps_ ? blocks.block_of(*steps_ - taken_, step_seconds) : 0;
-  if (seconds_ >= limits_.least_seconds && (settled_ || (judged_ && seconds_ >= limits_.most_seconds))) return 0;
+  if (seconds_ >= limits_.min_seconds && (settled_ || (judged_ && seconds_ >= limits_.max_seconds))) return 0;
   if (!step_seconds || *step_seconds <= 0) return kDefaultWarmUpSteps;
   const double steps = std::ceil(limits_.block_seconds / *step_seconds);
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(steps, static_cast<double>(limits_.block_steps))));

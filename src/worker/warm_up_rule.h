@@ -10,7 +10,7 @@
 namespace epochbench {
 
 struct WarmUpLimits {  // for a warm-up by time
-  double least_seconds = 2, most_seconds = 10;
+  double min_seconds = 2, max_seconds = 10;
   double block_seconds = 0.5;
   std::int64_t block_steps = 65536;
   double settled = 0.01;  // largest relative difference of the median steps of two consecutive blocks

@@ -52,9 +52,9 @@ class Line {
   Line(std::size_t commits, std::size_t slow, std::vector<std::size_t> broken, double noise = 0, std::uint64_t seed = 1)
       : known_(commits), slow_(slow), broken_(std::move(broken)), noise_(noise), random_(seed) {}
 
-  Bisection search(std::size_t most_pairs = kMaxBisectPairs) {
+  Bisection search(std::size_t max_pairs = kMaxBisectPairs) {
     while (true) {
-      const Bisection state = bisect(known_, kMiddle, most_pairs);
+      const Bisection state = bisect(known_, kMiddle, max_pairs);
       if (!state.next) return state;
       BisectedCommit& commit = known_[*state.next];
       if (std::ranges::find(broken_, *state.next) != broken_.end()) commit.skipped = true;

@@ -136,7 +136,7 @@ TEST(ClaimsOfOthers, ABoundDecidesOnOneSideAlone) {
   const auto verdict = [&](double seconds) {
     Prediction prediction;
     prediction.work.batch = 2;
-    prediction.step = LeastTime{seconds, 0};
+    prediction.step = TimeBound{seconds, 0};
     const PredictedSteps steps{{{"t4", {"lenet5", "train", "fp32", 1}}, prediction}};
     return judged(quantity, {.predictions = steps});
   };
@@ -156,7 +156,7 @@ class Expected {
     made.name = device;
     made.work.model = model;
     made.work.batch = 8;
-    made.step = LeastTime{seconds / 10, 0};
+    made.step = TimeBound{seconds / 10, 0};
     made.expected.emplace();
     made.expected->seconds = seconds;
     made.expected->low_seconds = 0.8 * seconds;

@@ -64,7 +64,7 @@ Result result_of(int threads, const Simulated& simulated) {
 }
 
 // The fewest threads with which the device takes 98 % of what it could.
-int fewest_threads(double decode_seconds, double step_seconds) {
+int min_threads(double decode_seconds, double step_seconds) {
   int threads = 1;
   while (simulate(threads, decode_seconds, step_seconds).samples_per_second < 0.98 * kBatch / step_seconds) ++threads;
   return threads;
@@ -74,7 +74,7 @@ TEST(Decoding, KnowsTheCoresOfSimulatedDevices) {
   constexpr double kDecodeSeconds = 0.005;
   for (const double device : {400.0, 1000.0, 2900.0, 6000.0}) {  // samples per second
     const double step = kBatch / device;
-    const int needed = fewest_threads(kDecodeSeconds, step);
+    const int needed = min_threads(kDecodeSeconds, step);
     for (const int threads : {1, 2, needed}) {  // starved, and fed
       const Decoding decoding = decoding_of(result_of(threads, simulate(threads, kDecodeSeconds, step))).at(0);
       EXPECT_NEAR(cores_needed(decoding, *decoding.device_rate) / needed, 1, 0.1) << device << " with " << threads;

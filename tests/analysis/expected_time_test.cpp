@@ -139,7 +139,7 @@ TEST(TimeFit, FindsTheFactorsDespiteOutliers) {
     step.device = "device " + std::to_string(i % 6);
     step.demands = {of(3, 0.01), of(5, 0.01), of(7, 0.01), of(2, 1e10), i % 3 == 0 ? 4000.0 : 50.0};
     step.seconds = expected_seconds(step.demands, truth, true) * (i % 10 == 7 ? 3 : 1);
-    step.least_seconds = step.demands[0] + step.demands[1];
+    step.bound_seconds = step.demands[0] + step.demands[1];
     steps.push_back(step);
   }
   const Demands found = fit_factors(steps, true);
@@ -203,7 +203,7 @@ TEST_F(StoredModel, PredictsDevicesThatWereLeftOut) {
 // No published step and none of ours is faster than its bound, so the roofline is one.
 TEST_F(StoredModel, RestsOnStepsThatTheRooflineBounds) {
   for (const MeasuredStep& step : bench::published_steps(kRoot + "/bench/throughputs.json"))
-    EXPECT_GE(step.seconds, step.least_seconds) << step.device << " " << step.model;
+    EXPECT_GE(step.seconds, step.bound_seconds) << step.device << " " << step.model;
 }
 
 }  // namespace

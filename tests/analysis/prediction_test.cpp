@@ -12,7 +12,7 @@
 #include "src/result/result_json.h"
 #include "src/session/predicting.h"
 #include "src/session/prices.h"
-#include "src/workload/least_program.h"
+#include "src/workload/lower_bound.h"
 
 namespace epochbench {
 namespace {
@@ -34,18 +34,18 @@ CaseSpec case_of(const std::string& model, std::int64_t batch, Precision precisi
 TEST(Roofline, SumsTheSlowerOfComputingAndMoving) {
   const RatedLimits limits{100, 400, 10, 0, 1e9, ""};
   const std::vector<NodeDemand> nodes{{1000, 10, false}, {100, 50, false}, {0, 20, false}, {1000, 10, true}};
-  const LeastTime least = least_time(nodes, limits);
+  const TimeBound least = time_bound(nodes, limits);
   EXPECT_DOUBLE_EQ(least.seconds, 10 + 5 + 2 + 2.5);
   EXPECT_DOUBLE_EQ(least.compute_seconds, 10 + 2.5);
   EXPECT_STREQ(least.bound(), "compute");
   EXPECT_DOUBLE_EQ(least.bound_share(), 12.5 / 19.5);
-  EXPECT_DOUBLE_EQ(least_time({}, limits).bound_share(), 0);
+  EXPECT_DOUBLE_EQ(time_bound({}, limits).bound_share(), 0);
 }
 
 TEST(Roofline, LeavesOutWhatMayStayInTheCache) {
   const RatedLimits limits{1e9, 1e9, 10, 30, 1e9, ""};
-  EXPECT_DOUBLE_EQ(least_time(std::vector<NodeDemand>{{0, 60, false}}, limits).seconds, 0);
-  EXPECT_DOUBLE_EQ(least_time(std::vector<NodeDemand>{{0, 100, false}}, limits).seconds, 4);
+  EXPECT_DOUBLE_EQ(time_bound(std::vector<NodeDemand>{{0, 60, false}}, limits).seconds, 0);
+  EXPECT_DOUBLE_EQ(time_bound(std::vector<NodeDemand>{{0, 100, false}}, limits).seconds, 4);
 }
 
 TEST(Roofline, TakesRatedFiguresOfTheWholeDevice) {
@@ -69,7 +69,7 @@ TEST(Roofline, TakesRatedFiguresOfTheWholeDevice) {
 TEST(Prediction, OfATinyModelIsWhatTheHandCalculates) {
   const WorkloadSpec workload = workload_spec(case_of("mlp:width=8,depth=1", 2));
   double flops = 0, bytes = 0;
-  for (const NodeWork& node : least_work(workload, Mode::forward, Precision::fp32)) {
+  for (const NodeWork& node : min_work(workload, Mode::forward, Precision::fp32)) {
     flops += node.flops;
     bytes += node.bytes;
     EXPECT_FALSE(node.winograd);
@@ -88,7 +88,7 @@ TEST(Prediction, CountsTheFlopsOfTheModel) {
   for (const char* model : {"lenet5", "resnet20", "bert-tiny", "lstm"}) {
     const WorkloadSpec workload = workload_spec(case_of(model, 4));
     double flops = 0;
-    for (const NodeWork& node : least_work(workload, Mode::train, Precision::fp32)) flops += node.flops;
+    for (const NodeWork& node : min_work(workload, Mode::train, Precision::fp32)) flops += node.flops;
     EXPECT_DOUBLE_EQ(flops, 4 * count(workload).train_flops_per_sample) << model;
   }
 }
@@ -99,7 +99,7 @@ TEST(Prediction, IsNeverBelowPeakOrBandwidthAlone) {
       const Prediction one = predictions_of({{device}, {case_of(model, 8)}, false, {}, {}}).front();
       const RatedLimits limits = limits_of(target(device), Precision::fp32);
       double flops = 0, moved = 0;
-      for (const NodeWork& node : least_work(workload_spec(case_of(model, 8)), Mode::train, Precision::fp32)) {
+      for (const NodeWork& node : min_work(workload_spec(case_of(model, 8)), Mode::train, Precision::fp32)) {
         flops += node.flops;
         moved += std::max(0.0, node.bytes - 2 * limits.cache_bytes);
       }
@@ -113,7 +113,7 @@ TEST(Prediction, MemoryHasTheWorkspaceOfLibraries) {
   EXPECT_EQ(kLibraryProductBytes, cuda::kProductWorkspaceBytes);
   EXPECT_EQ(kLibraryConvolutionBytes, cuda::kConvolutionWorkspaceBytes);
   const auto bytes = [](const char* model, bool on_gpu) {
-    return least_memory_bytes(workload_spec(case_of(model, 8)), Mode::train, Precision::fp32, on_gpu);
+    return min_memory_bytes(workload_spec(case_of(model, 8)), Mode::train, Precision::fp32, on_gpu);
   };
   EXPECT_EQ(bytes("resnet50", true) - bytes("resnet50", false), 256 << 20);
   EXPECT_EQ(bytes("bert-base", true) - bytes("bert-base", false), 64 << 20);
@@ -124,8 +124,7 @@ TEST(Prediction, LargestBatchIsTheLastThatFits) {
   EXPECT_TRUE(one.fits);
   EXPECT_EQ(one.work.batch, one.largest_batch);
   const auto bytes = [](std::int64_t batch) {
-    return static_cast<double>(
-        least_memory_bytes(workload_spec(case_of("resnet50", batch)), Mode::train, Precision::fp32, true));
+    return static_cast<double>(min_memory_bytes(workload_spec(case_of("resnet50", batch)), Mode::train, Precision::fp32, true));
   };
   EXPECT_LE(bytes(one.largest_batch.value()), one.device_memory_bytes);
   EXPECT_GT(bytes(*one.largest_batch + 1), one.device_memory_bytes);
@@ -180,15 +179,15 @@ TEST(Prediction, RefusesAPrecisionThatNoneHas) {
   EXPECT_TRUE(some[1].step);
 }
 
-LeastTime bound_of(const Workload& workload, const RatedLimits& limits, Precision precision) {
+TimeBound bound_of(const Workload& workload, const RatedLimits& limits, Precision precision) {
   CaseSpec spec = case_of(workload.model, workload.batch, precision);
   spec.data = workload.dataset;
   const WorkloadSpec described = workload_spec(spec);
   EXPECT_EQ(count(described).train_flops_per_sample, workload.train_flops_per_sample) << workload.model;
   const Mode mode = workload.mode == "train" ? Mode::train : Mode::forward;
   std::vector<NodeDemand> nodes;
-  for (const NodeWork& node : least_work(described, mode, precision)) nodes.push_back({node.flops, node.bytes, node.winograd});
-  return least_time(nodes, limits);
+  for (const NodeWork& node : min_work(described, mode, precision)) nodes.push_back({node.flops, node.bytes, node.winograd});
+  return time_bound(nodes, limits);
 }
 
 // No step of the results in this repository is faster than the bound of the CPU that it ran on, by its cores.

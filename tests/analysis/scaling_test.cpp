@@ -166,7 +166,7 @@ TEST(Scaling, ComparesWithGpusThatDidTheSameWork) {
   result.runs[4].status = RunStatus::failed;           // 8 threads
   const ScalingAnswer answer = scaling_of(curves_of(result, Axis::threads).at(0), result);
   EXPECT_EQ(answer.points, 4);
-  EXPECT_EQ(answer.most_cores, 4);
+  EXPECT_EQ(answer.max_cores, 4);
   ASSERT_EQ(answer.fits.size(), 2u);
   EXPECT_NEAR(answer.fits[0].sigma, 0.02, 1e-9);
   ASSERT_EQ(answer.extrapolations.size(), 2u);

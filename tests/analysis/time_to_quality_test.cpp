@@ -45,7 +45,7 @@ TEST(OlympicMean, LeavesOutTheFastestAndTheSlowest) {
 
 // Trainings that never get there with a probability, or are stopped after a time that varies with the device's speed.
 struct Censoring {
-  double never, most_seconds;
+  double never, max_seconds;
 };
 
 // Infinite where half of all trainings or more miss.
@@ -59,7 +59,7 @@ double true_median(const Censoring& censoring, double scale, double spread) {
     (0.5 * std::erfc(-z / std::sqrt(2.0)) < 0.5 / reached ? low : high) = z;
   }
   const double seconds = scale * std::exp(spread * low);
-  return seconds > censoring.most_seconds ? kInfinite : seconds;
+  return seconds > censoring.max_seconds ? kInfinite : seconds;
 }
 
 TEST(CensoredMedian, IntervalsHoldTheTruth) {
@@ -75,7 +75,7 @@ TEST(CensoredMedian, IntervalsHoldTheTruth) {
         std::vector<double> reached;
         for (std::size_t i = 0; i < repetitions; ++i) {
           const double seconds = time(engine);
-          if (uniform(engine) >= censoring.never && seconds <= censoring.most_seconds) reached.push_back(seconds);
+          if (uniform(engine) >= censoring.never && seconds <= censoring.max_seconds) reached.push_back(seconds);
         }
         const CensoredMedian median = censored_median(reached, repetitions - reached.size());
         if (reached.empty()) {

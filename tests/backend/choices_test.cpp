@@ -54,11 +54,11 @@ class FakeWays final : public cuda::Alternatives<Plan> {
     built.push_back(tag);
     if (!way.builds) throw Error("way " + tag + " is not for this device");
     auto plan = std::make_shared<Plan>(tag, way, held);
-    most_held = std::max(most_held, held);
+    max_held = std::max(max_held, held);
     return plan;
   }
 
-  int held = 0, most_held = 0;
+  int held = 0, max_held = 0;
   std::vector<std::string> built;
 
  private:
@@ -109,7 +109,7 @@ TEST_F(ChoosesWays, KeepsOnlyTheFastest) {
   EXPECT_EQ(chosen.plan->tag, "1");
   EXPECT_EQ(chosen.how, " [fastest of 4]");
   EXPECT_EQ(ways.held, 1);
-  EXPECT_EQ(ways.most_held, 2);
+  EXPECT_EQ(ways.max_held, 2);
   EXPECT_EQ(made.counts(), (Choices::Counts{.timed = 4, .decided = 1, .restored = 0}));
 }
 

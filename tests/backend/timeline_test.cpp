@@ -96,7 +96,7 @@ class FormerExecutable final : public Executable {
 struct Timed {
   double step_seconds = 0, median_seconds = 0;  // the mean is what throughput follows from
   double shortest_block_seconds = 1e9, total_seconds = 0, warm_up_seconds = 0;
-  std::int64_t fewest_block_steps = 1 << 30;
+  std::int64_t min_block_steps = 1 << 30;
   double longest_step_seconds = 0;
 };
 
@@ -141,7 +141,7 @@ Timed measure(double step_seconds, bool resident, Protocol protocol = {}) {
     const StepBlock block = take(rule.next_block(totals.timed_steps(), one_step));
     totals.add_timed(block);
     timed.shortest_block_seconds = std::min(timed.shortest_block_seconds, block.wall_seconds);
-    timed.fewest_block_steps = std::min(timed.fewest_block_steps, std::ssize(block.step_seconds));
+    timed.min_block_steps = std::min(timed.min_block_steps, std::ssize(block.step_seconds));
   } while (!rule.after_steps(totals.step_seconds(), device->now() - begin));
   timed.longest_step_seconds = *std::ranges::max_element(totals.step_seconds());
   timed.total_seconds = std::accumulate(totals.step_seconds().begin(), totals.step_seconds().end(), 0.0);
@@ -174,7 +174,7 @@ TEST_P(Timeline, MeasuresTheSteadyState) {
 
 TEST_P(Timeline, TakesLongBlocksAndEnoughTime) {
   const Timed timed = measure(GetParam().step_seconds, GetParam().resident);
-  EXPECT_GE(timed.fewest_block_steps, 16);
+  EXPECT_GE(timed.min_block_steps, 16);
   EXPECT_GE(timed.shortest_block_seconds, 1);
   EXPECT_GE(timed.total_seconds, 3);
   EXPECT_GE(timed.warm_up_seconds, 2);

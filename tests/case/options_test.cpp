@@ -101,16 +101,16 @@ TEST(RunName, LeavesOutTheUsualWarmUp) {
 
 TEST(CaseSpec, AGpuWarmsUpByTimeUnlessStepsOrEpochsAreAskedFor) {
   CaseSpec spec;
-  EXPECT_EQ(usual_warm_up_steps(spec), 3);
+  EXPECT_EQ(default_warm_up_steps(spec), 3);
   spec.device = cuda_device(0);
-  EXPECT_FALSE(usual_warm_up_steps(spec));
+  EXPECT_FALSE(default_warm_up_steps(spec));
   spec.stop.min_time_seconds = 5;
-  EXPECT_FALSE(usual_warm_up_steps(spec));
+  EXPECT_FALSE(default_warm_up_steps(spec));
   CaseSpec steps = spec, epochs = spec, until = spec;
   steps.stop.steps = 10;
   epochs.stop.epochs = 1;
   until.stop.until = Until{"loss", 1};
-  for (const CaseSpec& counted : {steps, epochs, until}) EXPECT_EQ(usual_warm_up_steps(counted), 3);
+  for (const CaseSpec& counted : {steps, epochs, until}) EXPECT_EQ(default_warm_up_steps(counted), 3);
 }
 
 TEST(RunName, SaysHowSamplesReachTheSteps) {

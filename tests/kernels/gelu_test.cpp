@@ -45,7 +45,7 @@ struct Form {
   decltype(cpu::Kernels<Real>::gelu) cpu::Kernels<Real>::*gelu;
   decltype(cpu::Kernels<Real>::gelu_grad) cpu::Kernels<Real>::*grad;
   double (*exponent_roundings)(double x, bool fused);
-  double least_y, least_slope;  // errors where results approach the smallest normal float
+  double min_y_error, min_slope_error;  // errors where results approach the smallest normal float
 };
 // x * x / 2, which only a fused multiply-add computes without rounding it.
 inline double erf_roundings(double x, bool fused) { return fused ? 0 : x * x / 2; }
@@ -126,7 +126,7 @@ TYPED_TEST(Gelu, KeepsRelativeAccuracyInBothTails) {
     for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
       GuardedBuffer<Real> y(n);
       (kernels.*form.gelu)(y.data(), x_real.data(), n, threads);
-      expect_relatively_close<Real>(floats(y), expected, x, form, fuses(kernels), 4, form.least_y);
+      expect_relatively_close<Real>(floats(y), expected, x, form, fuses(kernels), 4, form.min_y_error);
     });
   }
 }
@@ -151,7 +151,7 @@ TYPED_TEST(GeluGrad, KeepsRelativeAccuracyInBothTails) {
           ASSERT_NEAR(dx[i], expected[i], tolerance.absolute + tolerance.relative * std::fabs(expected[i])) << "x = " << x[i];
           dx[i] = expected[i];
         }
-      expect_relatively_close<Real>(dx, expected, x, form, fuses(kernels), 6, form.least_slope);
+      expect_relatively_close<Real>(dx, expected, x, form, fuses(kernels), 6, form.min_slope_error);
     });
   }
 }

@@ -117,8 +117,8 @@ def findings(usage, stated):
     allowed = REGISTERS // (threads * blocks) // REGISTERS_PER_THREAD * REGISTERS_PER_THREAD
     if usage.registers > allowed:
         found.append(f"uses {usage.registers} registers; {blocks} blocks of {stated.threads} threads leave {allowed}")
-    most_threads, shared, of_block = MULTIPROCESSORS[max(a for a in MULTIPROCESSORS if a <= usage.architecture)]
-    if threads * blocks > most_threads:
+    max_threads, shared, of_block = MULTIPROCESSORS[max(a for a in MULTIPROCESSORS if a <= usage.architecture)]
+    if threads * blocks > max_threads:
         found.append(f"wants {blocks} blocks of {stated.threads} threads; a multiprocessor has {most_threads}")
     if (usage.shared + of_block) * blocks > shared:
         found.append(f"uses {usage.shared} bytes of shared memory per block; {blocks} blocks have {shared} in all")

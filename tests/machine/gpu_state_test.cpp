@@ -29,9 +29,9 @@ std::vector<GpuSample> samples(int count, const std::vector<int>& throttled) {
 }
 
 GpuState state_of(const std::vector<GpuSample>& samples, const std::vector<TimedBlock>& blocks,
-                  const std::vector<double>& step_seconds, bool usual_power_limit = false) {
+                  const std::vector<double>& step_seconds, bool default_power_limit = false) {
   GpuState state;
-  fill_state(state, samples, blocks, step_seconds, usual_power_limit);
+  fill_state(state, samples, blocks, step_seconds, default_power_limit);
   return state;
 }
 

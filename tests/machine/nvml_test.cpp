@@ -76,13 +76,13 @@ TEST_F(Nvml, ReadsAllInBasicUnits) {
 }
 
 TEST_F(Nvml, KnowsAPowerLimitThatSomebodyLowered) {
-  EXPECT_TRUE(card().has_usual_power_limit());
+  EXPECT_TRUE(card().has_default_power_limit());
   fake->cards[0].power_limit_milliwatts = 699'000;
-  EXPECT_FALSE(card().has_usual_power_limit());
+  EXPECT_FALSE(card().has_default_power_limit());
   fake->cards[0].power_limit_milliwatts = 750'000;
-  EXPECT_TRUE(card().has_usual_power_limit());
+  EXPECT_TRUE(card().has_default_power_limit());
   fake->cards[0].power_limit_code = test::kNotSupported;
-  EXPECT_FALSE(card().has_usual_power_limit()) << "not known";
+  EXPECT_FALSE(card().has_default_power_limit()) << "not known";
   EXPECT_THAT(card().obstacles(), ElementsAre("power limit: Not Supported"));
 }
 

@@ -135,9 +135,9 @@ class AnyOrderOfFaults(unittest.TestCase):
         gpu_state.State(self.archive, 0, self.said.append, gpu_plan.SUITES).load(folder, folder / "epochbench")
         return Stamps(folder / "stamps")
 
-    def until_done(self, faults, most_calls):
+    def until_done(self, faults, max_calls):
         finished, names = [], []
-        for _ in range(most_calls):
+        for _ in range(max_calls):
             machine, runner, picked = self.call(faults)
             stamps, names = self.stamps(), [command.name for command in picked]
             unsaved = machine.torn and stamps.status(machine.torn) != "passed"  # it ended, and the save after it did not

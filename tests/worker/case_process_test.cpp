@@ -223,7 +223,7 @@ TEST(RunCase, StopsByItselfWithinItsTime) {
   spec.stop = {};
   DriverOptions options;
   options.stopping.noise = 0;  // never reached
-  options.stopping.most_seconds = 0.3;
+  options.stopping.max_seconds = 0.3;
   options.stopping.block_seconds = 0.05;
   const epochbench::Run run = run_fake(spec, options);
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
@@ -307,7 +307,7 @@ TEST(RunCase, FewerThreadsThanAskedForIsAnErrorAndFewerThanUsualIsNot) {
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->status, RunStatus::failed);
   EXPECT_THAT(failure->message, HasSubstr("threads_missing: OpenMP granted 1 of the 2 threads that --threads names"));
-  spec.usual_threads = true;
+  spec.has_default_threads = true;
   EXPECT_EQ(prepare().device.threads, 1);
   EXPECT_THAT(prepare().device.cpus, SizeIs(1));
 }

@@ -22,7 +22,7 @@ class QueueingExecutable : public test::FakeExecutable {
   std::function<void()> finish_one = [] {};  // the host's time that waiting for a step takes
   std::function<void()> arrive = [] {};      // the same for a batch, where no step is under way
   std::vector<InputSlot> resubmitted, finished;
-  int most_under_way = 0, synchronizations = 0;
+  int max_under_way = 0, synchronizations = 0;
 
   QueueingExecutable() {  // room, as in the base
     resubmitted.reserve(64);
@@ -35,7 +35,7 @@ class QueueingExecutable : public test::FakeExecutable {
   void submit(InputSlot slot) override { FakeExecutable::submit(current_ = slot); }
   void run(Entry) override {
     queue_.push_back(current_);
-    most_under_way = std::max(most_under_way, under_way());
+    max_under_way = std::max(max_under_way, under_way());
   }
   int under_way() const override { return static_cast<int>(queue_.size()); }
   void await(int count) override {
@@ -97,7 +97,7 @@ class QueuedRunnerTest : public testing::Test {
 TEST_F(QueuedRunnerTest, OneStepRunsWhileTheNextWaits) {
   Runner runner = make();
   const StepBlock& block = runner.steps(7);
-  EXPECT_EQ(executable.most_under_way, kQueuedSteps);
+  EXPECT_EQ(executable.max_under_way, kQueuedSteps);
   EXPECT_EQ(executable.synchronizations, 2) << "once for the first batch, which nothing covers";
   EXPECT_EQ(executable.under_way(), 0);
   EXPECT_THAT(batches.released, ElementsAre(0, 1, 2, 3, 0, 1, 2));
@@ -118,7 +118,7 @@ TEST_F(QueuedRunnerTest, ResidentBatchesTravelBeforeTheFirstStepAndAreQueuedDeep
   Runner runner = make();
   const StepBlock& block = runner.steps(20);
   EXPECT_GE(kQueuedResidentSteps, 8);
-  EXPECT_EQ(executable.most_under_way, kQueuedResidentSteps);
+  EXPECT_EQ(executable.max_under_way, kQueuedResidentSteps);
   EXPECT_THAT(executable.submitted, ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(executable.resubmitted, SizeIs(20));
   EXPECT_EQ(executable.synchronizations, 2) << "once for the batches on their way";
@@ -199,7 +199,7 @@ TEST_F(QueuedRunnerTest, ObserverSeesOneStepAfterTheOther) {
   Runner runner = make([&](InputSlot, double) { EXPECT_EQ(executable.finished.size(), static_cast<std::size_t>(++seen)); });
   runner.steps(3);
   EXPECT_EQ(seen, 3);
-  EXPECT_EQ(executable.most_under_way, 1);
+  EXPECT_EQ(executable.max_under_way, 1);
 }
 
 TEST_F(QueuedRunnerTest, LatenciesAreOfOneStepAtATimeWithTheWayOfItsBatch) {
@@ -208,9 +208,9 @@ TEST_F(QueuedRunnerTest, LatenciesAreOfOneStepAtATimeWithTheWayOfItsBatch) {
   Runner runner = make();
   runner.steps(5);
   executable.submitted.clear();
-  executable.most_under_way = 0;
+  executable.max_under_way = 0;
   EXPECT_THAT(runner.latencies(6).step_seconds, testing::AllOf(SizeIs(6), Each(4.0)));
-  EXPECT_EQ(executable.most_under_way, 1);
+  EXPECT_EQ(executable.max_under_way, 1);
   EXPECT_THAT(executable.submitted, ElementsAre(1, 2, 3, 0, 1, 2)) << "also those that had traveled before";
 }
 

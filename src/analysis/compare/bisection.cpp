@@ -29,21 +29,21 @@ std::size_t nearest_to_middle(const std::vector<Level>& levels, std::size_t fast
 
 }  // namespace
 
-LevelFound level_of(std::span<const double> log_ratios, double middle, std::size_t most_pairs) {
+LevelFound level_of(std::span<const double> log_ratios, double middle, std::size_t max_pairs) {
   for (const std::size_t planned : kBisectLooks) {
-    const std::size_t pairs = std::min(planned, most_pairs);
+    const std::size_t pairs = std::min(planned, max_pairs);
     if (log_ratios.size() < pairs) return {Level::unknown, pairs};
     if (const Level level = look(log_ratios.first(pairs), middle); level != Level::unknown) return {level, 0};
-    if (pairs == most_pairs) return {Level::undecided, 0};
+    if (pairs == max_pairs) return {Level::undecided, 0};
   }
-  if (log_ratios.size() < most_pairs) return {Level::unknown, most_pairs};
-  const Level level = look(log_ratios.first(most_pairs), middle);
+  if (log_ratios.size() < max_pairs) return {Level::unknown, max_pairs};
+  const Level level = look(log_ratios.first(max_pairs), middle);
   return {level == Level::unknown ? Level::undecided : level, 0};
 }
 
 // The search is repeated from its beginning, so it depends only on what was measured. A commit that cannot be measured was
 // passed over when the search came to it; leaving it out from the beginning changes no earlier choice.
-Bisection bisect(std::span<const BisectedCommit> commits, double middle, std::size_t most_pairs) {
+Bisection bisect(std::span<const BisectedCommit> commits, double middle, std::size_t max_pairs) {
   Bisection state;
   state.levels.assign(commits.size(), Level::unknown);
   for (std::size_t i = 0; i < commits.size(); ++i)
@@ -53,7 +53,7 @@ Bisection bisect(std::span<const BisectedCommit> commits, double middle, std::si
   while (true) {
     const std::size_t index = nearest_to_middle(state.levels, fast, slow);
     if (index == kNone) break;
-    const LevelFound found = level_of(commits[index].log_ratios, middle, most_pairs);
+    const LevelFound found = level_of(commits[index].log_ratios, middle, max_pairs);
     if (found.wanted > 0) {
       state.next = index;
       state.pairs = found.wanted;

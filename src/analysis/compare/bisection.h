@@ -35,8 +35,8 @@ struct LevelFound {
 };
 
 // From the pairs in the order in which they were measured: looks are made here, so the answer does not depend on how often it
-// was asked for. `most_pairs`, at least that of the first look, is the last look.
-LevelFound level_of(std::span<const double> log_ratios, double middle, std::size_t most_pairs);
+// was asked for. `max_pairs`, at least that of the first look, is the last look.
+LevelFound level_of(std::span<const double> log_ratios, double middle, std::size_t max_pairs);
 
 // A commit on the line from the good one, which is excluded, to the bad one, which is the last.
 struct BisectedCommit {
@@ -57,7 +57,7 @@ struct Bisection {
 };
 
 // Precondition: at least one commit, and the last one is slow.
-Bisection bisect(std::span<const BisectedCommit> commits, double middle, std::size_t most_pairs = kMaxBisectPairs);
+Bisection bisect(std::span<const BisectedCommit> commits, double middle, std::size_t max_pairs = kMaxBisectPairs);
 
 // The answer ------------------------------------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ bool has_tiles(const CatalogDevice& device, Precision precision) {
 }
 
 // What takes the largest share of the seconds, and how much.
-void say_bound(ExpectedTime& time, const Demands& demands, const Demands& factors) {
+void set_bound(ExpectedTime& time, const Demands& demands, const Demands& factors) {
   const auto part = [&](Demand demand) { return demands[at(demand)] * factors[at(demand)]; };
   const std::array<std::pair<const char*, double>, 3> parts{
       {{"compute", part(Demand::products) + part(Demand::convolutions) + part(Demand::energy)},
@@ -111,7 +111,7 @@ Expectation expected_time(const TimeModel& model, std::span<const NodeDemand> no
   if (!limits.flops_per_second) return {{}, limits.reason};
   const TimeFactors& kind = model.of(*target.device);
   const Demands demands = demands_of(nodes, target, precision);
-  const double least = least_time(nodes, limits).seconds;
+  const double least = time_bound(nodes, limits).seconds;
   ExpectedTime time;
   time.seconds = std::max(least, expected_seconds(demands, kind.factors, target.device->is_gpu));
   time.low_seconds = std::max(least, time.seconds * kind.low);
@@ -119,7 +119,7 @@ Expectation expected_time(const TimeModel& model, std::span<const NodeDemand> no
   time.error = kind.error;
   if (const auto known = kind.devices.find(target.device->id); known != kind.devices.end()) time.device_error = known->second;
   time.evidence = kind.evidence;
-  say_bound(time, demands, kind.factors);
+  set_bound(time, demands, kind.factors);
   return {time, ""};
 }
 

@@ -86,7 +86,7 @@ Prediction without_cost(const DeviceCatalog& catalog, const PredictionQuestion& 
   else if (!prediction.fits)
     prediction.reason = "does not fit into the memory";
   else
-    prediction.step = least_time(work.nodes, limits);
+    prediction.step = time_bound(work.nodes, limits);
   if (!prediction.step) return prediction;
   Expectation expectation = expected_time(embedded_time_model(), work.nodes, question.target, work.precision, work.mode);
   prediction.expected = std::move(expectation.time);

@@ -51,7 +51,7 @@ struct Prediction {
   double device_memory_bytes = 0;
   bool fits = false;
   std::optional<std::int64_t> largest_batch;  // 0: not even one sample fits; empty: it was not searched
-  std::optional<LeastTime> step;
+  std::optional<TimeBound> step;
   std::string reason;  // for an empty step
   std::optional<ExpectedTime> expected;
   std::string expected_reason;           // for an empty expectation of a step that is not empty

@@ -46,12 +46,12 @@ RatedLimits limits_of(const PredictionTarget& target, Precision precision) {
   return limits;
 }
 
-double LeastTime::bound_share() const {
+double TimeBound::bound_share() const {
   return seconds > 0 ? std::max(compute_seconds, seconds - compute_seconds) / seconds : 0;
 }
 
-LeastTime least_time(std::span<const NodeDemand> nodes, const RatedLimits& limits) {
-  LeastTime least;
+TimeBound time_bound(std::span<const NodeDemand> nodes, const RatedLimits& limits) {
+  TimeBound least;
   for (const NodeDemand& node : nodes) {
     const double compute = node.flops / (node.winograd ? limits.winograd_flops_per_second : limits.flops_per_second.value());
     const double transfer = std::max(0.0, node.bytes - 2 * limits.cache_bytes) / limits.bytes_per_second;

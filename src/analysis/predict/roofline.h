@@ -34,7 +34,7 @@ struct RatedLimits {
 };
 RatedLimits limits_of(const PredictionTarget& target, Precision precision);
 
-struct LeastTime {
+struct TimeBound {
   double seconds = 0;
   double compute_seconds = 0;  // of nodes whose FLOPs take at least as long as their bytes; bandwidth bounds the others
   const char* bound() const { return 2 * compute_seconds >= seconds ? "compute" : "bandwidth"; }
@@ -44,6 +44,6 @@ struct LeastTime {
 // The sum over nodes of the larger of FLOPs / peak and bytes / bandwidth (Williams et al. 2009, "Roofline"). A node that finds
 // its inputs in the cache and leaves its outputs there moves less, by up to twice the cache, so this much is not counted.
 // `limits` must have flops_per_second.
-LeastTime least_time(std::span<const NodeDemand> nodes, const RatedLimits& limits);
+TimeBound time_bound(std::span<const NodeDemand> nodes, const RatedLimits& limits);
 
 }  // namespace epochbench

@@ -72,7 +72,7 @@ class Search {
 Demands fit_of(const std::vector<const MeasuredStep*>& steps, bool is_gpu) { return Search(steps, is_gpu).factors(); }
 
 double log_ratio(const MeasuredStep& step, const Demands& factors, bool is_gpu) {
-  return std::log(std::max(step.least_seconds, expected_seconds(step.demands, factors, is_gpu)) / step.seconds);
+  return std::log(std::max(step.bound_seconds, expected_seconds(step.demands, factors, is_gpu)) / step.seconds);
 }
 
 // Measured over expected, for the steps that `counts` accepts, without a tail on either side.

@@ -13,7 +13,7 @@ struct MeasuredStep {
   std::string device;  // the catalog's id
   std::string model;   // with precision and batch, for tables
   Demands demands{};
-  double least_seconds = 0;  // by the roofline
+  double bound_seconds = 0;  // by the roofline
   double seconds = 0;
 };
 

@@ -15,7 +15,7 @@ std::vector<Network> parse_networks(std::string_view text, const std::string& so
   std::set<std::string> known;
   for (const JsonFields& row : fields.groups("networks")) {
     Network network{row.text("id"), row.text("name"), row.number("latency_seconds"), row.number("bytes_per_second"), {}};
-    if (const auto most = row.maybe_number("most_ranks")) network.most_ranks = static_cast<std::int64_t>(*most);
+    if (const auto most = row.maybe_number("most_ranks")) network.max_ranks = static_cast<std::int64_t>(*most);
     for (const char* key : {"rate_source", "latency_source"})
       if (!sources.contains(row.text(key))) throw FormatError(row.path(key) + ": is not under sources; add it there");
     if (!(network.latency_seconds > 0 && network.bytes_per_second > 0))

@@ -12,7 +12,7 @@ namespace epochbench {
 struct Network {
   std::string id, name;  // "25gbe", "25 GbE"
   double latency_seconds = 0, bytes_per_second = 0;
-  std::optional<std::int64_t> most_ranks;  // that one such connection joins
+  std::optional<std::int64_t> max_ranks;  // that one such connection joins
 };
 
 // `source` names the text in messages. Errors: FormatError.

@@ -93,10 +93,10 @@ std::optional<NetworkFit> fit_network(std::span<const RankMeasurement> measured)
 }
 
 void predict(RankScaling& scaling, const RankModel& model, const std::string& network, double latency_seconds,
-             double bytes_per_second, std::int64_t most_ranks, bool weak) {
+             double bytes_per_second, std::int64_t max_ranks, bool weak) {
   const RankPoint &base = scaling.points.front(), &most = scaling.points.back();
   const double rate_of_one = base.samples_per_second / static_cast<double>(base.ranks);
-  for (std::int64_t ranks = kMinPredicted; ranks <= std::min(kMaxPredicted, most_ranks); ranks *= 2) {
+  for (std::int64_t ranks = kMinPredicted; ranks <= std::min(kMaxPredicted, max_ranks); ranks *= 2) {
     const std::int64_t batch = weak ? base.batch / base.ranks * ranks : base.batch;
     if (ranks <= most.ranks || batch % ranks != 0) continue;
     RankPrediction prediction{network, ranks, batch, 0, 0, 0, 0};
@@ -200,7 +200,7 @@ RankScaling rank_scaling_of(const Curve& curve, Axis axis, std::span<const Netwo
             kMaxPredicted, weak);
   for (const Network& network : networks)
     predict(scaling, model, network.name, network.latency_seconds, network.bytes_per_second,
-            network.most_ranks.value_or(kMaxPredicted), weak);
+            network.max_ranks.value_or(kMaxPredicted), weak);
   if (scaling.predicted.empty())
     scaling.reason = "batch " + std::to_string(scaling.points.front().batch) + " cannot be divided among more ranks";
   return scaling;

@@ -196,7 +196,7 @@ ScalingAnswer scaling_of(const Curve& threads, const Result& result) {
   for (const CurvePoint& point : threads.points) {
     if (point.rates.empty()) continue;
     points.push_back({static_cast<double>(point.value), point.rate()});
-    answer.most_cores = point.value;
+    answer.max_cores = point.value;
   }
   answer.points = static_cast<int>(points.size());
   if (answer.points < kMinScalingPoints) {

@@ -48,7 +48,7 @@ struct RowsChannels {
 RowsChannels rows_channels(const TensorDesc& desc);
 
 // For a concatenation: the channels of each part; the caller sets the pointers.
-static_assert(kMaxParts == kPartsAtMost);
+static_assert(kMaxParts == kMaxChannelParts);
 template <typename Pointer>
 ChannelParts<Pointer> parts_of(const Graph& graph, const std::vector<ValueId>& values) {
   ChannelParts<Pointer> parts;

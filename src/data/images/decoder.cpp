@@ -38,7 +38,7 @@ std::string shown(ImageSize size) { return std::to_string(size.width) + "x" + st
 
 class Decoder final : public ImageDecoder {
  public:
-  explicit Decoder(std::int64_t most_pixels) : most_pixels_(most_pixels), jpeg_(tjInitDecompress()) {
+  explicit Decoder(std::int64_t max_pixels) : max_pixels_(max_pixels), jpeg_(tjInitDecompress()) {
     if (!jpeg_) throw std::bad_alloc();
   }
   ~Decoder() override {
@@ -59,8 +59,8 @@ class Decoder final : public ImageDecoder {
       open_png();
     else
       throw BadImage("is neither JPEG nor PNG (it begins with" + first_bytes(file) + ")");
-    if (size_.height > most_pixels_ / size_.width)
-      throw BadImage("states " + shown(size_) + ", more than the " + format_count(most_pixels_) + " that are decoded");
+    if (size_.height > max_pixels_ / size_.width)
+      throw BadImage("states " + shown(size_) + ", more than the " + format_count(max_pixels_) + " that are decoded");
     if (is_jpeg_ && size_.height * size_.width / kMaxPixelsPerJpegByte > static_cast<std::int64_t>(file.size()))
       throw BadImage("states " + shown(size_) + " in " + format_count(static_cast<std::int64_t>(file.size())) +
                      " bytes, which can hold fewer");
@@ -129,7 +129,7 @@ class Decoder final : public ImageDecoder {
 
   static BadImage damaged(std::string_view reason) { return BadImage("is truncated or damaged (" + in_quotes(reason) + ")"); }
 
-  const std::int64_t most_pixels_;
+  const std::int64_t max_pixels_;
   tjhandle jpeg_;
   png_image png_{};
   std::span<const std::uint8_t> file_;
@@ -143,6 +143,6 @@ class Decoder final : public ImageDecoder {
 
 std::optional<std::string> ImageDecoder::unavailable() { return std::nullopt; }
 
-std::unique_ptr<ImageDecoder> ImageDecoder::make(std::int64_t most_pixels) { return std::make_unique<Decoder>(most_pixels); }
+std::unique_ptr<ImageDecoder> ImageDecoder::make(std::int64_t max_pixels) { return std::make_unique<Decoder>(max_pixels); }
 
 }  // namespace epochbench

@@ -36,7 +36,7 @@ class ImageDecoder {
 
   static std::optional<std::string> unavailable();  // why this build cannot decode; empty if it can
   // Errors: DataError if unavailable() has a reason.
-  static std::unique_ptr<ImageDecoder> make(std::int64_t most_pixels = kMaxPixels);
+  static std::unique_ptr<ImageDecoder> make(std::int64_t max_pixels = kMaxPixels);
   virtual ~ImageDecoder() = default;
 
   // The size that the header states. `file` must outlive decode(). Errors: BadImage for another format, a damaged header, and

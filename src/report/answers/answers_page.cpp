@@ -49,9 +49,9 @@ Lines cut(Lines lines, std::size_t most) {
 }
 
 // Each text on separate lines, indented below its question.
-std::vector<Lines> blocks(const std::vector<std::string>& texts, std::size_t most_lines) {
+std::vector<Lines> blocks(const std::vector<std::string>& texts, std::size_t max_lines) {
   std::vector<Lines> all;
-  for (const std::string& text : texts) all.push_back(cut(wrapped_lines("   ", "     ", text), most_lines));
+  for (const std::string& text : texts) all.push_back(cut(wrapped_lines("   ", "     ", text), max_lines));
   return all;
 }
 

@@ -87,7 +87,7 @@ std::string usd_interval_text(const std::optional<PredictedAmount>& amount) {
   return amount && amount->low && amount->high ? format_usd(*amount->low) + "–" + format_usd(*amount->high) : "-";
 }
 template <class Format>
-std::string least_text(const std::optional<PredictedAmount>& amount, const Format& format) {
+std::string at_least_text(const std::optional<PredictedAmount>& amount, const Format& format) {
   return amount ? format(amount->at_least) : "-";
 }
 
@@ -107,8 +107,8 @@ std::string steps_table(const std::vector<Prediction>& predictions) {
     const std::optional<PredictedAmount> step = amount_of_step(each);
     table.add({short_name(each), cell(each.work.model), cell(name(each.work.precision)), cell(batch_text(each.work)),
                memory_text(each), expected_text(step, format_seconds), interval_text(step, format_seconds), error_text(each),
-               each.fits ? "yes" : "no", largest_text(each.largest_batch), least_text(step, format_seconds), samples_text(each),
-               bound_text(each)});
+               each.fits ? "yes" : "no", largest_text(each.largest_batch), at_least_text(step, format_seconds),
+               samples_text(each), bound_text(each)});
   }
   return (shared.empty() ? "" : shared + "\n") + table.to_string();
 }
@@ -122,9 +122,9 @@ std::string epochs_table(const std::vector<Prediction>& predictions) {
     const std::optional<PredictedAmount> usd = each.cost ? each.cost->usd : std::nullopt;
     table.add({each.cost ? each.cost->instance : each.name, each.device, cell(each.work.model), cell(name(each.work.precision)),
                cell(batch_text(each.work)), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
-               least_text(each.hours, three_digits), error_text(each),
+               at_least_text(each.hours, three_digits), error_text(each),
                each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, format_usd),
-               usd_interval_text(usd), least_text(usd, format_usd), bound_text(each), each.cost ? each.cost->price : ""});
+               usd_interval_text(usd), at_least_text(usd, format_usd), bound_text(each), each.cost ? each.cost->price : ""});
   }
   return (shared.empty() ? "" : shared + "\n") + table.to_string();
 }
@@ -295,7 +295,7 @@ std::string rentals_table(const Rentals& rentals) {
   return table.to_string();
 }
 
-std::string expected_or_least_text(const PredictedAmount& usd) {
+std::string expected_or_at_least_text(const PredictedAmount& usd) {
   return usd.expected ? format_usd(*usd.expected) : "≥ " + format_usd(usd.at_least);
 }
 
@@ -304,12 +304,12 @@ std::string left_out_text(const Rentals& rentals) {
   if (!rentals.too_expensive.empty()) {
     const PredictedCost& least = *rentals.too_expensive.front().cost;
     text += counted(rentals.too_expensive.size(), "instance is", "instances are") + " expected to cost more than " +
-            format_usd(*rentals.max_usd) + "; the cheapest: " + least.instance + ", " + expected_or_least_text(*least.usd) +
+            format_usd(*rentals.max_usd) + "; the cheapest: " + least.instance + ", " + expected_or_at_least_text(*least.usd) +
             "\n";
   }
   Reasons bounded;
   for (const Prediction& each : rentals.bounded)
-    add_reason(bounded, each.expected_reason, each.cost->instance + " (" + expected_or_least_text(*each.cost->usd) + ")");
+    add_reason(bounded, each.expected_reason, each.cost->instance + " (" + expected_or_at_least_text(*each.cost->usd) + ")");
   for (const auto& [reason, instances] : bounded) text += wrapped("", "", joined(instances) + ": " + reason);
   for (const std::string& reason : rentals.unpriced) text += wrapped("", "", reason);
   if (!rentals.unfit.empty()) text += wrapped("", "", "at this batch the model does not fit into " + joined(rentals.unfit));

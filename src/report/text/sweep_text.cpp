@@ -180,7 +180,7 @@ class Answers {
     const std::string head = "scaling     " + shortened(scaling.curve) + ": ";
     for (const ScalingFit& fit : scaling.fits) lines.push_back(head + sentence(fit));
     for (const CoresNeeded& cores : scaling.extrapolations)
-      lines.push_back("extrapolated, not measured (" + std::to_string(scaling.most_cores) +
+      lines.push_back("extrapolated, not measured (" + std::to_string(scaling.max_cores) +
                       " threads were): " + sentence(cores));
     if (scaling.reason) lines.push_back(head + *scaling.reason);
   }

@@ -15,9 +15,9 @@ using testing::HasSubstr;
 
 std::uint8_t slope(int y, int x, int c) { return static_cast<std::uint8_t>(40 * c + 5 * y + 3 * x); }
 
-std::string refusal(const Bytes& file, std::int64_t most_pixels = ImageDecoder::kMaxPixels) {
+std::string refusal(const Bytes& file, std::int64_t max_pixels = ImageDecoder::kMaxPixels) {
   try {
-    const auto decoder = ImageDecoder::make(most_pixels);
+    const auto decoder = ImageDecoder::make(max_pixels);
     decoder->open(file);
     decoder->decode(1);
   } catch (const BadImage& error) {

@@ -22,9 +22,9 @@ inline constexpr std::size_t kLibraryProductBytes = std::size_t{64} << 20, kLibr
 
 // Parameters, gradients, optimizer, activations and staged batches; on a GPU also the workspace of libraries. Errors:
 // GraphError.
-std::int64_t least_memory_bytes(const WorkloadSpec& workload, Mode mode, Precision precision, bool on_gpu);
+std::int64_t min_memory_bytes(const WorkloadSpec& workload, Mode mode, Precision precision, bool on_gpu);
 
 // One step of training, or forward. Errors: GraphError.
-std::vector<NodeWork> least_work(const WorkloadSpec& workload, Mode mode, Precision precision);
+std::vector<NodeWork> min_work(const WorkloadSpec& workload, Mode mode, Precision precision);
 
 }  // namespace epochbench

@@ -1,4 +1,4 @@
-#include "src/workload/least_program.h"
+#include "src/workload/lower_bound.h"
 
 #include <algorithm>
 
@@ -80,11 +80,11 @@ bool may_be_transformed(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-std::int64_t least_memory_bytes(const WorkloadSpec& workload, Mode mode, Precision precision, bool on_gpu) {
+std::int64_t min_memory_bytes(const WorkloadSpec& workload, Mode mode, Precision precision, bool on_gpu) {
   return memory(make_program(workload, AnyDevice(on_gpu), entries_of_mode(mode), precision)).total();
 }
 
-std::vector<NodeWork> least_work(const WorkloadSpec& workload, Mode mode, Precision precision) {
+std::vector<NodeWork> min_work(const WorkloadSpec& workload, Mode mode, Precision precision) {
   const Entry entry = entries_of_mode(mode).front();
   const Program program = make_program(workload, AnyDevice(false), {entry}, precision);
   std::vector<NodeWork> work;
