@@ -89,8 +89,8 @@ class Executable {  // one set of variables, several entry points
   virtual std::optional<std::int64_t> device_bytes() const { return std::nullopt; }
   // Algorithms in use that need fewer multiplications than the counted FLOPs: "winograd"; "" if there are none.
   virtual std::string algorithms() const { return ""; }
-  // How nodes that can run in several ways do run, with the number of nodes: "conv2d: cudnn eng47 [fastest of 9]", 12.
-  virtual std::map<std::string, std::int64_t> ways() const { return {}; }
+  // The algorithm chosen for each kind of node, with the number of nodes: "conv2d: cudnn eng47 [fastest of 9]", 12.
+  virtual std::map<std::string, std::int64_t> chosen_algorithms() const { return {}; }
   // Runs `passes` steps on the batch submitted last and times each node; never mixed with step timing. Each node's seconds are
   // the median over the passes, so their sum is comparable with the median of whole steps. The steps train as usual.
   virtual std::vector<NodeTime> profile(Entry entry, int passes) = 0;
@@ -121,7 +121,7 @@ struct BackendOptions {
   bool portable_kernels = false;  // CPU: kernels that run on every processor of the architecture, in fp32 only
   bool exchange_thread = false;   // CPU: one more thread exchanges between ranks while the others compute
   bool graph_capture = true;      // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one
-  bool tuning = true;             // CUDA: ways without a stored choice are timed; otherwise the first that works is taken
+  bool tuning = true;             // CUDA: algorithms without a stored choice are timed; otherwise the first that works is taken
 };
 
 std::unique_ptr<Backend> make_reference_backend();

@@ -62,14 +62,14 @@ struct Device {
   std::vector<int> cpus = {};                                       // logical ones on which the threads ran, once; ascending
   std::optional<std::string> algorithms = {};                       // that multiply less than the counted FLOPs: "winograd"
   std::optional<std::string> without = {};                          // what was left out on purpose: "fusion+prefetch"
-  std::map<std::string, std::int64_t> ways = {};                    // as Executable::ways()
+  std::map<std::string, std::int64_t> chosen_algorithms = {};       // as Executable::chosen_algorithms()
   std::map<std::string, std::optional<std::string>> versions = {};  // of a peer's libraries: "torch"
 };
 
 void fields(auto& visit, Is<Device> auto& device) {
   VISIT(device, backend, name, threads, isa, pinned, algorithms, without);
   visit("cpus", device.cpus, {.omitted_if_empty = true});
-  visit("ways", device.ways, {.omitted_if_empty = true});
+  visit("ways", device.chosen_algorithms, {.omitted_if_empty = true});
   visit("versions", device.versions, {.omitted_if_empty = true});
 }
 

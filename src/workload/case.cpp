@@ -320,7 +320,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   prepared.executable = compile(spec, *backend, program);
   if (const std::string algorithms = prepared.executable->algorithms(); !algorithms.empty())
     prepared.device.algorithms = algorithms;
-  prepared.device.ways = prepared.executable->ways();
+  prepared.device.chosen_algorithms = prepared.executable->chosen_algorithms();
   initialize(*prepared.executable, program, spec.seed);
   if (!spec.init.empty()) read_weights(*prepared.executable, program.variables, spec.init);
   begin_averages(*prepared.executable, program);

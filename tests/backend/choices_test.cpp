@@ -1,4 +1,4 @@
-// Which way of a problem is chosen, and what choosing costs, on a fake device whose clock is the only one.
+// Which algorithm of a problem is chosen, and what choosing costs, on a fake device whose clock is the only one.
 #include <algorithm>
 #include <cstdio>
 
@@ -19,7 +19,7 @@ using test::FakeDevice;
 using ::testing::ElementsAre;
 using ::testing::ThrowsMessage;
 
-struct Way {
+struct Algorithm {
   double seconds = 1e-3;     // of a run
   double build_seconds = 0;  // together with timing it, nearly
   bool builds = true, runs = true, last_resort = false;
@@ -30,30 +30,30 @@ struct Plan {
   double seconds;
   bool runs;
   int* held;  // plans that exist
-  Plan(std::string name, const Way& way, int& count)
-      : tag(std::move(name)), seconds(way.seconds), runs(way.runs), held(&count) {
+  Plan(std::string name, const Algorithm& algorithm, int& count)
+      : tag(std::move(name)), seconds(algorithm.seconds), runs(algorithm.runs), held(&count) {
     ++*held;
   }
   ~Plan() { --*held; }
 };
 
-class FakeWays final : public cuda::Alternatives<Plan> {
+class FakeAlgorithms final : public cuda::Algorithms<Plan> {
  public:
-  FakeWays(FakeDevice& device, std::string problem, std::vector<Way> ways)
-      : device_(device), problem_(std::move(problem)), ways_(std::move(ways)) {}
+  FakeAlgorithms(FakeDevice& device, std::string problem, std::vector<Algorithm> algorithms)
+      : device_(device), problem_(std::move(problem)), algorithms_(std::move(algorithms)) {}
 
   std::string problem() const override { return problem_; }
   std::vector<cuda::Offer> offers() override {
     std::vector<cuda::Offer> offers;
-    for (std::size_t i = 0; i < ways_.size(); ++i) offers.push_back({std::to_string(i), ways_[i].last_resort});
+    for (std::size_t i = 0; i < algorithms_.size(); ++i) offers.push_back({std::to_string(i), algorithms_[i].last_resort});
     return offers;
   }
   std::shared_ptr<Plan> build(const std::string& tag) override {
-    const Way& way = ways_.at(std::stoul(tag));
-    device_.pass(way.build_seconds);
+    const Algorithm& algorithm = algorithms_.at(std::stoul(tag));
+    device_.pass(algorithm.build_seconds);
     built.push_back(tag);
-    if (!way.builds) throw Error("way " + tag + " is not for this device");
-    auto plan = std::make_shared<Plan>(tag, way, held);
+    if (!algorithm.builds) throw Error("way " + tag + " is not for this device");
+    auto plan = std::make_shared<Plan>(tag, algorithm, held);
     max_held = std::max(max_held, held);
     return plan;
   }
@@ -64,12 +64,12 @@ class FakeWays final : public cuda::Alternatives<Plan> {
  private:
   FakeDevice& device_;
   std::string problem_;
-  std::vector<Way> ways_;
+  std::vector<Algorithm> algorithms_;
 };
 
-class ChoosesWays : public ::testing::Test {
+class ChoosesAlgorithms : public ::testing::Test {
  protected:
-  ~ChoosesWays() override { device_->synchronize(stream_.get()); }
+  ~ChoosesAlgorithms() override { device_->synchronize(stream_.get()); }
 
   Choices choices(double seconds, const std::string& file = "", const std::string& program = "1",
                   const std::string& library = "1") {
@@ -86,8 +86,8 @@ class ChoosesWays : public ::testing::Test {
     };
     return {run, {}, stream_.get()};
   }
-  Chosen<Plan> choose(Choices& choices, FakeWays& ways, const std::string& layer = "layer") {
-    return choices.choose<Plan>(layer, ways, trial());
+  Chosen<Plan> choose(Choices& choices, FakeAlgorithms& algorithms, const std::string& layer = "layer") {
+    return choices.choose<Plan>(layer, algorithms, trial());
   }
   std::string file(const std::string& name) {
     const std::string path = ::testing::TempDir() + "choices_test-" + std::to_string(getpid()) + "/" + name;
@@ -102,39 +102,40 @@ class ChoosesWays : public ::testing::Test {
 
 constexpr double kEnough = 1e3;
 
-TEST_F(ChoosesWays, KeepsOnlyTheFastest) {
+TEST_F(ChoosesAlgorithms, KeepsOnlyTheFastest) {
   Choices made = choices(kEnough);
-  FakeWays ways(*device_, "problem", {{3e-3}, {1e-3}, {2e-3}, {1e-3}});
-  const Chosen<Plan> chosen = choose(made, ways);
+  FakeAlgorithms algorithms(*device_, "problem", {{3e-3}, {1e-3}, {2e-3}, {1e-3}});
+  const Chosen<Plan> chosen = choose(made, algorithms);
   EXPECT_EQ(chosen.plan->tag, "1");
   EXPECT_EQ(chosen.how, " [fastest of 4]");
-  EXPECT_EQ(ways.held, 1);
-  EXPECT_EQ(ways.max_held, 2);
+  EXPECT_EQ(algorithms.held, 1);
+  EXPECT_EQ(algorithms.max_held, 2);
   EXPECT_EQ(made.counts(), (Choices::Counts{.timed = 4, .decided = 1, .restored = 0}));
 }
 
-TEST_F(ChoosesWays, SkipsAndReleasesWhatCannotBeBuiltOrRun) {
+TEST_F(ChoosesAlgorithms, SkipsAndReleasesWhatCannotBeBuiltOrRun) {
   Choices made = choices(kEnough);
-  FakeWays ways(*device_, "problem", {{.seconds = 1e-9, .builds = false}, {.seconds = 1e-9, .runs = false}, {2e-3}, {3e-3}});
-  const Chosen<Plan> chosen = choose(made, ways);
+  FakeAlgorithms algorithms(*device_, "problem",
+                            {{.seconds = 1e-9, .builds = false}, {.seconds = 1e-9, .runs = false}, {2e-3}, {3e-3}});
+  const Chosen<Plan> chosen = choose(made, algorithms);
   EXPECT_EQ(chosen.plan->tag, "2");
   EXPECT_EQ(chosen.how, " [fastest of 2, 4 offered]");
   EXPECT_EQ(chosen.refused, "way 0 is not for this device");
-  EXPECT_EQ(ways.held, 1);
+  EXPECT_EQ(algorithms.held, 1);
   for (const double seconds : {0.0, kEnough}) {
     Choices others = choices(seconds);
-    FakeWays none(*device_, "problem", {{.seconds = 1, .runs = false}, {.seconds = 1, .builds = false}});
+    FakeAlgorithms none(*device_, "problem", {{.seconds = 1, .runs = false}, {.seconds = 1, .builds = false}});
     EXPECT_THAT([&] { choose(others, none); }, ThrowsMessage<Error>("way 0 does not run"));
     EXPECT_EQ(none.held, 0);
-    FakeWays empty(*device_, "problem", {});
+    FakeAlgorithms empty(*device_, "problem", {});
     EXPECT_THAT([&] { choose(others, empty); }, ThrowsMessage<Error>("problem: no way is listed"));
   }
 }
 
-TEST_F(ChoosesWays, WithoutTimeTakesTheFirstThatWorks) {
+TEST_F(ChoosesAlgorithms, WithoutTimeTakesTheFirstThatWorks) {
   Choices made = choices(0);
-  FakeWays ways(*device_, "problem", {{.builds = false}, {.seconds = 2e-3, .runs = false}, {3e-3}, {1e-3}});
-  const Chosen<Plan> chosen = choose(made, ways);
+  FakeAlgorithms algorithms(*device_, "problem", {{.builds = false}, {.seconds = 2e-3, .runs = false}, {3e-3}, {1e-3}});
+  const Chosen<Plan> chosen = choose(made, algorithms);
   EXPECT_EQ(chosen.plan->tag, "2");
   EXPECT_EQ(chosen.how, " [first of 4]");
   EXPECT_EQ(made.counts().timed, 0);
@@ -142,77 +143,77 @@ TEST_F(ChoosesWays, WithoutTimeTakesTheFirstThatWorks) {
 }
 
 // On an H200, the only engine for 24 gradients of a ResNet-50 at batch 256 in fp32 was 100 times slower than a product.
-TEST_F(ChoosesWays, WithoutTimeAFirstThatIsFarTooSlowIsComparedWithOthers) {
+TEST_F(ChoosesAlgorithms, WithoutTimeAFirstThatIsFarTooSlowIsComparedWithOthers) {
   Choices made = choices(0);
   made.begin_program({{"usual", {1, 1}}, {"large", {20, 20}}, {"slow", {1, 1}}, {"hopeless", {1, 1}}});
-  FakeWays usual(*device_, "usual problem", {{1e-3}, {5e-4}}), large(*device_, "large problem", {{5e-2}, {1e-3}});
+  FakeAlgorithms usual(*device_, "usual problem", {{1e-3}, {5e-4}}), large(*device_, "large problem", {{5e-2}, {1e-3}});
   EXPECT_EQ(choose(made, usual, "usual").how, " [first of 2]");
   EXPECT_EQ(choose(made, large, "large").how, " [first of 2]");  // it also has more to do
-  FakeWays slow(*device_, "slow problem", {{1e-1}, {9e-2}, {2e-3}, {1e-3}, {.seconds = 1e-4, .last_resort = true}});
+  FakeAlgorithms slow(*device_, "slow problem", {{1e-1}, {9e-2}, {2e-3}, {1e-3}, {.seconds = 1e-4, .last_resort = true}});
   const Chosen<Plan> chosen = choose(made, slow, "slow");
   EXPECT_EQ(chosen.plan->tag, "2");
   EXPECT_EQ(chosen.how, " [fastest of 3, 5 offered]");
   EXPECT_EQ(slow.held, 1);
-  FakeWays hopeless(*device_, "hopeless problem", std::vector<Way>(9, {1e-1}));
+  FakeAlgorithms hopeless(*device_, "hopeless problem", std::vector<Algorithm>(9, {1e-1}));
   EXPECT_EQ(choose(made, hopeless, "hopeless").how, " [fastest of 4, 9 offered]");
 }
 
-// The way itself has a single engine, as that gradient does.
-TEST_F(ChoosesWays, WithoutTimeAWayWithASingleFarTooSlowEngineIsComparedToo) {
+// The algorithm itself has a single engine, as that gradient does.
+TEST_F(ChoosesAlgorithms, WithoutTimeOneWithASingleFarTooSlowEngineIsComparedToo) {
   Choices made = choices(0);
   made.begin_program({{"usual", {1, 1}}, {"slow", {1, 1}}});
-  FakeWays usual(*device_, "usual problem", {{1e-3}, {5e-4}}), engines(*device_, "engines", {{1e-1}});
+  FakeAlgorithms usual(*device_, "usual problem", {{1e-3}, {5e-4}}), engines(*device_, "engines", {{1e-1}});
   choose(made, usual, "usual");
-  Listed<Plan> ways("both", {{"library", [&] { return choose(made, engines, "slow").plan; }},
-                             {"own", [&] { return std::make_shared<Plan>("own", Way{}, engines.held); }}});
-  EXPECT_EQ(made.choose<Plan>("slow", ways, trial()).plan->tag, "own");
+  Listed<Plan> algorithms("both", {{"library", [&] { return choose(made, engines, "slow").plan; }},
+                                   {"own", [&] { return std::make_shared<Plan>("own", Algorithm{}, engines.held); }}});
+  EXPECT_EQ(made.choose<Plan>("slow", algorithms, trial()).plan->tag, "own");
 }
 
-TEST_F(ChoosesWays, ALastResortIsTakenOnlyIfNothingElseWorks) {
+TEST_F(ChoosesAlgorithms, ALastResortIsTakenOnlyIfNothingElseWorks) {
   Choices made = choices(kEnough);
-  FakeWays unneeded(*device_, "unneeded", {{2e-3}, {.seconds = 1e-3, .last_resort = true}});
+  FakeAlgorithms unneeded(*device_, "unneeded", {{2e-3}, {.seconds = 1e-3, .last_resort = true}});
   EXPECT_EQ(choose(made, unneeded).plan->tag, "0");
   EXPECT_THAT(unneeded.built, ElementsAre("0"));
   EXPECT_EQ(made.counts().timed, 0);  // nothing to compare
-  FakeWays needed(*device_, "needed", {{.builds = false}, {.seconds = 1e-3, .last_resort = true}});
+  FakeAlgorithms needed(*device_, "needed", {{.builds = false}, {.seconds = 1e-3, .last_resort = true}});
   EXPECT_EQ(choose(made, needed).plan->tag, "1");
 }
 
-// Each way takes 1 s to build: one is begun as long as there is time.
-TEST_F(ChoosesWays, LayersGetTheTimeThatTheyCost) {
-  const std::vector<Way> ways(20, {.seconds = 1e-3, .build_seconds = 1});
+// Each algorithm takes 1 s to build: one is begun as long as there is time.
+TEST_F(ChoosesAlgorithms, LayersGetTheTimeThatTheyCost) {
+  const std::vector<Algorithm> algorithms(20, {.seconds = 1e-3, .build_seconds = 1});
   Choices made = choices(10);
   made.begin_program({{"expensive", {60, 60}}, {"cheap", {20, 20}}});
-  FakeWays expensive(*device_, "expensive problem", ways), cheap(*device_, "cheap problem", ways);
+  FakeAlgorithms expensive(*device_, "expensive problem", algorithms), cheap(*device_, "cheap problem", algorithms);
   EXPECT_EQ(choose(made, expensive, "expensive").how, " [fastest of 8, 20 offered]");
   EXPECT_EQ(choose(made, cheap, "cheap").how, " [fastest of 2, 20 offered]");
-  FakeWays unknown(*device_, "another problem", ways);
+  FakeAlgorithms unknown(*device_, "another problem", algorithms);
   EXPECT_EQ(choose(made, unknown, "unknown").how, " [first of 20]");
 }
 
-TEST_F(ChoosesWays, EqualWorkIsChosenAlikeWheneverTheClockIsAlike) {
+TEST_F(ChoosesAlgorithms, EqualWorkIsChosenAlikeWheneverTheClockIsAlike) {
   std::vector<std::string> chosen[2];
   for (std::vector<std::string>& tags : chosen) {
     Choices made = choices(5);
     made.begin_program({{"a", {3, 3}}, {"b", {2, 2}}, {"c", {5, 5}}});
     for (const char* layer : {"a", "b", "c"}) {
-      FakeWays ways(*device_, layer, {{4e-3, 0.3}, {3e-3, 0.5}, {2e-3, 0.7}, {1e-3, 0.2}});
-      tags.push_back(choose(made, ways, layer).plan->tag);
+      FakeAlgorithms algorithms(*device_, layer, {{4e-3, 0.3}, {3e-3, 0.5}, {2e-3, 0.7}, {1e-3, 0.2}});
+      tags.push_back(choose(made, algorithms, layer).plan->tag);
     }
   }
   EXPECT_EQ(chosen[0], chosen[1]);
   EXPECT_THAT(chosen[0], ElementsAre("2", "2", "3"));
 }
 
-TEST_F(ChoosesWays, AtMost16WaysOfAProblemAreTimed) {
+TEST_F(ChoosesAlgorithms, AtMost16OfAProblemAreTimed) {
   Choices made = choices(kEnough);
-  FakeWays many(*device_, "problem", std::vector<Way>(30));
+  FakeAlgorithms many(*device_, "problem", std::vector<Algorithm>(30));
   EXPECT_EQ(choose(made, many).how, " [fastest of 16, 30 offered]");
 }
 
-TEST_F(ChoosesWays, EqualProblemsAreDecidedOnce) {
+TEST_F(ChoosesAlgorithms, EqualProblemsAreDecidedOnce) {
   Choices made = choices(kEnough);
-  FakeWays first(*device_, "problem", {{2e-3}, {1e-3}}), again(*device_, "problem", {{2e-3}, {1e-3}});
+  FakeAlgorithms first(*device_, "problem", {{2e-3}, {1e-3}}), again(*device_, "problem", {{2e-3}, {1e-3}});
   choose(made, first);
   const Choices::Counts counts = made.counts();
   runs_ = 0;
@@ -224,34 +225,34 @@ TEST_F(ChoosesWays, EqualProblemsAreDecidedOnce) {
   EXPECT_EQ(runs_, 0);
 }
 
-// The way itself chooses: the first of two gets half of the time, the last what is left.
-TEST_F(ChoosesWays, AWayThatChoosesTakesHalfOfTheTimeThatIsLeft) {
+// The algorithm itself chooses: the first of two gets half of the time, the last what is left.
+TEST_F(ChoosesAlgorithms, OneThatChoosesTakesHalfOfTheTimeThatIsLeft) {
   Choices made = choices(8);
-  const std::vector<Way> slow(20, {.seconds = 1e-3, .build_seconds = 1});
-  FakeWays library(*device_, "library", slow), own(*device_, "own", {{.seconds = 9e-4, .build_seconds = 1}, {8e-4, 1}});
+  const std::vector<Algorithm> slow(20, {.seconds = 1e-3, .build_seconds = 1});
+  FakeAlgorithms library(*device_, "library", slow), own(*device_, "own", {{.seconds = 9e-4, .build_seconds = 1}, {8e-4, 1}});
   std::vector<std::string> how;
-  const auto nested = [&](FakeWays& ways) {
-    Chosen<Plan> chosen = choose(made, ways);
+  const auto nested = [&](FakeAlgorithms& algorithms) {
+    Chosen<Plan> chosen = choose(made, algorithms);
     how.push_back(chosen.how);
     return chosen.plan;
   };
-  Listed<Plan> ways("both", {{"library", [&] { return nested(library); }}, {"own", [&] { return nested(own); }}});
-  const Chosen<Plan> chosen = made.choose<Plan>("layer", ways, trial());
+  Listed<Plan> algorithms("both", {{"library", [&] { return nested(library); }}, {"own", [&] { return nested(own); }}});
+  const Chosen<Plan> chosen = made.choose<Plan>("layer", algorithms, trial());
   EXPECT_EQ(chosen.plan->seconds, 8e-4);
   EXPECT_THAT(how, ElementsAre(" [fastest of 4, 20 offered]", " [fastest of 2]"));
   EXPECT_EQ(chosen.how, " [fastest of 2]");
   EXPECT_EQ(made.counts().decided, 3);
 }
 
-TEST_F(ChoosesWays, InputsAreRandomNumbersNotZeros) {
+TEST_F(ChoosesAlgorithms, InputsAreRandomNumbersNotZeros) {
   Choices made = choices(kEnough);
   cuda::DeviceMemory memory(*device_, 3 << 20);
   for (const Element element : {Element::f32, Element::bf16, Element::f16}) {
     Trial<Plan> on_input = trial();
     on_input.inputs = {{memory.data(), memory.size(), element}};
-    FakeWays ways(*device_, "problem " + std::to_string(static_cast<int>(element)), {{2e-3}, {1e-3}});
+    FakeAlgorithms algorithms(*device_, "problem " + std::to_string(static_cast<int>(element)), {{2e-3}, {1e-3}});
     device_->clear(memory.data(), memory.size(), stream_.get());
-    made.choose<Plan>("layer", ways, on_input);
+    made.choose<Plan>("layer", algorithms, on_input);
     std::vector<std::uint16_t> halves(memory.size() / 2);
     device_->copy_to_host(halves.data(), memory.data(), memory.size(), stream_.get());
     // Exponents of 1/16 to 1, in the upper half of a float or in each number.
@@ -264,14 +265,14 @@ TEST_F(ChoosesWays, InputsAreRandomNumbersNotZeros) {
   }
 }
 
-TEST_F(ChoosesWays, AnotherProcessTimesNothing) {
+TEST_F(ChoosesAlgorithms, AnotherProcessTimesNothing) {
   const std::string path = file("process.json");
   const pid_t child = fork();
   ASSERT_NE(child, -1);
   if (child == 0) {
     Choices made = choices(kEnough, path);
-    FakeWays ways(*device_, "problem", {{.builds = false}, {2e-3}, {1e-3}});
-    choose(made, ways);
+    FakeAlgorithms algorithms(*device_, "problem", {{.builds = false}, {2e-3}, {1e-3}});
+    choose(made, algorithms);
     made.store();
     _exit(made.counts().timed == 2 ? 0 : 1);
   }
@@ -280,37 +281,37 @@ TEST_F(ChoosesWays, AnotherProcessTimesNothing) {
   ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 
   Choices made = choices(kEnough, path);
-  FakeWays ways(*device_, "problem", {{.builds = false}, {2e-3}, {1e-3}});
-  const Chosen<Plan> chosen = choose(made, ways);
+  FakeAlgorithms algorithms(*device_, "problem", {{.builds = false}, {2e-3}, {1e-3}});
+  const Chosen<Plan> chosen = choose(made, algorithms);
   EXPECT_EQ(chosen.plan->tag, "2");
   EXPECT_EQ(chosen.how, " [stored: fastest of 2, 3 offered]");
   EXPECT_EQ(chosen.refused, "way 0 is not for this device");
-  EXPECT_THAT(ways.built, ElementsAre("2"));
+  EXPECT_THAT(algorithms.built, ElementsAre("2"));
   EXPECT_EQ(made.counts(), (Choices::Counts{.timed = 0, .decided = 0, .restored = 1}));
 }
 
-TEST_F(ChoosesWays, AStoredChoiceThatDoesNotWorkIsMadeAgain) {
+TEST_F(ChoosesAlgorithms, AStoredChoiceThatDoesNotWorkIsMadeAgain) {
   const std::string path = file("again.json");
   {
     Choices made = choices(kEnough, path);
-    FakeWays ways(*device_, "problem", {{2e-3}, {1e-3}});
-    choose(made, ways);
+    FakeAlgorithms algorithms(*device_, "problem", {{2e-3}, {1e-3}});
+    choose(made, algorithms);
     made.store();
   }
-  for (const Way& broken : {Way{.seconds = 1e-3, .builds = false}, Way{.seconds = 1e-3, .runs = false}}) {
+  for (const Algorithm& broken : {Algorithm{.seconds = 1e-3, .builds = false}, Algorithm{.seconds = 1e-3, .runs = false}}) {
     Choices made = choices(kEnough, path);
-    FakeWays ways(*device_, "problem", {{2e-3}, broken, {3e-3}});
-    EXPECT_EQ(choose(made, ways).plan->tag, "0");
+    FakeAlgorithms algorithms(*device_, "problem", {{2e-3}, broken, {3e-3}});
+    EXPECT_EQ(choose(made, algorithms).plan->tag, "0");
     EXPECT_EQ(made.counts(), (Choices::Counts{.timed = 2, .decided = 1, .restored = 0}));
   }
 }
 
-TEST_F(ChoosesWays, OtherVersionsDoNotShareChoices) {
+TEST_F(ChoosesAlgorithms, OtherVersionsDoNotShareChoices) {
   const std::string path = file("versions.json");
   const auto timed = [&](const std::string& program, const std::string& library) {
     Choices made = choices(kEnough, path, program, library);
-    FakeWays ways(*device_, "problem", {{2e-3}, {1e-3}});
-    choose(made, ways);
+    FakeAlgorithms algorithms(*device_, "problem", {{2e-3}, {1e-3}});
+    choose(made, algorithms);
     made.store();
     return made.counts().timed;
   };

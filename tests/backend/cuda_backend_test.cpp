@@ -50,17 +50,18 @@ TEST(CudaBackend, WhatIsLackingIsNamedWithWhatRanInstead) {
               Contains("cuda attention_softmax + fake product [first of 2] (cuDNN: as the test requests)"));
 }
 
-TEST(CudaBackend, CountsTheNodesThatRunInEachWay) {
+TEST(CudaBackend, CountsTheNodesOfEachAlgorithm) {
   const auto device = std::make_shared<FakeDevice>();
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
-  const auto ways = backend->compile(make_program(workload({"lenet5", 2}), *backend, {Entry::train}))->ways();
+  const auto chosen_algorithms =
+      backend->compile(make_program(workload({"lenet5", 2}), *backend, {Entry::train}))->chosen_algorithms();
   using testing::Pair;
-  EXPECT_THAT(ways, testing::UnorderedElementsAre(Pair("conv2d_bias: fake convolution [first of 3]", 2),
-                                                  Pair("conv2d_grad_input: fake convolution [first of 2]", 1),
-                                                  Pair("conv2d_grad_weight: fake convolution [first of 2]", 2),
-                                                  Pair("linear: fake product [first of 2]", 3),
-                                                  Pair("linear_grad_weight: fake product [first of 2]", 3),
-                                                  Pair("matmul: fake product", 3)));
+  EXPECT_THAT(chosen_algorithms, testing::UnorderedElementsAre(Pair("conv2d_bias: fake convolution [first of 3]", 2),
+                                                               Pair("conv2d_grad_input: fake convolution [first of 2]", 1),
+                                                               Pair("conv2d_grad_weight: fake convolution [first of 2]", 2),
+                                                               Pair("linear: fake product [first of 2]", 3),
+                                                               Pair("linear_grad_weight: fake product [first of 2]", 3),
+                                                               Pair("matmul: fake product", 3)));
 }
 
 std::string algorithms(FakeLibrariesOptions of_libraries, BackendOptions options) {

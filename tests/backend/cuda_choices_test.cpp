@@ -1,4 +1,4 @@
-// Whole models in every way that their nodes can run: with a fake cuBLASLt that has epilogues or refuses them, and with ways
+// Whole models by every algorithm of their nodes: with a fake cuBLASLt that has epilogues or refuses them, and with algorithms
 // that are the fastest or not, on a fake device.
 #include <algorithm>
 #include <cmath>
@@ -44,20 +44,20 @@ class FakeCublasLibraries final : public cuda::Libraries {
  public:
   explicit FakeCublasLibraries(FakeDevice& device, FakeLibrariesOptions options) : others_(device, std::move(options)) {}
   cuda::LibraryVersions versions() const override { return others_.versions(); }
-  std::unique_ptr<cuda::Alternatives<cuda::Product>> product(const cuda::ProductSpec& spec,
-                                                             const cuda::ProductOperands& operands) override {
+  std::unique_ptr<cuda::Algorithms<cuda::Product>> product(const cuda::ProductSpec& spec,
+                                                           const cuda::ProductOperands& operands) override {
     return products_.product(spec, operands);
   }
-  std::unique_ptr<cuda::Alternatives<cuda::GeluProduct>> gelu_product(const cuda::GeluProductSpec& spec) override {
+  std::unique_ptr<cuda::Algorithms<cuda::GeluProduct>> gelu_product(const cuda::GeluProductSpec& spec) override {
     return others_.gelu_product(spec);
   }
-  std::unique_ptr<cuda::Alternatives<cuda::Convolution>> convolution(const cuda::ConvolutionSpec& spec) override {
+  std::unique_ptr<cuda::Algorithms<cuda::Convolution>> convolution(const cuda::ConvolutionSpec& spec) override {
     return others_.convolution(spec);
   }
-  std::unique_ptr<cuda::Alternatives<cuda::AttentionForward>> attention_forward(const cuda::AttentionSpec& spec) override {
+  std::unique_ptr<cuda::Algorithms<cuda::AttentionForward>> attention_forward(const cuda::AttentionSpec& spec) override {
     return others_.attention_forward(spec);
   }
-  std::unique_ptr<cuda::Alternatives<cuda::AttentionBackward>> attention_backward(const cuda::AttentionSpec& spec) override {
+  std::unique_ptr<cuda::Algorithms<cuda::AttentionBackward>> attention_backward(const cuda::AttentionSpec& spec) override {
     return others_.attention_backward(spec);
   }
 
@@ -83,10 +83,10 @@ Entry shown(const Training& training) { return is_bert(training) ? Entry::evalua
 
 constexpr double kEnough = 1e6;  // seconds for timing
 
-class CudaWays : public ::testing::Test {
+class CudaAlgorithms : public ::testing::Test {
  protected:
-  CudaWays() { fake_cublas() = {}; }
-  ~CudaWays() override {
+  CudaAlgorithms() { fake_cublas() = {}; }
+  ~CudaAlgorithms() override {
     if (!file_.empty()) std::remove(file_.c_str());
     EXPECT_EQ(fake_cublas().handles, 0);
   }
@@ -125,7 +125,7 @@ double roundoff_of_stores(Precision precision) {  // 0 for floats
   return precision == Precision::tf32 ? 0 : test::roundoff_beyond_floats(precision);
 }
 
-TEST_F(CudaWays, ACublasWithoutEpiloguesTrainsAlike) {
+TEST_F(CudaAlgorithms, ACublasWithoutEpiloguesTrainsAlike) {
   for (const Training& training : trainings()) {
     SCOPED_TRACE(training.model + " " + name(training.precision));
     fake_cublas() = {};
@@ -151,7 +151,7 @@ TEST_F(CudaWays, ACublasWithoutEpiloguesTrainsAlike) {
   }
 }
 
-TEST_F(CudaWays, TheFasterWayToSumABiasGradientIsTaken) {
+TEST_F(CudaAlgorithms, TheFasterOneToSumABiasGradientIsTaken) {
   const Training training{"mlp:width=24", 6};
   ChoiceOptions choices{.seconds_per_program = kEnough};
   fake_cublas().algorithms = {FakeAlgorithm{.id = 1, .seconds = 2e-3}, FakeAlgorithm{.id = 2, .seconds = 1e-3}};
@@ -168,14 +168,14 @@ TEST_F(CudaWays, TheFasterWayToSumABiasGradientIsTaken) {
 }
 
 // In 16 bits another rounding is not a matter of speed.
-TEST_F(CudaWays, AWayThatRoundsMoreIsNotTakenForItsSpeed) {
+TEST_F(CudaAlgorithms, OneThatRoundsMoreIsNotTakenForItsSpeed) {
   for (FakeAlgorithm& algorithm : fake_cublas().algorithms) algorithm.epilogue_seconds = 1;
   losses({"mlp:width=24", 6, "synthetic", Precision::bf16}, {.seconds_per_program = kEnough});
   EXPECT_THAT(implementations_, Contains(HasSubstr("+ cuda bias_add_grad [fastest of 2]")));
   EXPECT_THAT(implementations_, Each(Not(HasSubstr("cuda bias_add "))));
 }
 
-TEST_F(CudaWays, ConvolutionsAndAttentionAreComparedWithOurOwn) {
+TEST_F(CudaAlgorithms, ConvolutionsAndAttentionAreComparedWithOurOwn) {
   const ChoiceOptions choices{.seconds_per_program = kEnough};
   for (const Training& training : {Training{"lenet5", 2}, Training{test::kSmallBert, 1, "synthetic", Precision::bf16, 0}}) {
     SCOPED_TRACE(training.model);
@@ -192,7 +192,7 @@ TEST_F(CudaWays, ConvolutionsAndAttentionAreComparedWithOurOwn) {
 }
 
 // The sums are of numbers that are not rounded yet.
-TEST_F(CudaWays, AConvolutionSumsForItsNormWhereThatIsFaster) {
+TEST_F(CudaAlgorithms, AConvolutionSumsForItsNormWhereThatIsFaster) {
   const ChoiceOptions choices{.seconds_per_program = 1e4};
   const Training training{"resnet20", 1, "synthetic", Precision::bf16};
   const std::vector<double> summed = losses(training, choices);
@@ -209,7 +209,7 @@ TEST_F(CudaWays, AConvolutionSumsForItsNormWhereThatIsFaster) {
 
 // As a convolution with a group per channel, whose weight is transposed. Of NASNets some have other padding at the end, which
 // stays ours.
-TEST_F(CudaWays, ADepthwiseConvolutionIsTheLibrarysWhereThatIsFaster) {
+TEST_F(CudaAlgorithms, ADepthwiseConvolutionIsTheLibrarysWhereThatIsFaster) {
   const ChoiceOptions choices{.seconds_per_program = 1e4};
   for (const char* model : {"mobilenet-v2:width-multiplier=25,height=48,width=40,classes=20",
                             "nasnet-mobile:filters=4,cells=2,height=75,width=43,classes=10"}) {
@@ -230,7 +230,7 @@ TEST_F(CudaWays, ADepthwiseConvolutionIsTheLibrarysWhereThatIsFaster) {
 }
 
 // The plan of both does not round what is between them.
-TEST_F(CudaWays, AProductIncludesItsGeluWhereThatIsFaster) {
+TEST_F(CudaAlgorithms, AProductIncludesItsGeluWhereThatIsFaster) {
   const ChoiceOptions choices{.seconds_per_program = kEnough};
   const Training training{test::kSmallBert, 1, "synthetic", Precision::bf16, 0};
   const std::vector<double> joined = losses(training, choices);
@@ -247,7 +247,7 @@ TEST_F(CudaWays, AProductIncludesItsGeluWhereThatIsFaster) {
 
 // In float that is a matter of speed. In 16 bits, where the sum that the gradient reads is rounded once more, it is for a
 // library that has neither. The erf form, and the tanh form.
-TEST_F(CudaWays, BiasAndGeluAreOneKernelWithoutAnEpilogueOrAnEngine) {
+TEST_F(CudaAlgorithms, BiasAndGeluAreOneKernelWithoutAnEpilogueOrAnEngine) {
   const ChoiceOptions choices{.seconds_per_program = kEnough};
   const FakeLibrariesOptions no_engine{.gelu = false};
   for (const char* model : {"vit-s-16:layers=1,units=32,heads=2,patch=8,height=16,width=16,classes=10",
@@ -271,7 +271,7 @@ TEST_F(CudaWays, BiasAndGeluAreOneKernelWithoutAnEpilogueOrAnEngine) {
     }
 }
 
-TEST_F(CudaWays, AnotherRunTimesNothingAndTrainsAlike) {
+TEST_F(CudaAlgorithms, AnotherRunTimesNothingAndTrainsAlike) {
   file_ = ::testing::TempDir() + "cuda_choices_test-" + std::to_string(getpid()) + ".json";
   const ChoiceOptions choices{.file = file_, .seconds_per_program = kEnough};
   fake_cublas().algorithms = {FakeAlgorithm{.id = 1, .seconds = 2e-3}, FakeAlgorithm{.id = 2, .seconds = 1e-3}};
@@ -290,7 +290,7 @@ TEST_F(CudaWays, AnotherRunTimesNothingAndTrainsAlike) {
   }
 }
 
-TEST_F(CudaWays, ARunWithoutTimeForTimingTakesWhatIsStoredAndStoresNothing) {
+TEST_F(CudaAlgorithms, ARunWithoutTimeForTimingTakesWhatIsStoredAndStoresNothing) {
   file_ = ::testing::TempDir() + "cuda_choices_untimed-" + std::to_string(getpid()) + ".json";
   fake_cublas().algorithms = {FakeAlgorithm{.id = 1, .seconds = 2e-3}, FakeAlgorithm{.id = 2, .seconds = 1e-3}};
   const Training training{"mlp:width=24", 6};
@@ -302,7 +302,7 @@ TEST_F(CudaWays, ARunWithoutTimeForTimingTakesWhatIsStoredAndStoresNothing) {
 }
 
 // As many runs as the device does on compiling without timing.
-TEST_F(CudaWays, AnotherCompilationRunsEachNodeOnlyOnTrial) {
+TEST_F(CudaAlgorithms, AnotherCompilationRunsEachNodeOnlyOnTrial) {
   file_ = ::testing::TempDir() + "cuda_choices_test-" + std::to_string(getpid()) + ".json";
   const Training training{"lenet5", 2};
   const auto compile = [&](const ChoiceOptions& choices) {
@@ -311,12 +311,12 @@ TEST_F(CudaWays, AnotherCompilationRunsEachNodeOnlyOnTrial) {
     return fakes.device->counts().work;
   };
   const std::int64_t untimed = compile({}), timed = compile({.file = file_, .seconds_per_program = kEnough});
-  EXPECT_GT(timed, 2 * untimed);  // without time each way that is taken runs twice
+  EXPECT_GT(timed, 2 * untimed);  // without time each algorithm that is taken runs twice
   // Each node is tried once, and once more where equal problems are not.
   EXPECT_LE(compile({.file = file_, .seconds_per_program = kEnough}), untimed);
 }
 
-TEST_F(CudaWays, AStepAllocatesNothingAndChoosesNothing) {
+TEST_F(CudaAlgorithms, AStepAllocatesNothingAndChoosesNothing) {
   Fakes fakes({.seconds_per_program = kEnough}, {.seconds = {2e-3, 1e-3}});
   Trainer trainer({"lenet5", 2, "synthetic", Precision::fp16}, *fakes.backend);
   trainer.losses(1);

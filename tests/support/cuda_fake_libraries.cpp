@@ -402,8 +402,8 @@ class FakeBackward final : public cuda::AttentionBackward {
 
 // make(seconds): a plan whose runs take so long.
 template <typename T, typename Make>
-std::unique_ptr<cuda::Alternatives<T>> FakeLibraries::offer(const std::string& problem, bool exists, Make make) {
-  class Plans final : public cuda::Alternatives<T> {
+std::unique_ptr<cuda::Algorithms<T>> FakeLibraries::offer(const std::string& problem, bool exists, Make make) {
+  class Plans final : public cuda::Algorithms<T> {
    public:
     Plans(FakeLibraries& libraries, std::string problem, bool exists, Make make)
         : libraries_(libraries), problem_(std::move(problem)), exists_(exists), make_(std::move(make)) {}
@@ -431,20 +431,20 @@ std::unique_ptr<cuda::Alternatives<T>> FakeLibraries::offer(const std::string& p
   return std::make_unique<Plans>(*this, problem, exists, std::move(make));
 }
 
-std::unique_ptr<cuda::Alternatives<cuda::Product>> FakeLibraries::product(const cuda::ProductSpec& spec,
-                                                                          const cuda::ProductOperands&) {
+std::unique_ptr<cuda::Algorithms<cuda::Product>> FakeLibraries::product(const cuda::ProductSpec& spec,
+                                                                        const cuda::ProductOperands&) {
   return offer<cuda::Product>(describe(spec), !spec.bias_gradient || options_.bias_gradient, [=, this](double seconds) {
     return std::make_shared<FakeProduct>(device_, spec, seconds + (spec.bias_gradient ? options_.bias_gradient_seconds : 0));
   });
 }
 
-std::unique_ptr<cuda::Alternatives<cuda::GeluProduct>> FakeLibraries::gelu_product(const cuda::GeluProductSpec& spec) {
+std::unique_ptr<cuda::Algorithms<cuda::GeluProduct>> FakeLibraries::gelu_product(const cuda::GeluProductSpec& spec) {
   return offer<cuda::GeluProduct>(describe(spec), options_.gelu, [=, this](double seconds) {
     return std::make_shared<FakeGeluProduct>(device_, spec, seconds + options_.gelu_seconds);
   });
 }
 
-std::unique_ptr<cuda::Alternatives<cuda::Convolution>> FakeLibraries::convolution(const cuda::ConvolutionSpec& spec) {
+std::unique_ptr<cuda::Algorithms<cuda::Convolution>> FakeLibraries::convolution(const cuda::ConvolutionSpec& spec) {
   return offer<cuda::Convolution>(
       describe(spec),
       options_.convolution && (!spec.bias || options_.convolution_bias) && (!spec.sums || options_.convolution_sums),
@@ -455,14 +455,13 @@ std::unique_ptr<cuda::Alternatives<cuda::Convolution>> FakeLibraries::convolutio
       });
 }
 
-std::unique_ptr<cuda::Alternatives<cuda::AttentionForward>> FakeLibraries::attention_forward(const cuda::AttentionSpec& spec) {
+std::unique_ptr<cuda::Algorithms<cuda::AttentionForward>> FakeLibraries::attention_forward(const cuda::AttentionSpec& spec) {
   return offer<cuda::AttentionForward>(describe(spec) + " forward", options_.attention, [=, this](double seconds) {
     return std::make_shared<FakeForward>(FakeAttention{device_, seed_of_, seeds_, spec, seconds});
   });
 }
 
-std::unique_ptr<cuda::Alternatives<cuda::AttentionBackward>> FakeLibraries::attention_backward(
-    const cuda::AttentionSpec& spec) {
+std::unique_ptr<cuda::Algorithms<cuda::AttentionBackward>> FakeLibraries::attention_backward(const cuda::AttentionSpec& spec) {
   return offer<cuda::AttentionBackward>(describe(spec) + " backward", options_.attention, [=, this](double seconds) {
     return std::make_shared<FakeBackward>(FakeAttention{device_, seed_of_, seeds_, spec, seconds});
   });

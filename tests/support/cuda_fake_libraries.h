@@ -38,12 +38,12 @@ class FakeLibraries final : public cuda::Libraries {
       : device_(device), options_(std::move(options)) {}
 
   cuda::LibraryVersions versions() const override { return {options_.version, options_.version}; }
-  std::unique_ptr<cuda::Alternatives<cuda::Product>> product(const cuda::ProductSpec& spec,
-                                                             const cuda::ProductOperands& operands) override;
-  std::unique_ptr<cuda::Alternatives<cuda::GeluProduct>> gelu_product(const cuda::GeluProductSpec& spec) override;
-  std::unique_ptr<cuda::Alternatives<cuda::Convolution>> convolution(const cuda::ConvolutionSpec& spec) override;
-  std::unique_ptr<cuda::Alternatives<cuda::AttentionForward>> attention_forward(const cuda::AttentionSpec& spec) override;
-  std::unique_ptr<cuda::Alternatives<cuda::AttentionBackward>> attention_backward(const cuda::AttentionSpec& spec) override;
+  std::unique_ptr<cuda::Algorithms<cuda::Product>> product(const cuda::ProductSpec& spec,
+                                                           const cuda::ProductOperands& operands) override;
+  std::unique_ptr<cuda::Algorithms<cuda::GeluProduct>> gelu_product(const cuda::GeluProductSpec& spec) override;
+  std::unique_ptr<cuda::Algorithms<cuda::Convolution>> convolution(const cuda::ConvolutionSpec& spec) override;
+  std::unique_ptr<cuda::Algorithms<cuda::AttentionForward>> attention_forward(const cuda::AttentionSpec& spec) override;
+  std::unique_ptr<cuda::Algorithms<cuda::AttentionBackward>> attention_backward(const cuda::AttentionSpec& spec) override;
 
   std::int64_t plans() const { return plans_; }                   // built so far
   std::int64_t questions() const { return questions_; }           // how often plans were listed
@@ -51,7 +51,7 @@ class FakeLibraries final : public cuda::Libraries {
 
  private:
   template <typename T, typename Make>
-  std::unique_ptr<cuda::Alternatives<T>> offer(const std::string& problem, bool exists, Make make);
+  std::unique_ptr<cuda::Algorithms<T>> offer(const std::string& problem, bool exists, Make make);
 
   FakeDevice& device_;
   FakeLibrariesOptions options_;

@@ -53,7 +53,7 @@ class DelayedExecutable : public Executable {
   bool library_dropout_masks() const override { return inner_->library_dropout_masks(); }
   std::optional<std::int64_t> device_bytes() const override { return inner_->device_bytes(); }
   std::string algorithms() const override { return inner_->algorithms(); }
-  std::map<std::string, std::int64_t> ways() const override { return inner_->ways(); }
+  std::map<std::string, std::int64_t> chosen_algorithms() const override { return inner_->chosen_algorithms(); }
   std::vector<NodeTime> profile(Entry entry, int passes) override { return inner_->profile(entry, passes); }
 
  private:

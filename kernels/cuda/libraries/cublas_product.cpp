@@ -245,7 +245,7 @@ class CublasProduct : public Product {
   cublasLtMatmulAlgo_t algorithm_;
 };
 
-class CublasAlgorithms final : public Alternatives<Product> {
+class CublasAlgorithms final : public Algorithms<Product> {
  public:
   CublasAlgorithms(cublasLtHandle_t handle, const ProductSpec& spec, const ProductOperands& operands)
       : handle_(handle),
@@ -293,7 +293,7 @@ class CublasAlgorithms final : public Alternatives<Product> {
 CublasProducts::CublasProducts() { check(cublasLtCreate(&handle_), "starting cuBLASLt"); }
 CublasProducts::~CublasProducts() { cublasLtDestroy(handle_); }
 
-std::unique_ptr<Alternatives<Product>> CublasProducts::product(const ProductSpec& spec, const ProductOperands& operands) {
+std::unique_ptr<Algorithms<Product>> CublasProducts::product(const ProductSpec& spec, const ProductOperands& operands) {
   check_spec(spec);
   return std::make_unique<CublasAlgorithms>(handle_, spec, operands);
 }

@@ -16,7 +16,7 @@ class CublasProducts {
   CublasProducts(const CublasProducts&) = delete;
   CublasProducts& operator=(const CublasProducts&) = delete;
   // The algorithms that the heuristics list for these operands; a tag is the algorithm's description, byte by byte.
-  std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands& operands);
+  std::unique_ptr<Algorithms<Product>> product(const ProductSpec& spec, const ProductOperands& operands);
 
  private:
   cublasLtContext* handle_ = nullptr;

@@ -235,7 +235,7 @@ namespace {
 
 // The engines of a layer's graph, which is built only when one of them is requested.
 template <typename T>
-class Engines final : public Alternatives<T> {
+class Engines final : public Algorithms<T> {
  public:
   using MakeGraph = std::function<std::shared_ptr<Graph>()>;
   using MakeLayer = std::function<std::shared_ptr<T>(std::shared_ptr<const Plan>)>;
@@ -294,25 +294,25 @@ class Engines final : public Alternatives<T> {
 CudnnGraphs::CudnnGraphs() : state_(std::make_shared<State>()) {}
 CudnnGraphs::~CudnnGraphs() = default;
 
-std::unique_ptr<Alternatives<GeluProduct>> CudnnGraphs::gelu_product(const GeluProductSpec& spec) {
+std::unique_ptr<Algorithms<GeluProduct>> CudnnGraphs::gelu_product(const GeluProductSpec& spec) {
   return std::make_unique<Engines<GeluProduct>>(
       state_, describe(spec), rules_of(spec), [spec] { return gelu_product_graph(spec); },
       [](auto plan) { return std::make_shared<PlannedGeluProduct>(std::move(plan)); });
 }
 
-std::unique_ptr<Alternatives<Convolution>> CudnnGraphs::convolution(const ConvolutionSpec& spec) {
+std::unique_ptr<Algorithms<Convolution>> CudnnGraphs::convolution(const ConvolutionSpec& spec) {
   return std::make_unique<Engines<Convolution>>(
       state_, describe(spec), rules_of(spec), [spec] { return convolution_graph(spec); },
       [spec](auto plan) { return std::make_shared<PlannedConvolution>(std::move(plan), spec); });
 }
 
-std::unique_ptr<Alternatives<AttentionForward>> CudnnGraphs::attention_forward(const AttentionSpec& spec) {
+std::unique_ptr<Algorithms<AttentionForward>> CudnnGraphs::attention_forward(const AttentionSpec& spec) {
   return std::make_unique<Engines<AttentionForward>>(
       state_, describe(spec) + " forward", rules_of(spec, false), [spec] { return attention_graph(spec); },
       [spec](auto plan) { return std::make_shared<PlannedForward>(std::move(plan), spec.dropout > 0); });
 }
 
-std::unique_ptr<Alternatives<AttentionBackward>> CudnnGraphs::attention_backward(const AttentionSpec& spec) {
+std::unique_ptr<Algorithms<AttentionBackward>> CudnnGraphs::attention_backward(const AttentionSpec& spec) {
   return std::make_unique<Engines<AttentionBackward>>(
       state_, describe(spec) + " backward", rules_of(spec, true), [spec] { return attention_gradient_graph(spec); },
       [spec](auto plan) { return std::make_shared<PlannedBackward>(std::move(plan), spec.dropout > 0); });

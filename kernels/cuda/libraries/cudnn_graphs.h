@@ -39,10 +39,10 @@ class CudnnGraphs {
   CudnnGraphs(const CudnnGraphs&) = delete;
   CudnnGraphs& operator=(const CudnnGraphs&) = delete;
   // The engines that fit the scratch, in the order of the heuristics; a tag is an engine with its knobs.
-  std::unique_ptr<Alternatives<GeluProduct>> gelu_product(const GeluProductSpec& spec);
-  std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec);
-  std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec);
-  std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec);
+  std::unique_ptr<Algorithms<GeluProduct>> gelu_product(const GeluProductSpec& spec);
+  std::unique_ptr<Algorithms<Convolution>> convolution(const ConvolutionSpec& spec);
+  std::unique_ptr<Algorithms<AttentionForward>> attention_forward(const AttentionSpec& spec);
+  std::unique_ptr<Algorithms<AttentionBackward>> attention_backward(const AttentionSpec& spec);
 
  private:
   std::shared_ptr<State> state_;

@@ -13,20 +13,20 @@ namespace {
 class RealLibraries : public Libraries {
  public:
   LibraryVersions versions() const override { return library_versions(); }
-  std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands& operands) override {
+  std::unique_ptr<Algorithms<Product>> product(const ProductSpec& spec, const ProductOperands& operands) override {
     if (!products_) products_ = std::make_unique<CublasProducts>();
     return products_->product(spec, operands);
   }
-  std::unique_ptr<Alternatives<GeluProduct>> gelu_product(const GeluProductSpec& spec) override {
+  std::unique_ptr<Algorithms<GeluProduct>> gelu_product(const GeluProductSpec& spec) override {
     return graphs().gelu_product(spec);
   }
-  std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec) override {
+  std::unique_ptr<Algorithms<Convolution>> convolution(const ConvolutionSpec& spec) override {
     return graphs().convolution(spec);
   }
-  std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec) override {
+  std::unique_ptr<Algorithms<AttentionForward>> attention_forward(const AttentionSpec& spec) override {
     return graphs().attention_forward(spec);
   }
-  std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec) override {
+  std::unique_ptr<Algorithms<AttentionBackward>> attention_backward(const AttentionSpec& spec) override {
     return graphs().attention_backward(spec);
   }
 

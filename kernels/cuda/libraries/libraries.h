@@ -1,5 +1,5 @@
 // Matrix products (cuBLASLt), convolutions and fused attention (cuDNN) behind plain interfaces, so that the backend above can
-// be built and tested without these libraries. A library lists the ways in which it can solve a problem; the backend above
+// be built and tested without these libraries. A library lists the algorithms that solve a problem; the backend above
 // chooses one. A plan enqueues the same work repeatedly: run() neither allocates nor waits, and can be captured.
 #pragma once
 
@@ -15,20 +15,20 @@
 namespace epochbench::cuda {
 
 struct Offer {
-  std::string tag;           // identifies the way among those of its problem
+  std::string tag;           // identifies the algorithm among those of its problem
   bool last_resort = false;  // only if nothing before it works, because it rounds more often
 };
 
-// Ways to solve one problem; T is the type of a built one. A tag means the same in every process for the same version of the
-// same library on the same kind of device, so it can be stored.
+// Algorithms that solve one problem; T is the type of a built one. A tag means the same in every process for the same version
+// of the same library on the same kind of device, so it can be stored.
 template <typename T>
-class Alternatives {
+class Algorithms {
  public:
-  virtual ~Alternatives() = default;
-  // Equal texts mean equal ways, equally fast.
+  virtual ~Algorithms() = default;
+  // Equal texts mean equal algorithms, equally fast.
   virtual std::string problem() const = 0;
   virtual std::vector<Offer> offers() = 0;  // the most promising first. Throws Error with the reason if there is none
-  // Equal ways may share what they hold. Throws Error if it does not work here or needs more scratch than is available.
+  // Equal algorithms may share what they hold. Throws Error if it does not work here or needs more scratch than is available.
   virtual std::shared_ptr<T> build(const std::string& tag) = 0;
 };
 
@@ -163,17 +163,17 @@ struct LibraryVersions {
   std::string cublas, cudnn;  // "13.1.0", "9.19.0"
 };
 
-// The ways that the libraries offer must not outlive them. Throws Error if a library cannot be loaded, or for a contradictory
-// specification; whether there is a way is known only from the result.
+// The algorithms that the libraries offer must not outlive them. Throws Error if a library cannot be loaded, or for a
+// contradictory specification; whether there is one is known only from the result.
 class Libraries {
  public:
   virtual ~Libraries() = default;
   virtual LibraryVersions versions() const = 0;
-  virtual std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands& operands) = 0;
-  virtual std::unique_ptr<Alternatives<GeluProduct>> gelu_product(const GeluProductSpec& spec) = 0;
-  virtual std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec) = 0;
-  virtual std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec) = 0;
-  virtual std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec) = 0;
+  virtual std::unique_ptr<Algorithms<Product>> product(const ProductSpec& spec, const ProductOperands& operands) = 0;
+  virtual std::unique_ptr<Algorithms<GeluProduct>> gelu_product(const GeluProductSpec& spec) = 0;
+  virtual std::unique_ptr<Algorithms<Convolution>> convolution(const ConvolutionSpec& spec) = 0;
+  virtual std::unique_ptr<Algorithms<AttentionForward>> attention_forward(const AttentionSpec& spec) = 0;
+  virtual std::unique_ptr<Algorithms<AttentionBackward>> attention_backward(const AttentionSpec& spec) = 0;
 };
 
 // The real libraries, on the current device. Clears NVIDIA_TF32_OVERRIDE and cuBLAS's emulation settings from the environment.

@@ -1,5 +1,5 @@
-// Choices that outlive the process: the fastest way of each problem, by device, driver, libraries and program. One JSON file
-// holds all of them; an error with it prints one line on stderr and only costs the time to measure again.
+// Choices that outlive the process: the fastest algorithm of each problem, by device, driver, libraries and program. One JSON
+// file holds all of them; an error with it prints one line on stderr and only costs the time to measure again.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ void fields(auto& visit, Is<ChoicePlace> auto& place) {
 }
 
 struct StoredChoice {
-  std::string problem, chosen;          // as the problem and a tag of cuda::Alternatives
-  std::int64_t timed = 0, offered = 0;  // ways
-  std::string refused;                  // why the first way that failed does not work; empty if all tried ways work
+  std::string problem, chosen;          // as the problem and a tag of cuda::Algorithms
+  std::int64_t timed = 0, offered = 0;  // algorithms
+  std::string refused;                  // why the first algorithm that failed does not work; empty if all that were tried work
   bool here = false;                    // made by this process
 };
 

@@ -279,7 +279,7 @@ CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) co
     cuda::attention_seed(t.seed_offset, step, of_part(dropout, o.part_of_batch(), weights), stream);
     return t.seed_offset;
   };
-  const auto compiled = [&]<typename Plan>(cuda::Alternatives<Plan>& engines, auto run) {
+  const auto compiled = [&]<typename Plan>(cuda::Algorithms<Plan>& engines, auto run) {
     const auto chosen = source.choices.choose<Plan>(source.layer, engines,
                                                     {run, source_of(source, node).float_inputs(), source.context.stream});
     CudaNode result{[run, plan = chosen.plan, keep = source.libraries](cuda::Stream stream) { run(*plan, stream); },
@@ -302,7 +302,7 @@ CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) co
   });
 }
 
-// Chooses one way for all nodes, as they draw the same dropout masks.
+// Chooses one algorithm for all nodes, as they draw the same dropout masks.
 CudaAttention::Compiled CudaAttention::choose(const CudaNodeSource& source, const std::vector<const Node*>& nodes) {
   const auto all = [&](const auto& make) {
     Compiled made;
@@ -315,13 +315,13 @@ CudaAttention::Compiled CudaAttention::choose(const CudaNodeSource& source, cons
   std::vector<Operand> inputs;
   for (const Node* node : nodes)
     for (const Operand& input : source_of(source, *node).float_inputs()) inputs.push_back(input);
-  Listed<Compiled> ways("ways of " + source.layer,
-                        {{"cuDNN", [&] { return all([&](const Node& node) { return fused(source, node); }); }},
-                         {"products and kernels", by_products}});
+  Listed<Compiled> algorithms("ways of " + source.layer,
+                              {{"cuDNN", [&] { return all([&](const Node& node) { return fused(source, node); }); }},
+                               {"products and kernels", by_products}});
   const auto run = [](Compiled& compiled, cuda::Stream stream) {
     for (auto& [output, node] : compiled) node.enqueue(stream);
   };
-  auto chosen = source.choices.choose<Compiled>(source.layer, ways, {run, std::move(inputs), source.context.stream});
+  auto chosen = source.choices.choose<Compiled>(source.layer, algorithms, {run, std::move(inputs), source.context.stream});
   for (auto& [output, node] : *chosen.plan)
     node.implementation += chosen.how + (chosen.refused.empty() ? "" : " (" + chosen.refused + ")");
   return std::move(*chosen.plan);

@@ -16,13 +16,13 @@ namespace epochbench {
 using LibrariesMaker = std::function<std::shared_ptr<cuda::Libraries>()>;
 using RanksMaker = std::function<CudaRanks()>;  // likewise; all ranks call it and wait for each other
 
-// `device`: null for a backend that only plans, as make_cuda_planner() returns. `choices`: how ways to run a node are chosen;
+// `device`: null for a backend that only plans, as make_cuda_planner() returns. `choices`: how algorithms are chosen;
 // by default without timing them. `make_ranks`: for programs of several ranks, which cannot be compiled without it.
 std::unique_ptr<Backend> make_cuda_backend(std::shared_ptr<cuda::Device> device, LibrariesMaker make_libraries,
                                            const BackendOptions& options = {}, ChoiceOptions choices = {},
                                            RanksMaker make_ranks = nullptr);
 
-// For a real device: ways are timed, and choices are stored for later processes of this version of the program.
+// For a real device: algorithms are timed, and choices are stored for later processes of this version of the program.
 ChoiceOptions stored_choices();
 
 }  // namespace epochbench

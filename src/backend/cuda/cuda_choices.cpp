@@ -13,7 +13,7 @@ namespace {
 constexpr int kMaxTimed = 16;        // of a problem; heuristics list the best ones first
 constexpr double kFarTooSlow = 10;   // times the median of other layers for the same cost, which is a rough bound
 constexpr double kSlow = 2e-4;       // seconds; where nodes are shorter, launches count, and their cost says little
-constexpr int kMaxBeyondTheEnd = 4;  // ways timed of a problem without time whose first is far too slow
+constexpr int kMaxBeyondTheEnd = 4;  // algorithms timed of a problem without time whose first is far too slow
 
 // Sets a variable for the lifetime of this object.
 template <typename T>
@@ -63,54 +63,54 @@ void Choices::store() {
 }
 
 // The plan of a known choice; null if it does not work.
-std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const Ways& ways) {
+std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const AnyAlgorithms& algorithms) {
   try {
-    std::shared_ptr<void> plan = ways.build(choice.chosen);
+    std::shared_ptr<void> plan = algorithms.build(choice.chosen);
     if (!choice.here) {
-      ways.enqueue(plan.get());
-      device_->synchronize(ways.stream);
+      algorithms.enqueue(plan.get());
+      device_->synchronize(algorithms.stream);
       ++counts_.restored;
     }
     return plan;
-  } catch (const cuda::Error&) {  // the library changed but not its version; after a device error all other ways fail too
+  } catch (const cuda::Error&) {  // the library changed but not its version; after a device error all other algorithms fail too
     return nullptr;
   }
 }
 
-Choices::Decision Choices::decide(const std::string& layer, const Ways& ways) {
+Choices::Decision Choices::decide(const std::string& layer, const AnyAlgorithms& algorithms) {
   const bool outermost = !end_;
-  if (const StoredChoice* const known = store_.find(ways.problem))
-    if (std::shared_ptr<void> plan = restore(*known, ways)) {
+  if (const StoredChoice* const known = store_.find(algorithms.problem))
+    if (std::shared_ptr<void> plan = restore(*known, algorithms)) {
       if (outermost) time_.decided(layer, 0);
       return {std::move(plan), how_chosen(*known), known->refused};
     }
 
   const double begin = options_.clock();
   StoredChoice choice;
-  choice.problem = ways.problem;
+  choice.problem = algorithms.problem;
   double seconds = 0;
-  std::shared_ptr<void> plan = fastest(choice, layer, ways, outermost ? begin + time_.share(layer) : *end_, seconds);
+  std::shared_ptr<void> plan = fastest(choice, layer, algorithms, outermost ? begin + time_.share(layer) : *end_, seconds);
   if (outermost) {
     time_.decided(layer, options_.clock() - begin);
     if (const auto cost = costs_.find(layer); plan && cost != costs_.end() && cost->second > 0)
       rates_.push_back(seconds / cost->second);
   }
-  if (!plan) throw cuda::Error(choice.refused.empty() ? ways.problem + ": no way is listed" : choice.refused);
+  if (!plan) throw cuda::Error(choice.refused.empty() ? algorithms.problem + ": no way is listed" : choice.refused);
   ++counts_.decided;
   store_.keep(choice);
   return {std::move(plan), how_chosen(*store_.find(choice.problem)), choice.refused};
 }
 
-// Fills in the choice, and how long it lasts. Null if no way works: `refused` is then the error of the first.
-std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& layer, const Ways& ways, double end,
-                                       double& best_seconds) {
+// Fills in the choice, and how long it lasts. Null if no algorithm works: `refused` is then the error of the first.
+std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& layer, const AnyAlgorithms& algorithms,
+                                       double end, double& best_seconds) {
   std::shared_ptr<void> best;
   best_seconds = std::numeric_limits<double>::infinity();
   const double far_too_slow = this->far_too_slow(layer);
   int filled_at = -1;
   std::vector<cuda::Offer> offers;
   try {
-    offers = ways.offers();
+    offers = algorithms.offers();
   } catch (const cuda::Error& error) {
     choice.refused = error.what();
   }
@@ -126,33 +126,33 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
         const auto passed_over = [](const cuda::Offer& later) { return later.last_resort; };
         const bool last = std::all_of(&offer + 1, std::as_const(offers).data() + offers.size(), passed_over);
         const Temporarily part(end_, std::optional(last ? end : now + std::max(0.0, end - now) / 2));
-        plan = ways.build(offer.tag);
+        plan = algorithms.build(offer.tag);
       }
       if (!best && (regular < 2 || options_.clock() >= end)) {  // nothing to compare it with, or no time
-        best_seconds = Stopwatch(*device_, ways.stream).glance([&] { ways.enqueue(plan.get()); });
+        best_seconds = Stopwatch(*device_, algorithms.stream).glance([&] { algorithms.enqueue(plan.get()); });
         best = std::move(plan);
         choice.chosen = offer.tag;
         if (regular > 1 && best_seconds >= far_too_slow) ++choice.timed;  // the others are compared with it
         continue;
       }
-      const double seconds = this->seconds(ways, plan.get(), best_seconds, filled_at);
+      const double seconds = this->seconds(algorithms, plan.get(), best_seconds, filled_at);
       ++choice.timed;
       if (seconds >= best_seconds) continue;
       best = std::move(plan);
       best_seconds = seconds;
       choice.chosen = offer.tag;
-    } catch (const cuda::Error& error) {  // concerns this way only
+    } catch (const cuda::Error& error) {  // concerns this algorithm only
       if (choice.refused.empty()) choice.refused = error.what();
     }
   }
   return best;
 }
 
-// filled_at: how many ways had been timed when the inputs were filled; choices within a way overwrite them.
-double Choices::seconds(const Ways& ways, void* plan, double to_beat, int& filled_at) {
+// filled_at: how many algorithms had been timed when the inputs were filled; choices within an algorithm overwrite them.
+double Choices::seconds(const AnyAlgorithms& algorithms, void* plan, double to_beat, int& filled_at) {
   if (filled_at != counts_.timed)
-    for (const Operand& input : ways.inputs) fill_random(*device_, input, ways.stream);
-  const double seconds = Stopwatch(*device_, ways.stream).seconds([&] { ways.enqueue(plan); }, to_beat);
+    for (const Operand& input : algorithms.inputs) fill_random(*device_, input, algorithms.stream);
+  const double seconds = Stopwatch(*device_, algorithms.stream).seconds([&] { algorithms.enqueue(plan); }, to_beat);
   filled_at = ++counts_.timed;
   return seconds;
 }

@@ -1,18 +1,18 @@
-// Decides how to solve a problem that has several ways: an algorithm of cuBLASLt, an engine of cuDNN, a library's epilogue or a
-// kernel of our own after a plain product, a library's convolution or im2col and a product. All timing of ways is done here,
-// while a program is compiled; a step never chooses.
+// Decides which of several algorithms solves a problem: an algorithm of cuBLASLt, an engine of cuDNN, a library's
+// epilogue or a kernel of our own after a plain product, a library's convolution or im2col and a product. All timing of
+// algorithms is done here, while a program is compiled; a step never chooses.
 //
-// The ways of a problem are timed on the device in listed order until the layer's share of the program's time is used up
-// (tuning_time.h); equal problems are decided once. Without time, the first way that works is taken, unless it is far slower
-// than other layers of the program for what it costs: then others are timed all the same. A choice is stored (choice_store.h),
-// so that another process times nothing; a stored choice that does not work is made again.
+// The algorithms of a problem are timed on the device in listed order until the layer's share of the program's time is used up
+// (tuning_time.h); equal problems are decided once. Without time, the first algorithm that works is taken, unless it is far
+// slower than other layers of the program for what it costs: then others are timed all the same. A choice is stored
+// (choice_store.h), so that another process times nothing; a stored choice that does not work is made again.
 //
-// Building a way may itself choose, as the product within im2col does. Each way may then take half of the time that is left,
-// and the last one before last resorts all of it, so the most promising one gets the most.
+// Building an algorithm may itself choose, as the product within im2col does. Each algorithm may then take half of the time
+// that is left, and the last one before last resorts all of it, so the most promising one gets the most.
 //
-// To add a way to a node, add an entry with its own tag to the list of ways that its compiler passes to choose(), and its
-// scratch to cuda_workspace_bytes(). To give a node its first choice, do the same with a new list, and name its layer in
-// cuda_layer().
+// To add an algorithm to a node, add an entry with its own tag to the list of algorithms that its compiler passes to choose(),
+// and its scratch to cuda_workspace_bytes(). To give a node its first choice, do the same with a new list, and name its layer
+// in cuda_layer().
 #pragma once
 
 #include <chrono>
@@ -44,27 +44,28 @@ struct ChoiceOptions {
   };
 };
 
-// Ways that a node compiler lists. Build: std::shared_ptr<T>(); throws cuda::Error.
+// Algorithms that a node compiler lists. Build: std::shared_ptr<T>(); throws cuda::Error.
 template <typename T>
-class Listed final : public cuda::Alternatives<T> {
+class Listed final : public cuda::Algorithms<T> {
  public:
-  struct Way {
+  struct Algorithm {
     std::string tag;
     std::function<std::shared_ptr<T>()> build;
     bool last_resort = false;
   };
-  Listed(std::string problem, std::vector<Way> ways) : problem_(std::move(problem)), ways_(std::move(ways)) {}
+  Listed(std::string problem, std::vector<Algorithm> algorithms)
+      : problem_(std::move(problem)), algorithms_(std::move(algorithms)) {}
 
   std::string problem() const override { return problem_; }
   std::vector<cuda::Offer> offers() override {
     std::vector<cuda::Offer> offers;
-    for (const Way& way : ways_) offers.push_back({way.tag, way.last_resort});
+    for (const Algorithm& algorithm : algorithms_) offers.push_back({algorithm.tag, algorithm.last_resort});
     return offers;
   }
   std::shared_ptr<T> build(const std::string& tag) override {
-    for (const Way& way : ways_)
-      if (way.tag == tag) try {
-          return way.build();
+    for (const Algorithm& algorithm : algorithms_)
+      if (algorithm.tag == tag) try {
+          return algorithm.build();
         } catch (const cuda::Error& error) {
           throw cuda::Error(tag + ": " + error.what());
         }
@@ -73,17 +74,17 @@ class Listed final : public cuda::Alternatives<T> {
 
  private:
   std::string problem_;
-  std::vector<Way> ways_;
+  std::vector<Algorithm> algorithms_;
 };
 
 template <typename T>
 struct Chosen {
   std::shared_ptr<T> plan;
   std::string how;      // for results, appended to the name of an implementation: " [fastest of 9]"
-  std::string refused;  // why the first way that failed does not work: "cuDNN: it offers no engine"
+  std::string refused;  // why the first algorithm that failed does not work: "cuDNN: it offers no engine"
 };
 
-// What ways of a problem are timed on.
+// What algorithms of a problem are timed on.
 template <typename T>
 struct Trial {
   std::function<void(T&, cuda::Stream)> enqueue;
@@ -102,17 +103,18 @@ class Choices {
   void begin_program(const std::map<std::string, Cost>& costs);
   void store();
 
-  // Errors: cuda::Error with the reason of the first way if none works.
+  // Errors: cuda::Error with the reason of the first algorithm if none works.
   template <typename T>
-  Chosen<T> choose(const std::string& layer, cuda::Alternatives<T>& ways, const Trial<T>& trial) {
+  Chosen<T> choose(const std::string& layer, cuda::Algorithms<T>& algorithms, const Trial<T>& trial) {
     Decision decision =
-        decide(layer, {ways.problem(), [&] { return ways.offers(); }, [&](const std::string& tag) { return ways.build(tag); },
+        decide(layer, {algorithms.problem(), [&] { return algorithms.offers(); },
+                       [&](const std::string& tag) { return algorithms.build(tag); },
                        [&](void* plan) { trial.enqueue(*static_cast<T*>(plan), trial.stream); }, trial.inputs, trial.stream});
     return {std::static_pointer_cast<T>(decision.plan), std::move(decision.how), std::move(decision.refused)};
   }
 
   struct Counts {
-    int timed = 0;     // ways
+    int timed = 0;     // algorithms
     int decided = 0;   // problems, by this process
     int restored = 0;  // stored choices that were used
     bool operator==(const Counts&) const = default;
@@ -120,7 +122,7 @@ class Choices {
   const Counts& counts() const { return counts_; }
 
  private:
-  struct Ways {  // of any type
+  struct AnyAlgorithms {  // of any type
     std::string problem;
     std::function<std::vector<cuda::Offer>()> offers;
     std::function<std::shared_ptr<void>(const std::string& tag)> build;
@@ -132,11 +134,12 @@ class Choices {
     std::shared_ptr<void> plan;
     std::string how, refused;
   };
-  Decision decide(const std::string& layer, const Ways& ways);
-  std::shared_ptr<void> restore(const StoredChoice& choice, const Ways& ways);
-  std::shared_ptr<void> fastest(StoredChoice& choice, const std::string& layer, const Ways& ways, double end, double& seconds);
+  Decision decide(const std::string& layer, const AnyAlgorithms& algorithms);
+  std::shared_ptr<void> restore(const StoredChoice& choice, const AnyAlgorithms& algorithms);
+  std::shared_ptr<void> fastest(StoredChoice& choice, const std::string& layer, const AnyAlgorithms& algorithms, double end,
+                                double& seconds);
   double far_too_slow(const std::string& layer) const;
-  double seconds(const Ways& ways, void* plan, double to_beat, int& filled_at);
+  double seconds(const AnyAlgorithms& algorithms, void* plan, double to_beat, int& filled_at);
 
   std::shared_ptr<cuda::Device> device_;
   ChoiceOptions options_;
@@ -144,7 +147,7 @@ class Choices {
   TuningTime time_;
   std::map<std::string, double> costs_;  // of one layer of each kind
   std::vector<double> rates_;            // seconds per cost of the layers that were decided
-  std::optional<double> end_;            // of the way that is being built; empty outside
+  std::optional<double> end_;            // of the algorithm that is being built; empty outside
   Counts counts_;
 };
 

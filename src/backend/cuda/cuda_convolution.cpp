@@ -220,11 +220,12 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
     return std::make_shared<CudaNode>(CudaNode{run, products->implementation()});
   };
   const bool half = spec.element != Element::f32;
-  std::vector<Listed<CudaNode>::Way> ways{{"cuDNN", [&] { return std::make_shared<CudaNode>(planned(source, spec, "")); }}};
+  std::vector<Listed<CudaNode>::Algorithm> algorithms{
+      {"cuDNN", [&] { return std::make_shared<CudaNode>(planned(source, spec, "")); }}};
   // In 16 bits, y is rounded before its bias is added, and columns of dx before they are summed.
-  if (spec.bias) ways.push_back({"cuDNN and kernels", apart, half});
-  ways.push_back({"im2col and product", by_product, half && spec.pass == ConvolutionPass::grad_input});
-  Listed<CudaNode> listed("ways of " + source.layer, std::move(ways));
+  if (spec.bias) algorithms.push_back({"cuDNN and kernels", apart, half});
+  algorithms.push_back({"im2col and product", by_product, half && spec.pass == ConvolutionPass::grad_input});
+  Listed<CudaNode> listed("ways of " + source.layer, std::move(algorithms));
   return source.choose(listed, inputs_of(source));
 }
 

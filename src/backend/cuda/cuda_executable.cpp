@@ -276,12 +276,13 @@ bool CudaExecutable::library_dropout_masks() const {
   return false;
 }
 
-std::map<std::string, std::int64_t> CudaExecutable::ways() const {
-  std::map<std::string, std::int64_t> ways;
+std::map<std::string, std::int64_t> CudaExecutable::chosen_algorithms() const {
+  std::map<std::string, std::int64_t> chosen;
   for (const auto& entry : entries_)
     for (std::size_t i = 0; entry && i < entry->nodes.size(); ++i)
-      if (entry->nodes[i].has_ways) ++ways[name(entry->description[i].op) + (": " + entry->description[i].implementation)];
-  return ways;
+      if (entry->nodes[i].has_algorithms)
+        ++chosen[name(entry->description[i].op) + (": " + entry->description[i].implementation)];
+  return chosen;
 }
 
 // Nodes are enqueued one by one with events between them. If a kernel takes less time than its enqueueing, the wait would count

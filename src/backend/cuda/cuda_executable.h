@@ -57,7 +57,7 @@ struct CudaNode {
   std::function<void(cuda::Stream)> enqueue;  // empty: nothing to do (a view). Does not allocate or wait; can be captured
   std::string implementation;                 // "cublasLt 128x256x64"
   std::string algorithm = {};                 // Executable::algorithms names it: "winograd"
-  bool has_ways = false;                      // Executable::ways() counts it
+  bool has_algorithms = false;                // Executable::chosen_algorithms() counts it
   bool library_dropout = false;               // its dropout masks differ from those of kernels/shapes.h
 };
 using CudaNodeCompiler = std::function<CudaNode(const Graph&, const Node&, const CudaNodeContext&)>;
@@ -89,7 +89,7 @@ class CudaExecutable final : public Executable {
   void set(std::string_view variable, float value) override;
   bool library_dropout_masks() const override;
   std::string algorithms() const override { return algorithm_of(entries_); }
-  std::map<std::string, std::int64_t> ways() const override;
+  std::map<std::string, std::int64_t> chosen_algorithms() const override;
   std::optional<std::int64_t> device_bytes() const override { return device_->bytes_in_use() - in_use_before_; }
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 

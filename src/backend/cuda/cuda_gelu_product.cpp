@@ -67,18 +67,18 @@ CudaNode in_two(const CudaNodeSource& source, const cuda::GeluProductSpec& spec)
 
 std::string cuda_gelu_product_layer(const Graph& graph, const Node& node) { return describe(spec_of(graph, node)); }
 
-// The two nodes come first: without timing, no other way is assumed to be faster. The gradient has no bias. In 16 bits, in_two
-// rounds a stored sum once more than the other ways, so it is a last resort.
+// The two nodes come first: without timing, no other algorithm is assumed to be faster. The gradient has no bias. In 16 bits,
+// in_two rounds a stored sum once more than the other algorithms, so it is a last resort.
 CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile) {
-  using Way = Listed<CudaNode>::Way;
+  using Algorithm = Listed<CudaNode>::Algorithm;
   const cuda::GeluProductSpec spec = spec_of(source.graph, source.node);
   const bool rounds_twice = spec.x && spec.element != Element::f32;
-  const Way two = {"product and kernel", [&] { return std::make_shared<CudaNode>(in_two(source, spec)); }, rounds_twice};
-  std::vector<Way> listed = {{"apart", [&] { return std::make_shared<CudaNode>(apart(source, compile)); }},
-                             {"cuDNN with gelu", [&] { return std::make_shared<CudaNode>(in_one(source, spec)); }}};
+  const Algorithm two = {"product and kernel", [&] { return std::make_shared<CudaNode>(in_two(source, spec)); }, rounds_twice};
+  std::vector<Algorithm> listed = {{"apart", [&] { return std::make_shared<CudaNode>(apart(source, compile)); }},
+                                   {"cuDNN with gelu", [&] { return std::make_shared<CudaNode>(in_one(source, spec)); }}};
   if (!spec.gradient) listed.insert(rounds_twice ? listed.end() : listed.begin() + 1, two);
-  Listed<CudaNode> ways("ways of " + source.layer, std::move(listed));
-  return source.choose(ways, source.float_inputs());
+  Listed<CudaNode> algorithms("ways of " + source.layer, std::move(listed));
+  return source.choose(algorithms, source.float_inputs());
 }
 
 }  // namespace epochbench

@@ -166,7 +166,7 @@ double flops_per_byte(const Graph& graph, const Node& node) {
   return is_tf32(node.attributes) ? 90 : 12;
 }
 
-// The layers of a program that have several ways, with their cost: a lower bound of their time, in bytes. Only ratios matter.
+// The cost of the program's layers that have several algorithms: a lower bound of their time, in bytes. Only ratios matter.
 std::map<std::string, Choices::Cost> layer_costs(const Program& program, bool winograd) {
   std::map<std::string, Choices::Cost> costs;
   for (const auto& entry : program.entries)
@@ -248,9 +248,9 @@ CudaNode in_sequence(const CudaNode& first, const CudaNode& second) {
           first.implementation + " + " + second.implementation, first.algorithm};
 }
 
-CudaNode CudaNodeSource::choose(Listed<CudaNode>& ways, std::vector<Operand> inputs) const {
+CudaNode CudaNodeSource::choose(Listed<CudaNode>& algorithms, std::vector<Operand> inputs) const {
   const auto run = [](CudaNode& compiled, cuda::Stream stream) { compiled.enqueue(stream); };
-  auto chosen = choices.choose<CudaNode>(layer, ways, {run, std::move(inputs), context.stream});
+  auto chosen = choices.choose<CudaNode>(layer, algorithms, {run, std::move(inputs), context.stream});
   chosen.plan->implementation += chosen.how + (chosen.refused.empty() ? "" : " (" + chosen.refused + ")");
   return std::move(*chosen.plan);
 }
@@ -297,7 +297,7 @@ CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, 
           attention = std::make_shared<CudaAttention>()](const Graph& graph, const Node& node, const CudaNodeContext& context) {
     const std::string layer = cuda_layer(graph, node, winograd);
     CudaNode compiled = compile({graph, node, context, libraries, *choices, layer, seed, winograd}, *attention);
-    compiled.has_ways = !layer.empty();
+    compiled.has_algorithms = !layer.empty();
     return compiled;
   };
 }

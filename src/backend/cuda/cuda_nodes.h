@@ -15,7 +15,7 @@ namespace epochbench {
 // The reason why a device of this compute capability (75 for 7.5) cannot run the node.
 std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability);
 
-// Scratch that is enough for every way to compile the node: it is planned before the libraries are asked for plans.
+// Scratch that is enough for every algorithm of the node: it is planned before the libraries are asked for plans.
 std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node);
 
 // The number of elements from the start of a row of the value in memory to the start of the next. Products and our kernels
@@ -24,18 +24,18 @@ std::size_t cuda_workspace_bytes(const Graph& graph, const Node& node);
 std::int64_t cuda_row_elements(const Graph& graph, ValueId value);
 std::size_t cuda_value_bytes(const Graph& graph, ValueId value);
 
-// Backend::launches of a node in the first way that is listed for it.
+// Backend::launches of a node by the first algorithm that is listed for it.
 int cuda_launches(const Graph& graph, const Node& node);
 
 // Backend::algorithm of a node on such a device: the algorithm that cuDNN may choose.
 std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_capability);
 
-// The kind of layer that a node with several ways belongs to: layers of equal text have the same ways and share what is chosen.
-// Empty for a node with one way.
+// The kind of layer that a node with several algorithms belongs to: layers of equal text have the same algorithms and share
+// what is chosen. Empty for a node with one algorithm.
 std::string cuda_layer(const Graph& graph, const Node& node, bool winograd);
 
-// Compiles the nodes of one program, each in the way that `choices` decides. Compiled nodes keep `libraries` alive. `winograd`:
-// whether convolutions may use Winograd transforms.
+// Compiles the nodes of one program, each by the algorithm that `choices` decides on. Compiled nodes keep `libraries` alive.
+// `winograd`: whether convolutions may use Winograd transforms.
 CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices,
                                     const Program& program, bool winograd);
 

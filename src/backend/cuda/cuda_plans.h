@@ -1,4 +1,4 @@
-// Nodes that are more than one launch of our own: products, convolutions and attention, each in one of several ways
+// Nodes that are more than one launch of our own: products, convolutions and attention, each by one of several algorithms
 // (cuda_choices.h). Part of cuda_nodes; apart from it, only tests include this.
 #pragma once
 
@@ -50,8 +50,8 @@ struct CudaNodeSource {
   std::vector<Operand> float_inputs() const;
   // A product with the algorithm that was chosen for it. Its name says how. Errors: cuda::Error if there is none.
   ChosenProduct product(const cuda::ProductSpec& spec, const cuda::ProductOperands& operands, void* workspace) const;
-  // One of several ways to run the node, timed on random `inputs`.
-  CudaNode choose(Listed<CudaNode>& ways, std::vector<Operand> inputs) const;
+  // One of several algorithms for the node, timed on random `inputs`.
+  CudaNode choose(Listed<CudaNode>& algorithms, std::vector<Operand> inputs) const;
 };
 
 inline constexpr std::size_t kCudaAlignment = 256;
@@ -85,7 +85,7 @@ CudaChunks upload_chunks(DeviceTables& tables, const std::vector<std::int64_t>& 
 std::string cuda_product_layer(const Graph& graph, const Node& node);
 std::size_t cuda_product_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_product(const CudaNodeSource& source);
-CudaNode cuda_product_by_epilogue(const CudaNodeSource& source);  // only the first of these ways
+CudaNode cuda_product_by_epilogue(const CudaNodeSource& source);  // only the first of these algorithms
 
 CudaNode in_sequence(const CudaNode& first, const CudaNode& second);
 using CompileNode = std::function<CudaNode(const Node& node)>;  // of a part of a composite

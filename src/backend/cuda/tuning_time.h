@@ -1,4 +1,4 @@
-// Divides the time for timing alternatives among a program's layers in proportion to their cost, so that expensive layers get
+// Divides the time for timing algorithms among a program's layers in proportion to their cost, so that expensive layers get
 // most of it.
 #pragma once
 

@@ -82,10 +82,10 @@ class EmulatedProduct final : public Product {
   ProductSpec spec_;
 };
 
-// The one way of a product.
-class EmulatedWay final : public Alternatives<Product> {
+// The one algorithm of a product.
+class EmulatedAlgorithm final : public Algorithms<Product> {
  public:
-  explicit EmulatedWay(const ProductSpec& spec) : spec_(spec) {}
+  explicit EmulatedAlgorithm(const ProductSpec& spec) : spec_(spec) {}
   std::string problem() const override { return describe(spec_); }
   std::vector<Offer> offers() override {
     if (spec_.bias_gradient) throw Error("the emulated library has no product with sums of rows");
@@ -98,9 +98,9 @@ class EmulatedWay final : public Alternatives<Product> {
 };
 
 template <typename T>
-class NoWay final : public Alternatives<T> {
+class NoAlgorithm final : public Algorithms<T> {
  public:
-  explicit NoWay(std::string problem) : problem_(std::move(problem)) {}
+  explicit NoAlgorithm(std::string problem) : problem_(std::move(problem)) {}
   std::string problem() const override { return problem_; }
   std::vector<Offer> offers() override { throw Error("the emulated library only has products"); }
   std::shared_ptr<T> build(const std::string&) override { throw Error("the emulated library only has products"); }
@@ -112,20 +112,20 @@ class NoWay final : public Alternatives<T> {
 class EmulatedLibraries final : public Libraries {
  public:
   LibraryVersions versions() const override { return library_versions(); }
-  std::unique_ptr<Alternatives<Product>> product(const ProductSpec& spec, const ProductOperands&) override {
-    return std::make_unique<EmulatedWay>(spec);
+  std::unique_ptr<Algorithms<Product>> product(const ProductSpec& spec, const ProductOperands&) override {
+    return std::make_unique<EmulatedAlgorithm>(spec);
   }
-  std::unique_ptr<Alternatives<GeluProduct>> gelu_product(const GeluProductSpec& spec) override {
-    return std::make_unique<NoWay<GeluProduct>>(describe(spec));
+  std::unique_ptr<Algorithms<GeluProduct>> gelu_product(const GeluProductSpec& spec) override {
+    return std::make_unique<NoAlgorithm<GeluProduct>>(describe(spec));
   }
-  std::unique_ptr<Alternatives<Convolution>> convolution(const ConvolutionSpec& spec) override {
-    return std::make_unique<NoWay<Convolution>>(describe(spec));
+  std::unique_ptr<Algorithms<Convolution>> convolution(const ConvolutionSpec& spec) override {
+    return std::make_unique<NoAlgorithm<Convolution>>(describe(spec));
   }
-  std::unique_ptr<Alternatives<AttentionForward>> attention_forward(const AttentionSpec& spec) override {
-    return std::make_unique<NoWay<AttentionForward>>(describe(spec) + " forward");
+  std::unique_ptr<Algorithms<AttentionForward>> attention_forward(const AttentionSpec& spec) override {
+    return std::make_unique<NoAlgorithm<AttentionForward>>(describe(spec) + " forward");
   }
-  std::unique_ptr<Alternatives<AttentionBackward>> attention_backward(const AttentionSpec& spec) override {
-    return std::make_unique<NoWay<AttentionBackward>>(describe(spec) + " backward");
+  std::unique_ptr<Algorithms<AttentionBackward>> attention_backward(const AttentionSpec& spec) override {
+    return std::make_unique<NoAlgorithm<AttentionBackward>>(describe(spec) + " backward");
   }
 };
 
