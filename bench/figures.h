@@ -18,7 +18,7 @@ Figure rate(double work, const Figure& seconds);  // work / seconds, as FLOP/s o
 // Over the rounds of each process; see estimate_of_rounds.
 inline GroupEstimate estimate(const Figure& figure) { return estimate_of_rounds(figure); }
 
-// Of a number that `combine` computes from the medians of several figures, per process; a single process gives no spread.
+// Estimates what `combine` computes from the medians of several figures, per process; a single process gives no spread.
 using Combine = std::function<double(const std::vector<double>& medians)>;
 GroupEstimate estimate(const std::vector<Figure>& figures, const Combine& combine);
 

@@ -29,7 +29,7 @@ using Floats = Buffer<float>;
 template <typename Real>
 inline constexpr Precision kPrecision = std::is_same_v<Real, float> ? Precision::fp32 : Precision::bf16;
 
-// Times `call` alternately with bursts of the machine's peak in this precision, so that other load affects both equally. Sets
+// Times `call` interleaved with bursts of the machine's peak in this precision, so that other load affects both equally. Sets
 // the counters FLOP/s and peak_fraction if flops is above 0; otherwise bytes/s and bandwidth_fraction, relative to a triad
 // before and after.
 void time_beside_peak(benchmark::State& state, Precision precision, int threads, double flops, double bytes,

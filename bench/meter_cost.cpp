@@ -1,4 +1,4 @@
-// Measures what reading the meters costs per step: one case whose blocks of steps are alternately metered and not metered.
+// Measures what reading the meters costs per step: one case whose metered and unmetered blocks of steps are interleaved.
 //
 //   epochbench_meter_cost EPOCHBENCH [POWERCAP [NVML BUS_ID]]
 //

@@ -31,7 +31,7 @@ struct Kind {
   std::function<void(const Bytes&, std::int64_t)> run;
 };
 
-// Of this thread, so that other load on the core does not count.
+// CPU time of this thread, so that other load on the core does not count.
 double core_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

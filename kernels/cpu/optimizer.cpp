@@ -79,7 +79,7 @@ void update_all(const Tensor* tensors, int count, const Factors& factors, int th
          [&](int, const Tensor& tensor, const auto* gradient, Range part) { update(tensor, gradient, part, factors); });
 }
 
-float clip_of(const float* clip) { return clip != nullptr ? *clip : 1; }
+float clip_or_one(const float* clip) { return clip != nullptr ? *clip : 1; }
 
 // In float for a few elements at a time, in double otherwise.
 template <typename Gradient>
@@ -102,7 +102,7 @@ constexpr std::int64_t kLineDoubles = 8;  // each thread's sum has its own cache
 
 void sgd(const SgdTensor* tensors, int count, const float* learning_rate, const SgdNumbers& numbers, int threads) {
   const SgdFactors factors = {*learning_rate, static_cast<float>(numbers.momentum), static_cast<float>(numbers.weight_decay),
-                              clip_of(numbers.clip)};
+                              clip_or_one(numbers.clip)};
   update_all(tensors, count, factors, threads);
 }
 
@@ -118,7 +118,7 @@ void adamw(const AdamwTensor* tensors, int count, const float* learning_rate, co
                                 static_cast<float>(rate / correction1),
                                 static_cast<float>(1 / __builtin_sqrt(correction2)),
                                 static_cast<float>(numbers.epsilon),
-                                clip_of(numbers.clip)};
+                                clip_or_one(numbers.clip)};
   update_all(tensors, count, factors, threads);
 }
 

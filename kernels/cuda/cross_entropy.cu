@@ -237,7 +237,7 @@ void with_row(Element element, std::int64_t classes, Function function) {
   });
 }
 
-dim3 one_block_of(int threads) { return dim3(static_cast<unsigned>(threads)); }
+dim3 one_block(int threads) { return dim3(static_cast<unsigned>(threads)); }
 
 }  // namespace
 
@@ -249,20 +249,20 @@ void cross_entropy(float* loss, float* log_sum_exp, const void* logits, const st
   float* const losses = static_cast<float*>(workspace);
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
-    launch(rows_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream, losses,
-           log_sum_exp, static_cast<const T*>(logits), labels, targets.share, classes, targets.smoothing, row_elements);
+    launch(rows_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block(threads()), 0, stream, losses, log_sum_exp,
+           static_cast<const T*>(logits), labels, targets.share, classes, targets.smoothing, row_elements);
   });
-  launch(finish_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, loss, losses, labels, rows, targets.mean);
+  launch(finish_kernel, dim3(1), one_block(kFinalThreads), 0, stream, loss, losses, labels, rows, targets.mean);
 }
 
 void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* labels, const float* log_sum_exp,
                         const float* loss_scale, std::int64_t rows, std::int64_t classes, const Targets& targets,
                         std::int64_t row_elements, Element element, void* workspace, Stream stream) {
   float* const weight = static_cast<float*>(workspace);
-  launch(weight_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, weight, labels, loss_scale, rows, targets.mean);
+  launch(weight_kernel, dim3(1), one_block(kFinalThreads), 0, stream, weight, labels, loss_scale, rows, targets.mean);
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
-    launch(grad_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream,
+    launch(grad_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block(threads()), 0, stream,
            static_cast<T*>(dlogits), static_cast<const T*>(logits), labels, targets.share, log_sum_exp, weight, classes,
            targets.smoothing, row_elements);
   });
@@ -273,10 +273,10 @@ void count_correct(float* count, const void* logits, const std::int32_t* labels,
   float* const correct = static_cast<float*>(workspace);
   with_row(element, classes, [&](auto zero, auto threads) {
     using T = decltype(zero);
-    launch(correct_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block_of(threads()), 0, stream, correct,
+    launch(correct_kernel<T, threads()>, dim3(static_cast<unsigned>(rows)), one_block(threads()), 0, stream, correct,
            static_cast<const T*>(logits), labels, classes, row_elements);
   });
-  launch(finish_kernel, dim3(1), one_block_of(kFinalThreads), 0, stream, count, correct, labels, rows, false);
+  launch(finish_kernel, dim3(1), one_block(kFinalThreads), 0, stream, count, correct, labels, rows, false);
 }
 
 }  // namespace epochbench::cuda

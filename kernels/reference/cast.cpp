@@ -13,7 +13,7 @@ std::uint32_t bits_of(float x) {
   std::memcpy(&bits, &x, sizeof bits);
   return bits;
 }
-float float_of(std::uint32_t bits) {
+float float_from_bits(std::uint32_t bits) {
   float x;
   std::memcpy(&x, &bits, sizeof x);
   return x;
@@ -30,7 +30,7 @@ std::uint16_t to_bf16(float x) {
   if (std::isnan(x)) return static_cast<std::uint16_t>(bits_of(x) >> 16 | 0x40);  // stays a NaN
   return static_cast<std::uint16_t>(round_bits(bits_of(x), 16) >> 16);
 }
-float from_bf16(std::uint16_t y) { return float_of(static_cast<std::uint32_t>(y) << 16); }
+float from_bf16(std::uint16_t y) { return float_from_bits(static_cast<std::uint32_t>(y) << 16); }
 
 // 5 bits of exponent with bias 15, 10 of mantissa; below 2^-14 multiples of 2^-24; above 65504 infinity.
 std::uint16_t to_f16(float x) {
@@ -88,7 +88,7 @@ void cast(void* y, const void* x, Element to, Element from, std::int64_t n) {
 }
 
 void round_to_tf32(float* y, const float* x, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = std::isfinite(x[i]) ? float_of(round_bits(bits_of(x[i]), 13)) : x[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = std::isfinite(x[i]) ? float_from_bits(round_bits(bits_of(x[i]), 13)) : x[i];
 }
 
 }  // namespace epochbench::reference

@@ -9,7 +9,7 @@
 namespace epochbench {
 namespace {
 
-// Of ln(value / first value): relative to the first, equal values are exactly 0, however large they are.
+// Averages ln(value / values[0]), so equal values give exactly 0 whatever their size.
 struct LogMoments {
   double mean, variance_of_mean, degrees;
 };

@@ -20,13 +20,13 @@ namespace {
 
 // Over what is known of the repetitions; empty if nothing is.
 template <typename Get>
-std::optional<double> mean_of(const Series& series, const Get& get) {
+std::optional<double> mean_over_runs(const Series& series, const Get& get) {
   const std::vector<double> values = known_values(series.runs, get);
   return values.empty() ? std::nullopt : std::optional(mean(values));
 }
 
 template <typename Get>
-std::optional<double> worst_of(const Series& series, const Get& get) {
+std::optional<double> max_over_runs(const Series& series, const Get& get) {
   const std::vector<double> values = known_values(series.runs, get);
   return values.empty() ? std::nullopt : std::optional(std::ranges::max(values));
 }
@@ -64,9 +64,9 @@ std::optional<double> loss_difference(const Series& series, const Series& partne
   if (!is_ours(series.first())) return std::nullopt;
   const auto recorded = [](const Run* run) { return member_of(run->quality, &Quality::parity_max_relative_difference); };
   const auto has_record = [&](const Series& one) { return known_values(one.runs, recorded).size() == one.runs.size(); };
-  if (has_record(series)) return worst_of(series, recorded);
+  if (has_record(series)) return max_over_runs(series, recorded);
   if (is_reference(series) && is_reference(partner) && series.file == partner.file && has_record(partner))
-    return worst_of(partner, recorded);
+    return max_over_runs(partner, recorded);
   const bool comparable = is_ours(partner.first()) && series.file != partner.file && series.conditions == partner.conditions &&
                           series.first().workload.fingerprint == partner.first().workload.fingerprint;
   return comparable ? losses_apart_by_seed(series, partner) : std::nullopt;
@@ -147,14 +147,14 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   if (!reason.empty()) warnings.push_back({WarningCode::unusable, name, 0, 0, reason});
   if (reason.empty()) above(WarningCode::far_from_bound, times_of_bound(series), kFarFromBound);
   add_threads(warnings, series);
-  above(WarningCode::data_waits, mean_of(series, data_wait), kFairDataWait);
+  above(WarningCode::data_waits, mean_over_runs(series, data_wait), kFairDataWait);
   add_price(warnings, series);
-  above(WarningCode::foreign_load, worst_of(series, foreign_cores), kQuietForeignCores);
+  above(WarningCode::foreign_load, max_over_runs(series, foreign_cores), kQuietForeignCores);
   add_kernels(warnings, series);
-  above(WarningCode::noisy_sample, worst_of(series, [](const Run* run) { return relative_spread_within_run(*run); }),
+  above(WarningCode::noisy_sample, max_over_runs(series, [](const Run* run) { return relative_spread_within_run(*run); }),
         kFairStepNoise);
   above(WarningCode::noisy_repetitions, repetition_noise(series), kFairRepetitionNoise);
-  above(WarningCode::throttled, worst_of(series, throttled_steps), 0);
+  above(WarningCode::throttled, max_over_runs(series, throttled_steps), 0);
   add_energy(warnings, series);
 }
 
@@ -287,7 +287,7 @@ std::vector<Warning> doubts_of(const Series& series) {
 std::vector<Warning> fairness_warnings(const Series& baseline, const Series& contender) {
   std::vector<Warning> warnings;
   const auto peak_fraction = [](const Run* run) { return member_of(run->efficiency, &Efficiency::peak_fraction); };
-  if (const auto fraction = mean_of(baseline, peak_fraction); fraction && *fraction < kFairPeakFraction)
+  if (const auto fraction = mean_over_runs(baseline, peak_fraction); fraction && *fraction < kFairPeakFraction)
     warnings.push_back({WarningCode::baseline_below_half_peak, baseline.name(), *fraction, kFairPeakFraction});
   // What both sides lack: a baseline lacks no more than its contender, unless the pair measures what it lacks.
   const std::string shared = handicap_of(handicap_of(baseline, contender).empty() ? baseline : contender);

@@ -21,7 +21,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 std::optional<double> if_finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
 // Empty if one of the middle two is a miss (infinite), since the median is then unknown.
-std::optional<double> middle_of(std::vector<double> values) {
+std::optional<double> finite_median(std::vector<double> values) {
   std::ranges::sort(values);
   const double lower = values[(values.size() - 1) / 2], upper = values[values.size() / 2];
   return std::isfinite(lower) && std::isfinite(upper) ? std::optional(lower + (upper - lower) / 2) : std::nullopt;
@@ -92,7 +92,7 @@ CensoredMedian censored_median(std::span<const double> reached, std::size_t miss
   if (reached.empty()) return {{}, {}, {}, "no repetition reached the target"};
   std::vector<double> values(reached.begin(), reached.end());
   values.insert(values.end(), misses, kInfinity);
-  CensoredMedian median{middle_of(values), {}, {}};
+  CensoredMedian median{finite_median(values), {}, {}};
   if (values.size() < kMinRepetitions) {
     median.reason = too_few(values.size());
     return median;
@@ -167,7 +167,7 @@ Estimate quality_ratio(const std::vector<SeedPair>& seeds) {
   const std::string of_all = " of " + std::to_string(seeds.size()) + " seeds";
   const std::string reached = "the target was reached with " + std::to_string(baseline) + of_all + " by the baseline, with " +
                               std::to_string(contender) + " by the contender";
-  const auto low = middle_of(at_least), high = middle_of(at_most);
+  const auto low = finite_median(at_least), high = finite_median(at_most);
   Estimate estimate;
   if (low && high && *low == *high && *low > 0) estimate.value = *low;
   if (seeds.size() < kMinRepetitions) {

@@ -13,8 +13,8 @@ std::string x86_cpu_name(const std::string& reported, std::uint32_t signature);
 // An Arm core has no name of its own; from the main ID register (MIDR_EL1 in the Arm Architecture Reference Manual):
 // "Arm Neoverse V1"; "Arm core 0x61:0x022" if it is not in the table.
 std::string arm_core_name(std::uint64_t midr);
-// Of the CPU that this thread runs on. Empty if it does not report one, the kernel does not let a process read it, or the
-// architecture is another one.
+// The name of the CPU that this thread runs on. Empty if it does not report one, the kernel does not let a process read it, or
+// the architecture is another one.
 std::string this_cpu_name();
 
 }  // namespace epochbench

@@ -68,7 +68,7 @@ double cosine_power_integral(double power, double from, double to) {
   return sum * width / 3;
 }
 
-// Of t's density in terms of an angle, with t = sqrt(degrees) tan(angle).
+// The scale of t's density in terms of an angle, with t = sqrt(degrees) tan(angle).
 double density_scale(double degrees) {
   return std::exp(std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2)) / std::sqrt(kPi);
 }

@@ -18,7 +18,7 @@ inline constexpr std::size_t kBootstrapSamples = 10000;
 
 double mean(std::span<const double> values);      // NaN without values
 double variance(std::span<const double> values);  // of a sample: over n - 1; 0 for fewer than two values
-// Of positive values; precondition: at least one. The mean of equal values is exactly that value.
+// Precondition: at least one value, all positive. The mean of equal values is exactly that value.
 double geometric_mean(std::span<const double> values);
 
 // The median; empty without samples.

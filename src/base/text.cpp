@@ -73,7 +73,7 @@ bool is_visible(std::uint32_t value) {
            value == 0xFEFF || (value & 0xFFFE) == 0xFFFE);
 }
 
-std::string escape_of(std::uint32_t value, bool is_byte) {
+std::string escape_sequence(std::uint32_t value, bool is_byte) {
   switch (value) {
     case '\n':
       return "\\n";
@@ -135,9 +135,9 @@ std::string visible(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto [value, bytes] = code_point_at(text, at);
     if (bytes == 0)
-      result += escape_of(static_cast<unsigned char>(text[at]), true);
+      result += escape_sequence(static_cast<unsigned char>(text[at]), true);
     else
-      result += is_visible(value) ? std::string(text.substr(at, bytes)) : escape_of(value, false);
+      result += is_visible(value) ? std::string(text.substr(at, bytes)) : escape_sequence(value, false);
     at += std::max<std::size_t>(bytes, 1);
   }
   return result;

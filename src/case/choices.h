@@ -22,13 +22,11 @@ namespace epochbench {
 enum class Mode : std::uint8_t { train, forward };
 enum class Cache : std::uint8_t { none, decoded };             // decoded: images are decoded before the first step and kept
 enum class Pinning : std::uint8_t { automatic, cores, none };  // automatic: to one core each unless a quota shares the cores
-// Of the learning rate (src/workload/schedule.h).
+// How the learning rate changes (src/workload/schedule.h).
 enum class Schedule : std::uint8_t { constant, cosine, step };
 enum class Kernels : std::uint8_t { best, portable };  // portable: those compiled for every processor of its kind
-enum class Checkpoint : std::uint8_t {
-  none,
-  blocks
-};  // blocks: activations are dropped and recomputed (src/graph/checkpoint.cpp)
+// blocks: activations are dropped and recomputed (src/graph/checkpoint.cpp)
+enum class Checkpoint : std::uint8_t { none, blocks };
 enum class Shard : std::uint8_t { none, optimizer };  // what ranks divide among themselves (src/graph/data_parallel.cpp)
 enum class Framework : std::uint8_t { epochbench, pytorch };
 

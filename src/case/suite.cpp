@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kFolder = "bench/suites/", kExtension = ".json";
 constexpr std::size_t kMaxSuiteBytes = std::size_t{1} << 20;
 
-std::string string_of(const Json& value, const std::string& where) {
+std::string read_string(const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   throw CallError(where + " must be a string");
 }
@@ -32,7 +32,7 @@ CaseBlock read_case(const Json& object, const std::string& where) {
   if (!object.is_object() || !object.contains("recipe")) return read_block(object, where);
   Json own = object;
   own.erase("recipe");
-  const std::string name = string_of(object["recipe"], where + ": recipe");
+  const std::string name = read_string(object["recipe"], where + ": recipe");
   return over_recipe(located(where, [&] { return load_recipe(name); }), read_block(own, where));
 }
 
@@ -57,9 +57,9 @@ Suite parse_suite(std::string_view text, const std::string& name) {
   const Json* cases = nullptr;
   for (const auto& [key, value] : document.items()) {
     if (key == "description") {
-      suite.description = string_of(value, where + ": description");
+      suite.description = read_string(value, where + ": description");
     } else if (key == "name") {
-      suite.name = string_of(value, where + ": name");
+      suite.name = read_string(value, where + ": name");
     } else if (key == "repetitions") {
       suite.repetitions = parsed(value, where + ": repetitions", parse_repetitions);
     } else if (key == "budget_seconds") {

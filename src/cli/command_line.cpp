@@ -103,7 +103,7 @@ void require_stack() {
 }
 
 template <class... Errors>
-bool is_any_of(const std::exception& error) {
+bool is_one(const std::exception& error) {
   return (... || dynamic_cast<const Errors*>(&error));
 }
 
@@ -197,7 +197,7 @@ int Commands::run() try {
   print_error("out of memory before anything ran; free some, or raise the limit");
   return kExitCallIsWrong;
 } catch (const std::exception& error) {
-  const bool expected = is_any_of<std::invalid_argument, FormatError, FileError, DataError>(error);
+  const bool expected = is_one<std::invalid_argument, FormatError, FileError, DataError>(error);
   print_error((expected ? "" : "unexpected error: ") + std::string(error.what()));
   return kExitCallIsWrong;
 }

@@ -157,16 +157,16 @@ std::int64_t memory_limit(const PlanOptions& options, bool on_cpu) {
 
 // The plan of the largest batch whose memory is within the limit; of the smallest if none is. Batches have equal parts.
 Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optional<DeviceKind> device) {
-  const auto with_parts_of = [&](std::int64_t samples) { return with_batch(spec, samples * spec.accumulate * spec.ranks); };
-  Plan largest = with_parts_of(1);
+  const auto with_part_samples = [&](std::int64_t samples) { return with_batch(spec, samples * spec.accumulate * spec.ranks); };
+  Plan largest = with_part_samples(1);
   const bool on_cpu = is_on_cpu(largest, device);
   const std::int64_t limit = memory_limit(options, on_cpu);
   const auto backend = planner(on_cpu, spec);
   const auto fits = [&](std::int64_t samples) {
-    return (on_cpu ? spec.ranks : 1) * memory_on(*backend, with_parts_of(samples)).total() <= limit;
+    return (on_cpu ? spec.ranks : 1) * memory_on(*backend, with_part_samples(samples)).total() <= limit;
   };
   const std::int64_t fitting = largest_batch(fits);
-  largest = with_parts_of(std::max<std::int64_t>(fitting, 1));
+  largest = with_part_samples(std::max<std::int64_t>(fitting, 1));
   largest.limit_bytes = limit;
   largest.fits = fitting > 0;
   return largest;

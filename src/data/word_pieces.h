@@ -15,7 +15,7 @@
 
 namespace epochbench {
 
-// Of a vocabulary whose models fill in masked positions: the ids that begin and end a window and stand for a masked token.
+// The ids that begin and end a window and stand for a masked token, where models fill in masked positions.
 struct SpecialIds {
   std::int32_t cls, sep, mask;
 };

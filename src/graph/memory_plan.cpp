@@ -109,7 +109,7 @@ class Planner {
     return kUnused;
   }
 
-  // Of all parameters, whose gradients are alive together when the optimizer runs.
+  // The gradients of all parameters are alive together when the optimizer runs.
   std::int64_t gradient_bytes() const {
     std::int64_t sum = 0;
     for (const Node& node : graph_.nodes) {

@@ -15,7 +15,7 @@ struct PeakKernel {
 PeakKernel fp32_peak_kernel();  // the widest that this CPU has
 PeakKernel bf16_peak_kernel();  // empty without bf16 instructions. Asks the kernel for AMX, for this process
 PeakKernel int8_peak_kernel();  // likewise
-// Of bf16 or int8. Does not check that this CPU has AMX; empty on another architecture.
+// Precision: bf16 or int8. Does not check that this CPU has AMX; empty on another architecture.
 PeakKernel amx_peak_kernel(Precision precision);
 
 }  // namespace epochbench

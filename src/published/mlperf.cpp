@@ -69,7 +69,7 @@ PublishedMachine machine_of(const JsonFields& from) {
 }
 
 // "8 x NVIDIA H100-SXM5-80GB": what computes, and how many of it; empty where the description does not say it.
-std::string chips_of(const PublishedMachine& machine) {
+std::string chips_text(const PublishedMachine& machine) {
   const bool on_accelerators = machine.accelerators_per_node.value_or(0) > 0;
   const auto& per_node = on_accelerators ? machine.accelerators_per_node : machine.processors_per_node;
   const auto& chip = on_accelerators ? machine.accelerator : machine.processor;
@@ -169,7 +169,7 @@ std::string citation_of(const PublishedEntry& entry, const PublishedOrigin& orig
   std::string division = *entry.division;
   if (!division.empty() && division.front() >= 'a' && division.front() <= 'z') division.front() -= 'a' - 'A';
   return "MLPerf® Training " + (entry.version ? *entry.version + " " : "") + division + " " + entry.benchmark + ": " +
-         entry.submitter + ", " + *entry.machine.description + chips_of(entry.machine) +
+         entry.submitter + ", " + *entry.machine.description + chips_text(entry.machine) +
          (entry.result_id ? ", entry " + *entry.result_id : ", result ID not given") + retrieval(origin);
 }
 

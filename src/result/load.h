@@ -12,7 +12,7 @@ namespace epochbench {
 inline constexpr double kQuietForeignCores = 0.15;  // below: no more than an idle machine's services
 
 inline bool is_loaded(const std::optional<double>& foreign_cores) { return foreign_cores.value_or(0) >= kQuietForeignCores; }
-// Of repetitions; 0 where it is not known.
+// The largest load of the repetitions; 0 where it is not known.
 inline double most_foreign_cores(const std::vector<const Run*>& runs) {
   double most = 0;
   for (const Run* run : runs)

@@ -62,8 +62,8 @@ struct Throughput {
 
 void fields(auto& visit, Is<Throughput> auto& throughput) { VISIT(throughput, samples_per_second, tokens_per_second); }
 
-// Of forward steps run one at a time, on the host's clock, from submitting a batch, which is copied to the device each time, to
-// the end of its step. A quantile q needs 1 / (1 - q) samples and is empty with fewer.
+// Latency of single forward steps, by the host's clock: from submitting a batch (copied to the device each time) to the end of
+// its step. A quantile q needs 1 / (1 - q) samples and is empty with fewer.
 struct Latency {
   std::int64_t samples = 0;
   std::optional<double> p50_seconds, p90_seconds, p99_seconds;
@@ -107,7 +107,7 @@ struct Ranks {  // for a run whose batches are shared by several processes
   std::vector<double> step_seconds, communication_seconds;
   // Per step of rank 0: rounds of messages between all ranks, and the bytes that it sends in them (Traffic in communicator.h).
   std::optional<double> rounds = {}, bus_bytes = {};
-  // Of sums as large as the step's are on average, with nothing else to do; empty on GPUs.
+  // The rate of sums as large as the step's are on average, with nothing else to do; empty on GPUs.
   std::optional<double> bus_bytes_per_second_alone = {};
 };
 

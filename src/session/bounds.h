@@ -9,7 +9,7 @@
 
 namespace epochbench {
 
-// Of one step. Errors: as workload_spec() and min_work().
+// What one step computes and moves. Errors: as workload_spec() and min_work().
 std::vector<NodeDemand> demands_of(const CaseSpec& spec);
 
 // Sets Efficiency::bound_seconds of ok runs that have none, where the result has a peak and a bandwidth, one process has the

@@ -137,7 +137,7 @@ std::string instead_of_missing(const PlannedCase& planned) {
 }
 
 // Leaves out the name of a missing device, so that one cause is printed once for all devices and --only-with.
-std::string cause_of(const std::string& reason) {
+std::string without_device(const std::string& reason) {
   const std::size_t at = reason.find(kNotUsable);
   return at == std::string::npos ? reason : reason.substr(at);
 }
@@ -327,7 +327,7 @@ void print_obstacles(const std::vector<PlannedCase>& cases) {
     for (const std::string& note : {note_on_threads(planned.spec), note_on_vocabulary(planned.spec)})
       if (!note.empty() && printed.insert(note).second) print_error(note);
   for (const PlannedCase& planned : cases)
-    if (planned.obstacle && printed.insert(cause_of(planned.obstacle->reason)).second)
+    if (planned.obstacle && printed.insert(without_device(planned.obstacle->reason)).second)
       print_error("skipped: " + planned.obstacle->reason);
 }
 

@@ -75,16 +75,16 @@ HourlyPrice Prices::shared_by(const AskedPrice& asked, int gpus) const {
 
 std::optional<HourlyPrice> Prices::hourly(DeviceId device, int ranks) const {
   // What the machine has beyond the instance is not paid for.
-  const auto used_of = [&](const CatalogPrice* row) {
+  const auto used_gpus = [&](const CatalogPrice* row) {
     return std::min(gpus_of(device.kind) * ranks, row ? std::max(row->gpu_count, 1) : ranks);
   };
   for (const std::string& key : {to_string(device), std::string(name(device.kind))})
     if (const auto found = by_device_.find(key); found != by_device_.end())
-      return shared_by(found->second, used_of(found->second.row));
+      return shared_by(found->second, used_gpus(found->second.row));
   if (!machine_.instance) return std::nullopt;
   // Nobody asked for this price, so an unused part of the machine is not an error; it is paid for.
   const CatalogPrice& row = *machine_.instance;
-  const int gpus = std::min(used_of(&row), row.gpu_count);
+  const int gpus = std::min(used_gpus(&row), row.gpu_count);
   const bool meaningless = scaling_ == PriceScaling::per_gpu && gpus == 0;
   const PriceScaling scaling = meaningless ? PriceScaling::whole : scaling_.value_or(PriceScaling::whole);
   return shared(row.usd_per_hour, row, share_of(row, {machine_.vcpus, gpus}, scaling), true, today_);

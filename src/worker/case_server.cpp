@@ -153,7 +153,7 @@ class Server {
             "the ranks are of different builds, or read different data; install one build on all machines");
   }
 
-  // Of sums of the mean size in a step. GPUs exchange by other means than the communicator's.
+  // The rate of sums of the mean size in a step. GPUs exchange by other means than the communicator's.
   std::optional<double> rate_alone() const {
     if (traffic_.rounds <= 0 || case_.executable->asynchronous()) return std::nullopt;
     const double size = communicator()->size(), sent = traffic_.bus_bytes / traffic_.rounds;  // bytes n (size - 1) / size

@@ -39,7 +39,7 @@ constexpr std::string_view kBuiltWith = EPOCHBENCH_MPI;  // of the program of ra
 
 // The MPI of a launcher; empty: unknown, such as srun, which starts ranks of any MPI. Names differ between versions and
 // distributions.
-std::string mpi_of(const std::string& launcher) {
+std::string mpi_name(const std::string& launcher) {
   std::error_code error;
   const std::string name = std::filesystem::canonical(launcher, error).filename().string();
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
@@ -71,7 +71,7 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
   if (launcher.empty())
     return ranks + ": the launcher " + name + " was not found; " +
            (spec.launcher.empty() ? "install openmpi-bin, or name another one (--launcher)" : "name one that is installed");
-  if (const std::string mpi = mpi_of(launcher); !mpi.empty() && !kBuiltWith.empty() && mpi != kBuiltWith)
+  if (const std::string mpi = mpi_name(launcher); !mpi.empty() && !kBuiltWith.empty() && mpi != kBuiltWith)
     return ranks + ": the launcher " + name + " belongs to " + mpi + ", but " + kRanksProgram + " was built with " +
            std::string(kBuiltWith) + "; use a launcher of " + std::string(kBuiltWith) + " (--launcher)";
   if (!spec.launcher.empty()) return std::nullopt;  // the launcher knows its machines
@@ -80,7 +80,7 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
     return ranks + (threads > 1 ? " of --threads " + std::to_string(threads) : "") +
            (exchanging > 0 ? ", with --communication-threads " + std::to_string(exchanging) : "") + ": more than the " +
            std::to_string(cores) + (cores == 1 ? " core" : " cores") + " here; ask for fewer, or add --oversubscribe";
-  if (geteuid() == 0 && mpi_of(launcher) == kOpenMpi &&
+  if (geteuid() == 0 && mpi_name(launcher) == kOpenMpi &&
       !(is_set("OMPI_ALLOW_RUN_AS_ROOT") && is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")))
     return ranks +
            ": Open MPI does not run as root; be another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
@@ -91,7 +91,7 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
 WorkerCommand launch_command(const CaseSpec& spec, double patience_seconds) {
   std::vector<std::string> parts = command_parts(spec);
   const std::string launcher = found_program(parts.front());
-  if (spec.launcher.empty() && mpi_of(launcher) == kOpenMpi) {  // ranks place their threads themselves
+  if (spec.launcher.empty() && mpi_name(launcher) == kOpenMpi) {  // ranks place their threads themselves
     parts.insert(parts.end(), {"--bind-to", "none"});
     if (spec.oversubscribe) parts.insert(parts.end(), {"--oversubscribe", "--mca", "mpi_yield_when_idle", "1"});
   }

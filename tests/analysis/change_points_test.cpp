@@ -107,7 +107,7 @@ TEST(ChangePoints, FindTwoStepsAndAPlateauThatIsLeftSoon) {
   EXPECT_GE(plateau, 180);
 }
 
-// Of series of 50 points without any change, how many are said to have one.
+// How many series of `points` points without any change are said to have one.
 template <typename Noise>
 int false_alarms(int series, std::size_t points, Noise noise) {
   int alarms = 0;

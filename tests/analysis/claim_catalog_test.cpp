@@ -31,7 +31,7 @@ TEST(ClaimCatalog, EveryClaimIsThereOnceWithAReasonToBelieveItsVerdict) {
   }
 }
 
-// Of nothing but what the catalog itself states, no claim is measured, and what has no verdict says why.
+// Without results only what the catalog states is judged: no claim is measured, and what has no verdict says why.
 TEST(ClaimCatalog, EveryClaimHasAnAnswerWithoutResults) {
   for (const ClaimAnswer& answer : judge(embedded_claims().claims, std::vector<NamedResult>{})) {
     if (answer.verdict == Verdict::not_testable)

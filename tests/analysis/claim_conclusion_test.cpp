@@ -79,7 +79,7 @@ TEST(Conclusion, MostIsMoreThanHalfOfAtLeastThree) {
             "it holds for 2 of 3 that were tested; not for no; not testable here: none");
 }
 
-// Of a model, whichever: one inside is enough; while one is open none is final; both sides of the range refute nothing.
+// Any model: one inside is enough; while one is open none is final; both sides of the range refute nothing.
 TEST(Conclusion, AnyIsOneInsideTheRange) {
   const auto yes = part("yes", Verdict::reproduced), far = part("far", Verdict::exceeded),
              open = part("open", Verdict::undecided), no = part("no", Verdict::not_reproduced),

@@ -11,7 +11,7 @@
 namespace epochbench {
 namespace {
 
-// Of these CNNs, forward and training; the slowest ratio decides, and a model that is missing is named.
+// The slowest ratio of these CNNs decides, forward and training, and a model that is missing is named.
 TEST(Claims, FiveCnnsAreJudgedInBothModes) {
   const auto answer = [](double nasnet_large, bool training_of_all) {
     std::vector<std::vector<epochbench::Run>> parts;

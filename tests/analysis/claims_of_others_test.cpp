@@ -227,7 +227,7 @@ TEST(ExpectedClaims, ADeviceIsTakenAtItsBestPrecisionAndPrice) {
   EXPECT_NEAR(*made.answer(per_usd).measured, 4, 1e-9);
 }
 
-// Of more cores than were measured nothing says that they scale, so the ratio may be larger.
+// Nothing says that more cores than were measured scale, so the ratio may be larger.
 TEST(ExpectedClaims, AnExtrapolatedCpuLeavesTheRatioOpenAbove) {
   const auto made = Expected().add("gpu", 1).add("cpu", 6).extrapolate("cpu");
   const ClaimAnswer answer = made.answer(Expected::question({4, std::nullopt}));

@@ -44,7 +44,6 @@ Comparison compare(const NamedResult& baseline, const NamedResult& contender) {
   return compare_results({baseline}, {contender});
 }
 
-// Of the only case.
 const ComparedCase& only(const Comparison& comparison) {
   EXPECT_THAT(comparison.cases, SizeIs(1));
   return comparison.cases.at(0);

@@ -121,7 +121,7 @@ TEST(PairedDecision, TheLooksShareTheError) {
   EXPECT_EQ(decide(log_ratios).finding, Finding::inconclusive);
 }
 
-// Of twenty cases the first has to reach 0.05 %, and ten pairs reach 0.098 %; eleven would do.
+// With twenty cases the first has to reach 0.05 %, and ten pairs reach 0.098 %; eleven would do.
 TEST(PairedDecision, SaysHowManyPairsReachWhatHolmLeaves) {
   const std::vector<Pairs> cases(20, pairs(10, 0.04));
   for (const PairedDecision& decision : decide_pairs(cases, kOneLook)) {

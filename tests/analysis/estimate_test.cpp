@@ -167,7 +167,7 @@ Method ranks(std::size_t beyond) {
   };
 }
 
-// Of 1,000 intervals of 95 %, 950 are expected to hold the truth, with a deviation of 7.
+// 950 of 1,000 intervals of 95 % are expected to contain the truth, with a deviation of 7.
 TEST(RatioEstimate, HoldsTheTruthWhereProcessesDiffer) {
   for (const int repetitions : {5, 10}) {
     const Coverage found = coverage(repetitions, {}, {}, welch);

@@ -15,7 +15,7 @@ using testing::SizeIs;
 
 using MeasuredRun = Run;  // testing::Test has a Run of its own
 
-// Of batch 10 with 1e9 FLOPs per sample; two steps per turn.
+// A run of batch 10 with 1e9 FLOPs per sample; two steps per turn.
 Run made_run(const std::string& worker, int group, std::vector<double> step_seconds, double peak = 100e9) {
   Run run;
   run.name = "lenet5/" + worker;

@@ -108,7 +108,7 @@ TEST(Prediction, IsNeverBelowPeakOrBandwidthAlone) {
     }
 }
 
-// Of a GPU, what its own planner counts; of a CPU, whose kernels need tens of MiB, none.
+// On a GPU, what its own planner counts; on a CPU, whose kernels need tens of MiB, none.
 TEST(Prediction, MemoryHasTheWorkspaceOfLibraries) {
   EXPECT_EQ(kLibraryProductBytes, cuda::kProductWorkspaceBytes);
   EXPECT_EQ(kLibraryConvolutionBytes, cuda::kConvolutionWorkspaceBytes);

@@ -246,7 +246,7 @@ TEST(Speedup, ComparesLossesOfFilesThatWereMeasuredApart) {
   EXPECT_THAT(codes_where({}), ElementsAre("parity_unverified", "build_differs"));
 }
 
-// Of files without a host name nobody knows whether they are of one machine.
+// Files without a host name may be of different machines.
 TEST(Speedup, PairsWithinAFileWhereMachinesAreNotKnown) {
   auto a = made_result("a.json", "", kCleanPair), b = made_result("b.json", "", kCleanPair);
   for (auto& run : b.result.runs) run.throughput->samples_per_second *= 2;

@@ -42,7 +42,7 @@ TurnsPair ended(Side side, RunStatus status, const char* message) {
   return pair;
 }
 
-// Of n pairs around a ratio, none of them equal.
+// A case of n pairs around a ratio, none of them equal.
 TurnsCase case_of(const std::string& name, std::size_t pairs, double ratio) {
   TurnsCase turns;
   turns.name = name;

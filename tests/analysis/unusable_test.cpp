@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Of the CPU's run, whose steps take 0.16 s.
+// Why a run of the CPU, whose steps take 0.16 s, is unusable after a change.
 std::string reason_after(const ResultChange& change) {
   NamedResult named = made_result("a.json", "host", {{"cpu", "fp32", 100}});
   change(named);

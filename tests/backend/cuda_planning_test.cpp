@@ -75,7 +75,7 @@ TEST(CudaPlanning, PlansForTheGradientOfAttentionWhatTheLibraryKeepsInFloat) {
   EXPECT_EQ(device->counts().allocations, 0);
 }
 
-// Of one layer's scores, 192 MiB, only those of a group have memory at once.
+// Only a group of one layer's scores, which are 192 MiB, has memory at once.
 TEST(CudaPlanning, PlansForLessThanTheScoresOfALayer) {
   constexpr std::int64_t kScores = std::int64_t{256} * 12 * 128 * 128 * 4;
   const auto device = std::make_shared<FakeDevice>();

@@ -6,7 +6,7 @@
 namespace epochbench {
 namespace {
 
-double kept_of(const std::vector<double>& passes) {
+double kept_seconds(const std::vector<double>& passes) {
   std::vector<NodeTime> nodes(2);
   PassTimes times(2, static_cast<int>(passes.size()));
   for (const double seconds : passes) {
@@ -19,10 +19,10 @@ double kept_of(const std::vector<double>& passes) {
 }
 
 TEST(PassTimes, OfANodeTheMedianIsKept) {
-  EXPECT_EQ(kept_of({5, 1, 9}), 5);
-  EXPECT_EQ(kept_of({9, 1, 2, 4}), 3) << "between the middle two";
-  EXPECT_EQ(kept_of({7}), 7);
-  EXPECT_EQ(kept_of({}), 0);
+  EXPECT_EQ(kept_seconds({5, 1, 9}), 5);
+  EXPECT_EQ(kept_seconds({9, 1, 2, 4}), 3) << "between the middle two";
+  EXPECT_EQ(kept_seconds({7}), 7);
+  EXPECT_EQ(kept_seconds({}), 0);
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ TEST_P(Reference, RoundsTheFactorsOfAConvolutionsGradients) {
   EXPECT_EQ(dx[0], stored(expected, GetParam().dtype));
 }
 
-// Of attention's operands, y and log_sum_exp are results: no product reads them.
+// No product reads y and log_sum_exp, which are results of attention.
 TEST_P(Reference, RoundsTheFactorsOfAttentionInBothDirections) {
   constexpr std::int64_t kBatch = 2, kSequence = 5, kHeads = 2, kWidth = 3, kElements = kBatch * kSequence * kHeads * kWidth;
   const AttentionShape s{kBatch, kSequence, kHeads, kWidth};

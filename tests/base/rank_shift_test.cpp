@@ -39,7 +39,7 @@ TEST(PairedShift, HasThePValuesOfTables) {
   }
 }
 
-// Of 252 orders of five and five, those with so few inversions: 1, 2, 4, 7, 12 (Mann and Whitney 1947, table I).
+// So many of the 252 orders of five and five have so few inversions: 1, 2, 4, 7, 12 (Mann and Whitney 1947, table I).
 TEST(UnpairedShift, HasThePValuesOfTables) {
   const Numbers a{1, 2, 3, 4, 5};
   const std::pair<Numbers, double> table[] = {{{6, 7, 8, 9, 10}, 1},

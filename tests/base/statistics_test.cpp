@@ -92,8 +92,8 @@ TEST(MedianInterval, CanBeComputedAgainFromTheRawNumbers) {
   }
 }
 
-// Of 400 sets of `least` samples and up to 19 more, how many intervals hold the true median. 380 are expected, with a deviation
-// of 4.4.
+// How many intervals of 400 sets of `least` samples and up to 19 more contain the true median. 380 are expected, with a
+// deviation of 4.4.
 template <class Function>
 int covered(Function interval_of, std::size_t least) {
   int hits = 0;

@@ -52,7 +52,7 @@ TEST(Combined, NoDisturbedTurnMovesIt) {
 }
 
 TEST(Combined, IsOneNumberPerProcess) {
-  // Of each process the geometric mean is 2, though each work differs between processes.
+  // The geometric mean of each process is 2, though each work differs between processes.
   const Figure one{{1}, {2}, {4}, {1}, {2}}, other{{4}, {2}, {1}, {4}, {2}};
   const GroupEstimate e = estimate({one, other}, geometric_mean);
   EXPECT_EQ(e.spread, Spread::ci95);

@@ -49,7 +49,7 @@ TEST_F(PlanShares, TheBusiestThreadHasAtLeastItsPart) {
       }
 }
 
-// Of floats, with each number of cores that servers have.
+// Products of floats, with each number of cores that servers have.
 TEST_F(PlanShares, ManyThreadsMultiplyNineTenthsOfTheirTime) {
   for (const int threads : {2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
     double logs = 0;

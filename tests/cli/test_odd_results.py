@@ -11,7 +11,7 @@ from test_speedup import cost, document, run
 
 COMMANDS = [("speedup",), ("speedup", "--best"), ("cost",), ("claims",), ("answers",),
             ("cost", "--purchase", "900", "--lifetime", "5", "--power", "120", "--electricity", "0.3", "--cloud", "0.34")]
-# Of the answers in JSON: what is never 0, and null with a reason alone.
+# Keys of the answers in JSON that are never 0, and null only with a reason.
 FIGURES = ("ratio", "cost_ratio", "energy_ratio", "epoch_seconds", "local_usd_per_epoch", "cloud_usd_per_epoch",
            "break_even_hours_per_month", "measured")
 NO_NUMBER = re.compile(r"(?<![a-z])(nan|inf|infinity)(?![a-z])", re.IGNORECASE)

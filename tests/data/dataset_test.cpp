@@ -59,7 +59,7 @@ TEST(Resize, ThreeToTwoAndOneToThree) {
   expect_near(shown(images(2, 1, 1, {7, 9}), {2, 3, 1, 10}), {7, 7, 7, 9, 9, 9});
 }
 
-// Of color images, gray ones, and gray ones repeated for three channels: each value by the table is that of fill(), to the bit.
+// Color images, gray ones, and gray ones repeated for three channels: each value by the table is that of fill(), to the bit.
 TEST(Bytes, StandForTheFloatsOfTheSameSample) {
   struct Case {
     std::int64_t channels, of_model;
@@ -160,7 +160,7 @@ TEST(Resize, KeepsChannelsApart) {
   const ImageDataset data("test", {1, 4, 3, 10}, set, set);
   BatchMemory memory(1, 12);
   data.fill(Split::train, 0, 0, 0, memory.inputs);
-  // Of two values, the mean is the middle and the deviation half the distance: +-1. Channel 2 is constant.
+  // The mean of two values is the middle and the deviation half the distance: +-1. Channel 2 is constant.
   expect_near(memory.images, {-1, 1, 0, -0.5, 0.5, 0, 0.5, -0.5, 0, 1, -1, 0});
 }
 

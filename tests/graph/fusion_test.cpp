@@ -149,7 +149,7 @@ TEST(Fusion, JoinsRelu6WithItsNormByAMask) {
   EXPECT_EQ(apart.count(Op::relu6) + apart.count(Op::batch_norm_relu_grad), 0u);
 }
 
-// Of each of the 16 blocks of an EfficientNet; the mean before the classifier is another one.
+// Each of the 16 blocks of an EfficientNet has one; the mean before the classifier is another one.
 TEST(Fusion, MakesOneNodeOfTheGradientOfSqueezeExcite) {
   const WorkloadSpec workload = test::made_workload(test::kSmallEfficientNet, 4);
   const Graph apart =
@@ -210,7 +210,7 @@ TEST(Fusion, MakesOneNodePerDirectionOfASublayersEnd) {
     }
 }
 
-// Of both layers, and of the head, whose GELU's gradient comes from a norm. What GELU reads is written only for a gradient.
+// Both layers have one, and the head, whose GELU's gradient comes from a norm. What GELU reads is written only for a gradient.
 TEST(Fusion, MakesOneNodeOfAProductAndItsGelu) {
   const Program program = make_program(test::made_workload("bert-tiny", 4), EveryComposite(), test::kAllEntries);
   const Graph& train = program.entry(Entry::train)->graph;

@@ -94,7 +94,7 @@ TEST(Int8Pass, WeightsOfProductsAreReadByPrepareAlone) {
   }
 }
 
-// Of a range that prepare and forward read, calibrate measures the value; nobody else writes it.
+// Only calibrate writes the value of a range, which prepare and forward read.
 TEST(Int8Pass, EveryRangeIsMeasured) {
   for (const char* model : {"mlp", "lenet5", "resnet20", "resnet50", "bert-tiny"}) {
     const Int8Graphs graphs = with_int8(forward_graph(model));

@@ -15,7 +15,7 @@ using test::parameter;
 
 ValueId step(Graph& graph) { return graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}}); }
 
-// Of angles that differ in every pair and position.
+// Cosines and sines of angles that differ in every pair and position.
 std::vector<float> angles(std::int64_t sequence, std::int64_t width) {
   std::vector<float> table(static_cast<std::size_t>(sequence * width));
   for (std::int64_t p = 0; p < sequence; ++p)

@@ -23,7 +23,7 @@ Program program_of(const std::string& model, Precision precision) {
                       precision);
 }
 
-// Of all intermediates with floats: which op's how-manieth output, and how often.
+// How often each output of each op is an intermediate with floats.
 using Census = std::map<std::string, int>;
 Census census(const Graph& graph, DType dtype) {
   Census found;

@@ -23,7 +23,7 @@ class AmxInt8Plan : public testing::Test {
 Conv2dShape linear(std::int64_t rows, std::int64_t k, std::int64_t columns) {
   return {rows, 1, 1, k, 1, 1, columns, 1, 1, 1, 0};
 }
-// Of ResNet-50 at batch 16 and of BERT-base at 1,024 tokens.
+// Shapes of ResNet-50 at batch 16 and of BERT-base at 1,024 tokens.
 const Conv2dShape kShapes[] = {test::convolution_shape(16, 224, 224, 3, 64, 7, 7, 2, 3),
                                test::convolution_shape(16, 56, 56, 64, 64, 3, 3, 1, 1),
                                test::convolution_shape(16, 28, 28, 128, 128, 3, 3, 1, 1),

@@ -22,7 +22,7 @@ const Concatenation kCases[] = {
     {2, {1000, 8, 1}},
 };
 
-// Of all parts, one after the other.
+// All parts, one after the other.
 template <typename Real>
 ChannelParts<Real*> parts_in(GuardedBuffer<Real>& all, const Concatenation& c) {
   ChannelParts<Real*> parts;

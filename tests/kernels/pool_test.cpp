@@ -7,7 +7,7 @@ namespace epochbench {
 namespace {
 
 template <typename Real>
-void check_max_pool_of(const PoolShape& s, const GuardedBuffer<float>& values) {
+void check_pool(const PoolShape& s, const GuardedBuffer<float>& values) {
   const GuardedBuffer<Real> x = reals<Real>(values);
   GuardedBuffer<float> expected(outputs(s));
   GuardedBuffer<std::uint8_t> expected_index(outputs(s));
@@ -25,8 +25,8 @@ void check_max_pool_of(const PoolShape& s, const GuardedBuffer<float>& values) {
 }
 
 void check_max_pool(const PoolShape& s, const GuardedBuffer<float>& values) {
-  check_max_pool_of<float>(s, values);
-  check_max_pool_of<Bf16>(s, values);
+  check_pool<float>(s, values);
+  check_pool<Bf16>(s, values);
 }
 
 TEST(MaxPool, MatchesReference) {

@@ -29,7 +29,7 @@ void check_forward(const Matrix& m, const GuardedBuffer<float>& values) {
   for_each_kernels_of<Real>(describe(m), [&](const cpu::Kernels<Real>& kernels, int threads) {
     Forward<Real> f(m), in_place(m), alone(m);
     kernels.rms_norm(f.y.data(), f.inv_rms.data(), x.data(), scale.data(), m.rows, m.channels, kEpsilon, threads);
-    // Of a sum of up to 512 squares in float, each rounding is relative to the sum; the square root halves it.
+    // Each rounding of a sum of up to 512 squares in float is relative to the sum; the square root halves it.
     expect_close(f.inv_rms, expected.inv_rms, {16 * kEps, 0});
     expect_close(floats(f.y), expected.y, rounded<Real>({18 * kEps, 0}));
     EXPECT_TRUE(f.guards_intact());

@@ -135,7 +135,7 @@ TEST(CudaAttentionSoftmax, RowsOfSeveralBatchesMatchDefinition) {
     });
 }
 
-// Of rows whose first element is any of a block of four, and beyond 32 bits.
+// The first element of a row is any of a block of four, and beyond 32 bits.
 TEST(CudaAttentionSoftmax, RowsOfAGroupHaveTheMaskOfTheirPlaceInTheBatch) {
   for (std::int64_t sequence : {1, 3, 12, 13})
     for (std::int64_t first_row : {1, 30, 1 << 30})

@@ -40,7 +40,7 @@ TEST(CudaSwiglu, MatchesReference) {
       const std::int64_t n = s.rows * s.width, up = s.joint ? s.width : n;
       const Tensor x = random_tensor(2 * n, element, 1, -9, 9), dy = random_tensor(n, element, 2);
       const std::size_t bytes = static_cast<std::size_t>(up) * (element == Element::f32 ? 4 : 2);
-      const auto up_of = [&](Tensor& tensor) { return static_cast<std::byte*>(tensor.data()) + bytes; };
+      const auto up_half = [&](Tensor& tensor) { return static_cast<std::byte*>(tensor.data()) + bytes; };
       const void* const x_up = static_cast<const std::byte*>(x.data()) + bytes;
       const GuardedBuffer<float> wide = x.floats();
       GuardedBuffer<float> expected(n), expected_grad(2 * n);
@@ -50,10 +50,11 @@ TEST(CudaSwiglu, MatchesReference) {
       for_each_order("", [&] {
         Tensor y(n, element), grad(2 * n, element), in_place = x, one(2 * n, element);
         cuda::swiglu(y.data(), x.data(), x_up, s, element, kNoStream);
-        cuda::swiglu_grad(grad.data(), up_of(grad), dy.data(), x.data(), x_up, s, element, kNoStream);
-        cuda::swiglu_grad(in_place.data(), up_of(in_place), dy.data(), in_place.data(), up_of(in_place), s, element, kNoStream);
+        cuda::swiglu_grad(grad.data(), up_half(grad), dy.data(), x.data(), x_up, s, element, kNoStream);
+        cuda::swiglu_grad(in_place.data(), up_half(in_place), dy.data(), in_place.data(), up_half(in_place), s, element,
+                          kNoStream);
         cuda::swiglu_grad(one.data(), nullptr, dy.data(), x.data(), x_up, s, element, kNoStream);
-        cuda::swiglu_grad(nullptr, up_of(one), dy.data(), x.data(), x_up, s, element, kNoStream);
+        cuda::swiglu_grad(nullptr, up_half(one), dy.data(), x.data(), x_up, s, element, kNoStream);
         expect_close(y.floats(), expected, stored(element, {8 * 9 * kEps, 8 * 9 * kEps}));
         expect_close(grad.floats(), expected_grad, stored(element, {12 * 9 * kEps, 12 * 9 * kEps}));
         EXPECT_TRUE(bit_equal(in_place.floats(), grad.floats()) && bit_equal(one.floats(), grad.floats()));

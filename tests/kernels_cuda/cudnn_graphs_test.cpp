@@ -181,7 +181,7 @@ class CudnnAttention : public Compiled {};
 class CudnnSums : public Compiled {};
 class CudnnGelu : public Compiled {};
 
-// Of the larger ResNets the convolutions are the same; asking takes half a minute.
+// The larger ResNets have the same convolutions; asking takes half a minute.
 TEST_F(CudnnSums, HaveEnginesForEveryNormOfAResnetOnEveryGpu) {
   for (const auto& [model, precision] :
        {Case{"resnet18", Precision::bf16}, Case{"resnet18", Precision::fp16}, Case{"resnet50", Precision::bf16}}) {

@@ -24,7 +24,7 @@ struct Answer {
   friend void PrintTo(const Answer& answer, std::ostream* out) { *out << answer.name; }
 };
 
-// Of each model a pair of devices, a training that reached its quality, and a run that failed for a reason of its own.
+// Each model has a pair of devices, a training that reached its quality, and a run that failed for a reason of its own.
 NamedResult many_names(int models) {
   NamedResult named = made_result("many.json", "box", {});
   for (int i = 0; i < models; ++i) {

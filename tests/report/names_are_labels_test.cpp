@@ -77,7 +77,7 @@ void expect_same(const std::vector<NamedResult>& results, const Answer& answer) 
   EXPECT_GT(expected.size(), 20u) << "there is an answer";
 }
 
-// Of all results together and of each by itself.
+// The answer is the same for all results together and for each by itself.
 void expect_same_of_all(const Answer& answer) {
   const std::vector<NamedResult> all = recorded_results();
   ASSERT_GE(all.size(), 4u);

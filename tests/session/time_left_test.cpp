@@ -81,7 +81,7 @@ class Suite {
       if (said.at >= seconds) worst = std::max(worst, std::fabs(said.at + said.all - now_) / now_);
     return worst;
   }
-  // Of what is left itself, as long as that is at least `least` seconds.
+  // The worst error relative to the time left itself, as long as that is at least `least` seconds.
   double worst_of_left_from(double seconds, double least) const {
     double worst = 0;
     for (const Said& said : said_)

@@ -19,7 +19,7 @@ inline std::vector<float> read_all(const Trainer& trainer, const Variable& varia
   return values;
 }
 
-// Of a model without running statistics, which are not averaged.
+// For a model without running statistics, which are not averaged.
 inline void expect_averages(const std::string& model, Precision precision, const Backend& backend, std::int64_t parts = 1) {
   constexpr double kDecay = 0.75;
   constexpr int kSteps = 3, kBatch = 4;

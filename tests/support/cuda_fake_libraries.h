@@ -21,7 +21,7 @@ struct FakeLibrariesOptions {
   bool convolution = true, convolution_bias = true, convolution_sums = true, attention = true, bias_gradient = true;
   bool gelu = true;
   bool winograd = false;  // whether convolutions use Winograd where allowed
-  // Of the plans that are offered for each problem, the first listed first: what one run takes, and building one.
+  // What one run of each plan that is offered for a problem takes, the first listed first, and building one.
   std::vector<double> seconds = {FakeDevice::kSecondsOfWork};
   double build_seconds = 0;
   double bias_gradient_seconds = 0;   // that the sums in a product's epilogue take in addition

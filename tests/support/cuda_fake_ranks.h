@@ -25,7 +25,7 @@ class FakeRanks {
   std::shared_ptr<cuda::Collectives> of(int rank, FakeDevice& device);
 
   std::string failure() const;  // empty: none
-  // Of one rank, without those that were captured and launched again.
+  // The calls of one rank, without those that were captured and launched again.
   const std::vector<std::string>& calls(int rank) const { return calls_.at(static_cast<std::size_t>(rank)); }
   const std::set<cuda::Stream>& streams(int rank) const { return streams_.at(static_cast<std::size_t>(rank)); }
 

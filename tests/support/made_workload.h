@@ -46,7 +46,7 @@ inline constexpr const char* kForwardModels[] = {
     "lstm:units=20,sequence=9,vocabulary=50",
     "lstm-lm:units=33,sequence=7,vocabulary=41"};
 
-// Of a model with options, as the name of a test's parameter: letters, digits and underscores.
+// A model with options as the name of a test's parameter: letters, digits and underscores.
 inline std::string parameter_name(std::string model) {
   std::ranges::replace_if(
       model, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');

@@ -32,7 +32,7 @@ inline Conv2dShape depthwise(std::int64_t batch, std::int64_t height, std::int64
   return s;
 }
 
-// Of depthwise convolutions: kernels of the models and others, with and without padding.
+// Depthwise convolutions: kernels of the models and others, with and without padding.
 inline const Conv2dShape kDepthwise[] = {
     depthwise(1, 1, 1, 1, 1, 1, 0),                  // smallest
     depthwise(1, 1, 1, 3, 3, 1, 1),                  // only the middle tap is inside
@@ -69,7 +69,7 @@ inline PoolShape pool(std::int64_t batch, std::int64_t height, std::int64_t widt
   return {batch, height, width, channels, out(height), out(width), window, stride, padding, zeros};
 }
 
-// Of maxima over windows.
+// Maxima over windows.
 inline const PoolShape kMaxPools[] = {
     pool(1, 1, 1, 1, 1, 1, 0),        // smallest
     pool(3, 28, 28, 6, 2, 2, 0),      // first pool of LeNet-5
@@ -93,7 +93,7 @@ inline const PoolShape kMaxPools[] = {
     pool(1, 8, 6, 5, 5, 2, 1, 2),     //
 };
 
-// Of means over windows: also with windows outside of the image, or shifted against it.
+// Means over windows: also with windows outside of the image, or shifted against it.
 inline const PoolShape kMeanPools[] = {
     pool(1, 1, 1, 1, 1, 1, 0),              // smallest
     pool(1, 1, 1, 3, 3, 1, 1),              // one pixel inside

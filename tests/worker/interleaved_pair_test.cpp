@@ -94,7 +94,7 @@ TEST_F(InterleavedPairTest, TheFirstStepsAreDropped) {
     const TurnsSide& measured = pair.sides[side];
     const double factor = side == kNew ? 1.1 : 1;
     ASSERT_THAT(measured.step_seconds, SizeIs(20 * kStepsPerTurn));
-    // Of the step that follows warm-up and dropped rounds on: 3 + 2 * 5 = 13.
+    // From the step that follows warm-up and dropped rounds on: 3 + 2 * 5 = 13.
     for (std::size_t i = 0; i < measured.step_seconds.size(); ++i)
       EXPECT_DOUBLE_EQ(measured.step_seconds[i], 0.01 * (1 + 0.1 * static_cast<double>((13 + i) % 3)) * factor);
     EXPECT_EQ(measured.steps, kWarmUpSteps + kRoundsInAll * kStepsPerTurn);

@@ -250,7 +250,7 @@ TEST_F(RunnerTest, ProfileTakesABatchOfItsOwnAndGivesItBack) {
 
 TEST_F(RunnerTest, ProfileTakesMorePassesOfShortSteps) {
   batches.wait = [] {};
-  const auto passes_after_steps_of = [&](double seconds) {
+  const auto passes_after = [&](double seconds) {
     executable.work = [&, seconds](std::int64_t) { now += seconds; };
     Runner runner = make();
     runner.begin_epoch(0);
@@ -259,9 +259,9 @@ TEST_F(RunnerTest, ProfileTakesMorePassesOfShortSteps) {
     EXPECT_EQ(passes, executable.profiled_passes);
     return passes;
   };
-  EXPECT_EQ(passes_after_steps_of(10), 3);
-  EXPECT_EQ(passes_after_steps_of(0.29), 11) << "odd, so that a median is one of them";
-  EXPECT_EQ(passes_after_steps_of(1e-5), 31);
+  EXPECT_EQ(passes_after(10), 3);
+  EXPECT_EQ(passes_after(0.29), 11) << "odd, so that a median is one of them";
+  EXPECT_EQ(passes_after(1e-5), 31);
 }
 
 TEST_F(RunnerTest, BlocksAreBounded) {

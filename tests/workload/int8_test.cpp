@@ -38,7 +38,7 @@ struct Accuracy {
   double fp32, int8;  // of the test split
 };
 
-// Of a model that learns the digits for some epochs, then with the same weights in both precisions.
+// The accuracy of a model that learned the digits for some epochs, with the same weights in both precisions.
 Accuracy accuracy_on_digits(const char* model, std::uint64_t seed, int epochs) {
   constexpr std::int64_t kBatch = 32;
   const auto backend = make_cpu_backend(2);
@@ -93,7 +93,7 @@ Accuracy accuracy_on_digits(const char* model, std::uint64_t seed, int epochs) {
   return {correct(*trained, training), correct(*executable, bytes)};
 }
 
-// Of ten seeds, the means differ by at most half a point; docs/forward.md has the figures of both models.
+// The means of ten seeds differ by at most half a point; docs/forward.md has the figures of both models.
 TEST(Int8Accuracy, DigitsLoseLessThanHalfAPoint) {
   if (make_cpu_backend(1)->device().int8_isa.empty()) GTEST_SKIP() << "this CPU has no int8 products";
   double fp32 = 0, int8 = 0;

@@ -79,7 +79,7 @@ TEST(ClipNorm, BelongsToTheIdentityOfTheWorkload) {
   EXPECT_NE(count(workload).fingerprint, own);
 }
 
-// Of SGD and of AdamW. The first loss is that of the initial weights, the second one that of a step.
+// Both with SGD and with AdamW. The first loss is that of the initial weights, the second one that of a step.
 TEST(WeightDecay, ChangesTheLossesUnlessItIsTheModels) {
   for (Training training : {Training{"resnet20", 4}, Training{"mlp", 16, "digits"}}) {
     const auto backend = make_cpu_backend(1);

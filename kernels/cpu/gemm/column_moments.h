@@ -9,8 +9,8 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Of one part; [channels] each. Mean and deviations describe `count` rows; the sums are those of d and d * d over the rows
-// after these, where d = x - pivot.
+// The moments of one part; [channels] each. Mean and deviations describe `count` rows; the sums are those of d and d * d over
+// the rows after these, where d = x - pivot.
 struct ColumnMoments {
   double *count, *mean, *deviations;
   float *pivot, *sum, *squares;

@@ -96,7 +96,7 @@ struct TileA {
 };
 
 // The k of a block, in Reals.
-Range k_of(const Call& call, std::int64_t k_block) {
+Range k_range(const Call& call, std::int64_t k_block) {
   const std::int64_t depth = call.plan.block_steps * kStepDepth;
   return {k_block * depth, min_of((k_block + 1) * depth, call.shape.k)};
 }
@@ -131,7 +131,7 @@ struct Unit {
 
 // The tile of A that starts at `row` of the unit's rows, and at step `from` of the block of k.
 TileA tile_of(const Call& call, const Unit& unit, const Buffers& buffers, std::int64_t row, Range steps) {
-  const Range k = k_of(call, unit.k_block);
+  const Range k = k_range(call, unit.k_block);
   constexpr std::int64_t kRowBytes = kStepDepth * sizeof(Real), kPairBytes = 2 * kRowBytes;
   const TileStrides packed{kRowBytes, kTileRows * kRowBytes, kStepBytes, kPairBytes, kStepBytes};
   const std::int64_t rows = min_of(unit.rows.end - row, kTilePair);
@@ -162,7 +162,7 @@ struct PanelsB {
   std::int64_t panel_steps;
 };
 PanelsB panels_of(const Call& call, const Unit& unit, const Buffers& buffers) {
-  const Range k = k_of(call, unit.k_block);
+  const Range k = k_range(call, unit.k_block);
   if (!call.shape.packed_b) return {buffers.b, steps_of(k.end - k.begin)};
   const std::int64_t steps = steps_of(call.shape.k);
   return {call.b + (unit.columns.begin / kTilePair * steps + unit.k_block * call.plan.block_steps) * kStepReals, steps};
@@ -179,7 +179,7 @@ void add_moments(const Call& call, const Unit& unit, Range rows, int part) {
 
 void multiply_unit(const Call& call, const Unit& unit, const Buffers& buffers, Rounding& previous, int part) {
   const GemmPlan& plan = call.plan;
-  const Range k = k_of(call, unit.k_block);
+  const Range k = k_range(call, unit.k_block);
   constexpr int kSumLines = kTileFloats * sizeof(float) / 64 / kTileSteps;
   const std::int64_t steps = steps_of(k.end - k.begin), panels = divide_up(unit.columns.end - unit.columns.begin, kTilePair);
   const PanelsB b = panels_of(call, unit, buffers);
@@ -248,7 +248,7 @@ void multiply_part(const Call& call, Range rows, const Buffers& buffers, int par
     unit.columns = {column, min_of(column + plan.panels * kTilePair, columns.end)};
     for (unit.k_block = 0; unit.k_block < plan.k_blocks; ++unit.k_block) {
       if (!call.shape.packed_b)
-        pack_block_b(buffers.b, operand_b(call, column, unit.columns.end - column, k_of(call, unit.k_block)));
+        pack_block_b(buffers.b, operand_b(call, column, unit.columns.end - column, k_range(call, unit.k_block)));
       multiply_unit(call, unit, buffers, previous, part);
     }
   }

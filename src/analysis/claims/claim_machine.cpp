@@ -30,7 +30,7 @@ std::vector<double> values_of(const Ceiling& ceiling) {
   return values;
 }
 
-// Of the CPU, or of the first GPU whose name contains `device`; without a machine if there is none.
+// The ceiling of the CPU, or of the first GPU whose name contains `device`; without a machine if there is none.
 Ceiling ceiling_of(const Context& context, const std::string& measure, const std::string& device) {
   const auto peak_in_fp32 = [](const std::map<std::string, std::optional<double>>& peaks) {
     const auto found = peaks.find(name(Precision::fp32));
@@ -101,7 +101,7 @@ std::size_t repetitions_of(const InputGroup& group) {
   return std::min(starved_row(group)->samples_per_second.size(), group.rows[*group.decoded].samples_per_second.size());
 }
 
-// Of the first such model on the first backend that has a group; of several groups the one with the most repetitions.
+// The group of the first such model on the first backend that has one; of several groups the one with the most repetitions.
 std::optional<InputGroup> group_for(const ClaimQuantity& quantity, const Evidence& evidence) {
   for (const std::string& backend : quantity.of.backends)
     for (const std::string& model : quantity.models) {

@@ -1,6 +1,6 @@
 // Which commit made a case slower: what `bisect` measures next, and what its pairs say. Pure functions.
 //
-// Every commit is measured against the same opponent, the good one, so there is one number per pair of processes, log(time /
+// Every commit is measured against the same baseline, the good one, so there is one number per pair of processes, log(time /
 // good's time), as in decision.h. The middle is halfway between the levels of the two ends. A commit is slow if the lower bound
 // of its level is above the middle, fast if the upper bound is below it; otherwise it gets more pairs, and after the most that
 // it may have it is undecided. A binary search goes on with the decided commits and passes over the others, so it ends with a

@@ -20,10 +20,10 @@ namespace epochbench {
 
 inline constexpr std::size_t kMinLevelPoints = 3;  // a level of one or two points is an outlier
 inline constexpr std::size_t kMinPoints = 2 * kMinLevelPoints;
-// Of the t-test. The split is chosen where the sides differ most, so noise passes more often than this says.
+// Significance level of the t-test. The split is chosen where the sides differ most, so noise passes more often than this.
 inline constexpr double kChangeLevel = 0.0001;
-inline constexpr double kLenientLevel = 0.01;  // of a split while others are still to be made
-// Of the memory that the search takes, which grows with the square: 8 bytes times this squared.
+inline constexpr double kLenientLevel = 0.01;  // the same while other splits are still to be made
+// Limit that bounds memory: 8 bytes × points².
 inline constexpr std::size_t kMaxPoints = 2000;
 
 struct ChangePoint {

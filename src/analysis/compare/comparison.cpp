@@ -37,7 +37,6 @@ std::string difference(std::initializer_list<TwoTexts> texts) {
   return "";
 }
 
-// Why two runs of one case say nothing about a code change between them: one difference as text, or "".
 // What makes the work different: mode, data set, and what the fingerprint covers.
 std::string workload_difference(const RecordedRun& x, const RecordedRun& y) {
   const Workload &a = x.run->workload, &b = y.run->workload;

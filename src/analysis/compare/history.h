@@ -34,7 +34,7 @@ struct HistorySeries {
   // last two. "box, AMD EPYC, 2 threads, gcc 12.2.0, Release"
   std::string setting;
   std::vector<HistoryPoint> points;  // by date, then by path
-  // Of the logarithms of the values. Indices are those of `points`.
+  // Changes in the logarithms of the values. Indices are those of `points`.
   std::vector<LevelChange> changes;
   std::string reason;  // why changes were not searched for in some or all points; empty: in all they were
 };

@@ -69,7 +69,7 @@ class Search {
   bool is_gpu_;
 };
 
-Demands fit_of(const std::vector<const MeasuredStep*>& steps, bool is_gpu) { return Search(steps, is_gpu).factors(); }
+Demands fit_factors(const std::vector<const MeasuredStep*>& steps, bool is_gpu) { return Search(steps, is_gpu).factors(); }
 
 double log_ratio(const MeasuredStep& step, const Demands& factors, bool is_gpu) {
   return std::log(std::max(step.bound_seconds, expected_seconds(step.demands, factors, is_gpu)) / step.seconds);
@@ -108,7 +108,7 @@ std::vector<LeftOutStep> left_out_ratios(const std::vector<MeasuredStep>& steps,
     std::vector<const MeasuredStep*> others;
     for (const MeasuredStep& step : steps)
       if (step.device != device) others.push_back(&step);
-    const Demands factors = fit_of(others, is_gpu);
+    const Demands factors = fit_factors(others, is_gpu);
     for (std::size_t i = 0; i < steps.size(); ++i)
       if (steps[i].device == device) left_out[i].log_ratio = log_ratio(steps[i], factors, is_gpu);
   }
@@ -139,7 +139,7 @@ Json error_json(const LeftOutError& error) { return {{"median_error", error.medi
 Demands fit_factors(const std::vector<MeasuredStep>& steps, bool is_gpu) {
   std::vector<const MeasuredStep*> all;
   for (const MeasuredStep& step : steps) all.push_back(&step);
-  return fit_of(all, is_gpu);
+  return fit_factors(all, is_gpu);
 }
 
 FittedFactors fit_with_left_out(const std::vector<MeasuredStep>& steps, bool is_gpu, const std::string& evidence) {

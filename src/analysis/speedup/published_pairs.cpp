@@ -24,7 +24,7 @@ std::string letters_and_digits(const std::string& text) {
   return kept;
 }
 
-bool is_of(const SharedModel& shared, const PublishedEntry& entry) {
+bool has_model(const SharedModel& shared, const PublishedEntry& entry) {
   const std::string name = letters_and_digits(entry.model.value_or(""));
   return entry.task == PublishedTask::train && entry.benchmark == shared.benchmark && entry.throughput && !name.empty() &&
          contains(shared.names, name);
@@ -57,7 +57,7 @@ PublishedPairs published_pairs(const std::vector<NamedResult>& results, std::spa
       for (const PublishedDocument& document : documents) {
         if (document.source != PublishedSource::dawnbench) continue;
         for (const PublishedEntry& entry : document.entries) {
-          if (!is_of(shared, entry)) continue;
+          if (!has_model(shared, entry)) continue;
           const double rate = series.rate(), published = entry.throughput->samples_per_second;
           found.pairs.push_back({series.name(), series.source->path, rate, series.runs.size(), entry.name,
                                  or_unknown(entry.machine.description), entry.citation, entry.link.value_or(""), published,

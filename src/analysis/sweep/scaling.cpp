@@ -101,7 +101,7 @@ void fill_highest(ScalingFit& fit) {
   }
 }
 
-ScalingFit fit_of(const Solution& solution, std::size_t points, ScalingLaw law) {
+ScalingFit make_fit(const Solution& solution, std::size_t points, ScalingLaw law) {
   ScalingFit fit;
   fit.law = law == ScalingLaw::amdahl ? "amdahl" : "usl";
   fit.one_core_rate = 1 / solution.one;
@@ -145,7 +145,7 @@ std::string why_never(const ScalingFit& fit) {
 }  // namespace
 
 ScalingFit fit_scaling(std::span<const CoresRate> points, ScalingLaw law) {
-  return fit_of(solve(points, law), points.size(), law);
+  return make_fit(solve(points, law), points.size(), law);
 }
 
 double rate_of(const ScalingFit& fit, double cores) {
@@ -164,7 +164,7 @@ std::optional<double> cores_for(const ScalingFit& fit, double rate) {
 CoresNeeded cores_needed(std::span<const CoresRate> points, ScalingLaw law, const std::string& contender,
                          std::span<const double> contender_rates) {
   const Solution solution = solve(points, law);
-  const ScalingFit fit = fit_of(solution, points.size(), law);
+  const ScalingFit fit = make_fit(solution, points.size(), law);
   CoresNeeded needed{fit.law, contender, geometric_mean(contender_rates), {}, {}, {}};
   needed.cores = cores_for(fit, needed.contender_rate);
 
@@ -175,7 +175,7 @@ CoresNeeded cores_needed(std::span<const CoresRate> points, ScalingLaw law, cons
     const double spread = std::sqrt(solution.sum_of_squares / draws.chi_squared(degrees));
     std::vector<CoresRate> drawn(points.begin(), points.end());
     for (CoresRate& point : drawn) point.rate = rate_of(fit, point.cores) * std::exp(spread * draws.normal());
-    const ScalingFit other = fit_of(solve(drawn, law), drawn.size(), law);
+    const ScalingFit other = make_fit(solve(drawn, law), drawn.size(), law);
     cores.push_back(
         cores_for(other, draws.mean_of_resample(contender_rates)).value_or(std::numeric_limits<double>::infinity()));
   }

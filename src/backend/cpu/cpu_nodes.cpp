@@ -30,7 +30,7 @@ std::vector<cpu::CastTensor<Real>> cast_tensors(const Graph& graph, const Node& 
 
 // The factor that an optimizer multiplies gradients by, or null.
 template <typename Real>
-const float* clip_of(const NodeOperands<Real>& o, const OptimizerLayout& layout) {
+const float* clip_pointer(const NodeOperands<Real>& o, const OptimizerLayout& layout) {
   return layout.clip < 0 ? nullptr : o.x32(static_cast<std::size_t>(layout.clip));
 }
 
@@ -178,7 +178,7 @@ HostStep CpuNodes<Real>::pack_step(const Graph& graph, const Node& node, const V
   return [=, k = k_, threads = threads_] { k->pack_conv2d(o.y(0), o.x(0), s, threads); };
 }
 
-// Of the workspace of conv2d_batch_norm; the rest is that of the convolution and then that of the norm.
+// The part of conv2d_batch_norm's workspace that has moments; the convolution and then the norm use the rest.
 template <typename Real>
 std::size_t CpuNodes<Real>::moment_bytes(const Graph& graph, const Node& node) const {
   return k_->moments_workspace_bytes(rows_channels(graph.desc(node.outputs[0])).channels, threads_);
@@ -240,13 +240,13 @@ HostStep CpuNodes<Real>::step(const Graph& graph, const Node& node, const ValueM
       return make(k->sgd, [=, tensors = sgd_tensors(graph, node, memory, rank()), layout = optimizer_layout(node),
                            a = attributes<SgdAttributes>(node)](auto run) {
         run(tensors.data(), static_cast<int>(tensors.size()), o.x32(0),
-            SgdNumbers{a.momentum, a.weight_decay, clip_of(o, layout)});
+            SgdNumbers{a.momentum, a.weight_decay, clip_pointer(o, layout)});
       });
     case Op::adamw:
       return make(k->adamw, [=, tensors = adamw_tensors(graph, node, memory, rank()), layout = optimizer_layout(node),
                              a = attributes<AdamwAttributes>(node)](auto run) {
         run(tensors.data(), static_cast<int>(tensors.size()), o.x32(0), o.integers(1),
-            AdamwNumbers{a.beta1, a.beta2, a.epsilon, clip_of(o, layout)});
+            AdamwNumbers{a.beta1, a.beta2, a.epsilon, clip_pointer(o, layout)});
       });
     case Op::clip_factor:
       return make(k->sum_of_squares, [=, tensors = gradient_tensors(graph, node, memory, rank()),

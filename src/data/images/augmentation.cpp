@@ -95,7 +95,7 @@ void change(std::uint8_t* rgb, std::int64_t pixels, const LinearChange& by) {
 }
 
 #if defined(__x86_64__)
-// Of 32 pixels at a time, in three vectors; each channel has its own bytes in each of them. Returns the pixels done.
+// Takes 32 pixels at a time, in three vectors; each channel has its own bytes in each of them. Returns the pixels done.
 EPOCHBENCH_WIDE std::int64_t add_sums_wide(Sums& sums, const std::uint8_t* rgb, std::int64_t pixels) {
   constexpr std::int64_t kPixels = 32, kVector = 32;
   std::array<std::uint8_t, kVector + 2> every_third{};
@@ -127,8 +127,8 @@ EPOCHBENCH_WIDE __m256i changed(__m256 own, __m256 channel, __m256 rest) {
   return _mm256_cvttps_epi32(_mm256_min_ps(_mm256_max_ps(value, _mm256_setzero_ps()), _mm256_set1_ps(255)));
 }
 
-// Of 8 pixels at a time, four in each half of a vector. Stores do not overlap later loads, which would wait for them. Returns
-// the pixels done.
+// Takes 8 pixels at a time, four in each half of a vector. Stores do not overlap later loads, which would wait for them.
+// Returns the pixels done.
 EPOCHBENCH_WIDE std::int64_t change_wide(std::uint8_t* rgb, std::int64_t pixels, const LinearChange& by) {
   constexpr std::int64_t kPixels = 8, kRead = 10;  // pixels whose bytes are read
   const __m256i first = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, -1, -1, -1, 3, -1, -1, -1, 6, -1, -1, -1, 9, -1, -1, -1));

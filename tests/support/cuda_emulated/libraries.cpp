@@ -43,13 +43,13 @@ void store(void* to, const Floats& values, std::int64_t columns, std::int64_t ga
 }
 
 // With `row` 0 there is none.
-std::int64_t gap_of(std::int64_t row, std::int64_t columns) { return row == 0 ? 0 : row - columns; }
+std::int64_t row_gap(std::int64_t row, std::int64_t columns) { return row == 0 ? 0 : row - columns; }
 
 void multiply(const ProductSpec& spec, void* c, const void* a, const void* b, const void* bias) {
   const auto [m, n, k, transpose_a, transpose_b, packed_b] = spec.shape;
-  const std::int64_t a_columns = transpose_a ? m : k, b_columns = transpose_b ? k : n, c_gap = gap_of(spec.c_row, n);
-  const Floats left = load(a, spec.batch * m * k / a_columns, a_columns, gap_of(spec.a_row, a_columns), spec.element);
-  const Floats right = load(b, spec.batch * k * n / b_columns, b_columns, gap_of(spec.b_row, b_columns), spec.element);
+  const std::int64_t a_columns = transpose_a ? m : k, b_columns = transpose_b ? k : n, c_gap = row_gap(spec.c_row, n);
+  const Floats left = load(a, spec.batch * m * k / a_columns, a_columns, row_gap(spec.a_row, a_columns), spec.element);
+  const Floats right = load(b, spec.batch * k * n / b_columns, b_columns, row_gap(spec.b_row, b_columns), spec.element);
   const Floats before = spec.accumulate ? load(c, spec.batch * m, n, c_gap, spec.out) : Floats{};
   const Floats added = spec.bias ? load(bias, 1, n, 0, spec.out) : Floats{};
   Floats result(static_cast<std::size_t>(spec.batch * m * n));

@@ -58,7 +58,7 @@ std::optional<EmulatedCard> selected(const std::vector<EmulatedCard>& cards, con
 }
 
 // As the CUDA programming guide says: everything up to the first that selects nothing, and of instances only the first.
-std::vector<EmulatedCard> visible_of(const std::vector<EmulatedCard>& cards) {
+std::vector<EmulatedCard> visible_cards(const std::vector<EmulatedCard>& cards) {
   const char* variable = std::getenv("CUDA_VISIBLE_DEVICES");
   std::vector<EmulatedCard> visible;
   if (!variable) {
@@ -91,7 +91,7 @@ EmulatedMachine read_machine() {
   if (described.contains("no_nccl")) machine.no_nccl = described["no_nccl"].get<std::string>();
   std::vector<EmulatedCard> cards;
   for (const auto& card : described.at("cards")) cards.push_back(card_of(card, static_cast<int>(cards.size())));
-  machine.visible = visible_of(cards);
+  machine.visible = visible_cards(cards);
   std::erase_if(machine.visible,
                 [&](const EmulatedCard& card) { return std::filesystem::exists(mark_of_loss(machine.file, card.index)); });
   return machine;

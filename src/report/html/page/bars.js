@@ -11,7 +11,7 @@ function rowLabel(row) {
   return [device, row.backend === "pytorch" ? "PyTorch" : null, row.precision, settings].filter(Boolean).join(" ");
 }
 
-// Of rows that differ only in the file, the one with the latest date; the others belong to the history.
+// Keeps the latest of rows that differ only in the file; the others belong to the history.
 function latest(rows, data) {
   const newest = new Map();
   for (const row of rows) {
