@@ -46,7 +46,7 @@ struct Arguments {
 };
 
 template <typename Real>
-const cpu::Kernels<Real>& kernels_of(const std::string& name) {
+const cpu::Kernels<Real>& chosen_kernels(const std::string& name) {
   if (const cpu::Kernels<Real>* best = cpu::best_kernels<Real>(); name.empty() && best) return *best;
   for (cpu::Isa isa : cpu::kIsas<Real>)
     if (cpu::available(isa) && cpu::kernels<Real>(isa).isa == name) return cpu::kernels<Real>(isa);
@@ -85,7 +85,7 @@ Arguments parse(int argc, char** argv) {
 
 template <typename Real>
 void register_all(const Arguments& arguments) {
-  const Options<Real> options{&kernels_of<Real>(arguments.isa), arguments.threads};
+  const Options<Real> options{&chosen_kernels<Real>(arguments.isa), arguments.threads};
   for (const std::string& path : split(arguments.shapes))
     for (const Problem& problem : read_problems(path))
       if (!register_products(problem, options) && !register_attention(problem, options) && !register_lstm(problem, options) &&
@@ -95,7 +95,7 @@ void register_all(const Arguments& arguments) {
                                  joined(memory_bound_operations()));
 }
 
-const cpu::Int8Kernels& int8_kernels_of(const std::string& name) {
+const cpu::Int8Kernels& chosen_int8_kernels(const std::string& name) {
   if (const cpu::Int8Kernels* best = cpu::best_int8_kernels(); name.empty() && best) return *best;
   for (cpu::Isa isa : cpu::kInt8Isas)
     if (cpu::available(isa) && cpu::int8_kernels(isa).isa == name) return cpu::int8_kernels(isa);
@@ -106,7 +106,7 @@ const cpu::Int8Kernels& int8_kernels_of(const std::string& name) {
 void register_all_int8(const Arguments& arguments) {
   for (const std::string& path : split(arguments.shapes))
     for (const Problem& problem : read_problems(path))
-      register_int8(problem, int8_kernels_of(arguments.isa), arguments.threads);
+      register_int8(problem, chosen_int8_kernels(arguments.isa), arguments.threads);
 }
 
 void compare_all(const Arguments& arguments, const std::vector<std::string>& flags) {
@@ -127,9 +127,9 @@ void compare_all(const Arguments& arguments, const std::vector<std::string>& fla
   std::cout.flush();
   for (const std::string& path : split(arguments.shapes)) {
     if (arguments.precision == name(Precision::fp32))
-      compare_libraries(path, kernels_of<float>(arguments.isa), options);
+      compare_libraries(path, chosen_kernels<float>(arguments.isa), options);
     else
-      compare_libraries(path, kernels_of<Bf16>(arguments.isa), options);
+      compare_libraries(path, chosen_kernels<Bf16>(arguments.isa), options);
   }
 }
 

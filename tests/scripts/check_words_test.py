@@ -61,6 +61,19 @@ class CheckWords(unittest.TestCase):
         self.assert_refused("thinned.cpp", "int x;\n", 1, "file name thinned")
         self.assert_accepted("a.cpp", "int key_words, aheadless, toolbar;\n")
 
+    def test_comments_are_sentences(self):
+        self.assert_refused("a.cpp", "int x;\n// Of the CPU.\nint y;\n", 2, "Of")
+        self.assert_refused("a.cpp", "int x;  // Of the CPU.\n", 1, "Of")
+        self.assert_refused("a.py", "# Of the CPU.\n", 1, "Of")
+        self.assert_accepted("a.cpp", "int x;  // of the CPU\n// Often. The name of the CPU.\n")
+
+    def test_limits_and_functions_have_one_kind_of_name(self):
+        self.assert_refused("a.cpp", "constexpr int kMostPairs = 3;\n", 1, "kMostPairs")
+        self.assert_refused("a.cpp", "constexpr int kUsual = 3;\n", 1, "kUsual")
+        self.assert_refused("a.cpp", "int hue_of(int x);\n", 1, "hue_of")
+        self.assert_refused("a.cpp", "const auto hue_of = [](int x) { return x; };\n", 1, "hue_of")
+        self.assert_accepted("a.cpp", "constexpr int kUsedMost = 3;\nint x = runs_of(page.hue_of);\n")
+
     def test_quotations_ids_and_result_keys_are_exempt(self):
         self.assert_accepted("a.md", "Text.\n\n```\nit was told\n```\n\nThe key `colour` of [a page](neighbour.md).\n")
         self.assert_accepted("a.cpp", 'x["held_back"] = "utilization";\n')
