@@ -51,7 +51,7 @@ std::optional<int> number_of(std::initializer_list<const char*> names) {
 // How many ranks run on this machine, or the number of all ranks if the launcher does not say.
 int ranks_here(int ranks) {
   if (const auto count = number_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})) return *count;
-  if (const char* numbers = std::getenv("SLURM_GTIDS"))  // of the ranks on this machine, separated by commas
+  if (const char* numbers = std::getenv("SLURM_GTIDS"))  // the ranks on this machine, separated by commas
     return 1 + static_cast<int>(std::ranges::count(std::string_view(numbers), ','));
   return ranks;
 }

@@ -56,7 +56,7 @@ ListByKey<&SeededTrainings::key> trainings_of(const std::vector<const Run*>& run
 
 Estimate mean_difference(const std::vector<double>& differences) {
   Estimate estimate = arithmetic_mean_estimate(differences, kMinRepetitions, "seeds");
-  constexpr double kRounding = 1e-12;  // of sums of numbers about 1
+  constexpr double kRounding = 1e-12;  // the error of sums of numbers about 1
   if (!estimate.ci95 || estimate.ci95->second - estimate.ci95->first > kRounding) return estimate;
   estimate.ci95.reset();
   estimate.reason = "every seed gave the same difference, which says nothing about their spread";

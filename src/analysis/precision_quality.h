@@ -21,7 +21,7 @@ struct TrainingKey {
 };
 
 struct QualityDifference : TrainingKey {
-  const Run* first = nullptr;  // of its runs, in the other precision
+  const Run* first = nullptr;  // its first run in the other precision
   int seeds = 0;
   double fp32 = 0, other = 0;  // means over the seeds, in the metric's unit
   Estimate difference;         // other - fp32, likewise

@@ -31,9 +31,9 @@ struct Form {
   bool null_if_empty = false;     // a text or a list
   bool omitted_if_empty = false;  // an optional or a container: its key is left out
   bool hidden = false;            // null, whatever the member contains
-  std::optional<std::int64_t> minimum = {}, maximum = {};  // of a whole number
-  const char* default_text = nullptr;                      // of an optional text that is empty
-  std::span<const char* const> keys = {};                  // of a map: exactly these are written, as null if the map lacks one
+  std::optional<std::int64_t> minimum = {}, maximum = {};  // only for a whole number
+  const char* default_text = nullptr;                      // what an empty optional text means
+  std::span<const char* const> keys = {};  // only for a map: exactly these are written, as null if the map lacks one
 
   bool may_be_missing() const { return addition || null_if_empty || omitted_if_empty; }
 };

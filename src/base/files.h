@@ -89,7 +89,7 @@ class ResultFile {
   const std::string& path() const { return path_; }
 
  private:
-  class Lock {  // of an open file; the destructor removes the file
+  class Lock {  // locks an open file; the destructor removes the file
    public:
     explicit Lock(std::string path);
     Lock(Lock&& other) noexcept : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}

@@ -33,7 +33,7 @@ class RankShift {
   std::optional<double> lower(double level) const;
   std::optional<double> upper(double level) const;
 
-  double p_above() const;     // of at least as much evidence for a shift above 0, if there is none or one below
+  double p_above() const;     // the probability of this much evidence for a shift above 0, if there is none
   double p_below() const;     // the same for a shift below 0
   double smallest_p() const;  // that this many numbers can have: 1 / 2^n for n pairs, 1 / (n + m choose n) for two samples
 

@@ -16,7 +16,7 @@ enum class DeviceUse : std::uint8_t { run, plan, predict };
 
 struct NamingCall {
   DeviceUse use = DeviceUse::run;
-  std::vector<std::string> on = {};  // of the catalog; empty: all
+  std::vector<std::string> on = {};  // ids of the catalog; empty: all
   const CaseBlock* cases = nullptr;  // null: the command has none
 };
 

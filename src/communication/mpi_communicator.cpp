@@ -22,7 +22,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kPieceElements = std::size_t{1} << 20;  // of a sum at a time: 4 MiB stay in the caches meanwhile
+constexpr std::size_t kPieceElements = std::size_t{1} << 20;  // summed at a time: 4 MiB stay in the caches meanwhile
 
 int checked_int(std::size_t count) {
   if (count > static_cast<std::size_t>(std::numeric_limits<int>::max()))

@@ -162,7 +162,7 @@ void WordEncoder::begin(std::string_view word) {
   for (std::size_t i = 0; i < size; ++i) {
     id_[i] = pairs_.of_byte(word[i]);
     next_[i] = static_cast<std::uint32_t>(i) + 1;
-    previous_[i] = static_cast<std::uint32_t>(i) - 1;  // of the first: kEnd
+    previous_[i] = static_cast<std::uint32_t>(i) - 1;  // the first has kEnd
     if (i == 0) continue;
     if (const BytePairs::Merge* merge = pairs_.find(id_[i - 1], id_[i]))
       first_.push_back(static_cast<Candidate>(merge->rank) << 32 | previous_[i]);

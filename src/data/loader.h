@@ -64,7 +64,7 @@ class Loader final : public BatchSource {
 
  private:
   enum class State : std::uint8_t { free, opening, filling, ready, in_use };
-  struct Position {  // of a batch in the pass that begin_*() started
+  struct Position {  // where a batch is in the pass that begin_*() started
     std::uint64_t pass = 0, sequence = 0;
     std::uint64_t epoch = 0;
     std::int64_t step = 0;

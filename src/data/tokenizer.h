@@ -24,7 +24,7 @@ class Tokenizer {
 
   std::int64_t ids() const;
   std::string identity() const;               // "gpt2, 50257 tokens, " or "wordpiece, ", and the hash of tokens and merges
-  std::optional<SpecialIds> special() const;  // of BERT's
+  std::optional<SpecialIds> special() const;  // only BERT's tokenizers have them
 
   // The tokens of the text, by all available CPUs. Errors: DataError for a word of 4 GiB or more.
   std::vector<std::int32_t> encode(std::string_view text) const;

@@ -144,7 +144,7 @@ class Blocks {
 
   const Graph& graph_;
   int forward_ = 0;
-  std::vector<ValueId> root_;              // of a view: the value it refers to
+  std::vector<ValueId> root_;              // the value that a view refers to
   std::vector<int> producer_;              // by value
   std::vector<int> last_reader_;           // by value: the last forward node
   std::vector<bool> read_later_;           // by value: by a node of the backward pass

@@ -156,7 +156,7 @@ EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& 
 EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings) {
   settings["OMP_WAIT_POLICY"] = "passive";
   settings["GOMP_SPINCOUNT"] = "0";
-  settings["KMP_BLOCKTIME"] = "0";  // of LLVM's and Intel's runtimes
+  settings["KMP_BLOCKTIME"] = "0";  // read by LLVM's and Intel's runtimes
   return settings;
 }
 

@@ -80,7 +80,7 @@ DawnbenchEpochs parse_dawnbench_epochs(std::string_view text, const std::string&
 }
 
 std::optional<double> counted_epochs(const DawnbenchEpochs& table) {
-  constexpr double kUneven = 0.01;  // of the distance between rows
+  constexpr double kUneven = 0.01;  // as a share of the distance between rows
   const double distance = table.epochs.front();
   for (std::size_t i = 0; i < table.epochs.size(); ++i)
     if (!(std::abs(table.epochs[i] - static_cast<double>(i + 1) * distance) < kUneven * distance)) return std::nullopt;

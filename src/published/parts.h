@@ -10,7 +10,7 @@
 
 namespace epochbench {
 
-inline constexpr std::int64_t kMaxDevices = 1'000'000;  // of a machine: more are an error of writing
+inline constexpr std::int64_t kMaxDevices = 1'000'000;  // in a machine: more are a typing error
 
 // To nine digits: a figure that was converted or derived has no more, and is the same on every machine.
 double rounded(double value);

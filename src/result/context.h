@@ -119,7 +119,7 @@ void fields(auto& visit, Is<EarlierCall> auto& call) {
   visit("command_line", call.command_line);
 }
 
-struct Context : BuildInfo {  // of the binary that measured
+struct Context : BuildInfo {  // the build is that of the binary that measured
   std::string date;           // RFC 3339
   std::optional<std::string> host_name;
   std::optional<std::string> os = {}, kernel = {};  // "Debian GNU/Linux 12 (bookworm)", "Linux 6.1.0-18-amd64"

@@ -192,7 +192,7 @@ void fields(auto& visit, Is<Energy> auto& energy) {
 struct Cost {
   std::optional<double> usd_per_hour, usd_per_epoch, usd_total;
   std::optional<std::string> price_source;
-  std::optional<std::string> currency = {};  // of all amounts, if a file names one; otherwise USD
+  std::optional<std::string> currency = {};  // the currency of all amounts, if a file names one; otherwise USD
   // Which share of an instance of another size is counted: per-vcpu | per-gpu | whole. Empty if the price is the machine's.
   std::optional<std::string> price_scaling = {};
 };
@@ -231,7 +231,7 @@ void fields(auto& visit, Is<ProfileClass> auto& ops) {
   VISIT(ops, op, nodes, seconds, share, flops_per_second, bytes_per_second, limit_fraction, flops, bytes, limit_seconds);
 }
 
-struct Profile {              // of one step, node by node, in separate passes and not in the timed steps
+struct Profile {              // one step, node by node, in separate passes and not in the timed steps
   std::optional<int> passes;  // a node's seconds are the median over them
   double seconds = 0;         // sum over the nodes
   std::optional<double> limit_seconds, limit_fraction;

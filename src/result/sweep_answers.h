@@ -16,7 +16,7 @@ namespace epochbench {
 
 struct CurveBest {
   std::string curve, device, precision;
-  std::optional<std::int64_t> value;                           // of the highest rate
+  std::optional<std::int64_t> value;                           // the axis' value with the highest rate
   std::optional<double> rate;                                  // at that value, in the answers' measure
   std::optional<std::vector<std::int64_t>> indistinguishable;  // other values whose rate may be as high, at 95 %
   std::optional<std::string> reason;                           // why some of it is empty

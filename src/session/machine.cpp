@@ -34,7 +34,7 @@ SpreadPeaks::SpreadPeaks(CpuInfo& cpu, std::size_t runs, double cost_seconds, st
       last_(began_) {
   if (cpu.peak_processes.empty())
     add(cpu, began_);
-  else  // of a resumed result
+  else  // known from a resumed result
     began_ -= cpu.peak_processes.back().seconds;
 }
 

@@ -22,7 +22,7 @@ Day today();  // UTC
 
 struct AskedPrice {
   double usd_per_hour = 0;
-  const CatalogPrice* row = nullptr;  // of the catalog; nullptr: the user's own figure
+  const CatalogPrice* row = nullptr;  // in the catalog; nullptr: the user's own figure
 };
 // USD per hour or an instance of the catalog: "0.34", "c7i.4xlarge", "aws/c7i.4xlarge". Errors: CallError.
 AskedPrice parse_price(const std::string& text);

@@ -11,8 +11,8 @@ namespace epochbench {
 namespace {
 
 constexpr double kTypicalPeakShare = 0.6;       // that a step reaches
-constexpr double kStepOverheadSeconds = 1e-4;   // of the smallest models
-constexpr double kSetUpSeconds = 1;             // of a process: start, compile
+constexpr double kStepOverheadSeconds = 1e-4;   // what a step of the smallest models takes
+constexpr double kSetUpSeconds = 1;             // to start and compile in a process
 constexpr double kTypicalShare = 0.25;          // of the most that a stopping rule allows
 constexpr double kTypicalShareOfFalling = 0.9;  // likewise, for a target under a learning rate that falls
 constexpr double kFlopsPerCore = 1.2e11, kFlopsOfGpu = 3e13, kFlopsOfReference = 5e8;  // per second, of usual devices

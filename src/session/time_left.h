@@ -56,11 +56,11 @@ class TimeLeft {
 
   void begin(std::size_t index);  // every case that has begun before has ended
   void update(const Progress& progress);
-  void end(bool ok);  // of the running case, which informs other estimates only if ok
+  void end(bool ok);  // ends the running case, which informs other estimates only if ok
 
   double of_case() const;                    // of the case that runs
   double of_all() const;                     // including the cases that have not begun
-  double duration(std::size_t index) const;  // of a whole case, from all that is known
+  double duration(std::size_t index) const;  // how long a whole case takes, from all that is known
 
  private:
   // How a case ends decides what its duration depends on.

@@ -16,7 +16,7 @@ namespace {
 constexpr double kStableWindow = 0.25;
 constexpr double kStableRatio = 0.98;
 constexpr std::size_t kStableReadings = 8;
-constexpr double kStableAfter = 0.5;  // of max_seconds: a machine may calm down
+constexpr double kStableAfter = 0.5;  // as a share of max_seconds: a machine may calm down
 
 std::int64_t steps_within(double seconds, double step_seconds, std::int64_t most) {
   return static_cast<std::int64_t>(std::min(seconds / step_seconds, static_cast<double>(most)));

@@ -32,7 +32,7 @@ struct WorkloadSpec {
   Shard shard = Shard::none;                                 // with several ranks
   double bucket_mib = kDefaultBucketMib;                     // likewise
   Checkpoint checkpoint = Checkpoint::none;                  // of a training step
-  double mixup = 0;                                          // of training images: parameter of the shares; 0: none
+  double mixup = 0;                                          // parameter of the shares of mixed training images; 0: none
   double label_smoothing = 0;                                // of the training loss; evaluation has none
   ImageOptions images = {};                                  // of image files
   std::shared_ptr<const Tokenizer> tokenizer = nullptr;      // of the text; null: its bytes

@@ -70,7 +70,7 @@ struct Commit {
 struct MeasuredCommit : Commit {
   Level level = Level::unknown;
   std::size_t pairs = 0;        // against the good commit
-  std::optional<double> ratio;  // of its step time to the good commit's
+  std::optional<double> ratio;  // its step time over the good commit's
   std::string reason;           // why it was skipped
 };
 

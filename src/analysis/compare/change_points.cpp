@@ -20,7 +20,8 @@ constexpr std::size_t kMinCreepPoints = 4;  // that rise; with fewer, a slope ca
 // level are the majority of five, so levels and lines pass unchanged. Precondition: at least five points.
 std::vector<double> without_outliers(std::span<const double> series) {
   constexpr std::size_t kWindow = 2 * kMinLevelPoints - 1;
-  constexpr double kFar = 5, kDeviationOfMedian = 1.4826;  // of the normal distribution, over the median absolute deviation
+  constexpr double kFar = 5,
+                   kDeviationOfMedian = 1.4826;  // deviation of a normal distribution over its median absolute deviation
   std::vector<double> local(series.size()), apart(series.size());
   for (std::size_t i = 0; i < series.size(); ++i) {
     const std::size_t begin = std::min(i - std::min(i, kWindow / 2), series.size() - kWindow);

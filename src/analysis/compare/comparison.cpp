@@ -111,7 +111,7 @@ class Matching {
  public:
   Matching(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender) {
     for (const auto* side : {&baseline, &contender}) {
-      std::map<std::string, std::set<std::string>> cases;  // of the side, by what matches
+      std::map<std::string, std::set<std::string>> cases;  // the side's cases, by what matches
       for (const NamedResult& source : *side)
         for (const Run& run : source.result.runs) cases[without_measurement(run)].insert(label_of(speed_settings(run)));
       for (const auto& [key, labels] : cases)
@@ -137,7 +137,7 @@ class Matching {
 
 struct CaseRuns {
   std::string key;
-  Runs before, after;  // of the baseline and of the new side; one may be empty
+  Runs before, after;  // the baseline's and the contender's; one may be empty
 };
 
 // In the order in which they first ran, the baseline's before those that only the new side has.
@@ -309,7 +309,7 @@ class Comparing {
   }
 
   std::vector<RecordedCase> recorded_;     // one per case of the answer
-  std::vector<std::array<Runs, 2>> runs_;  // of each that are ok
+  std::vector<std::array<Runs, 2>> runs_;  // the ok runs of each
   Comparison answer_;
 };
 

@@ -14,8 +14,8 @@
 namespace epochbench {
 namespace {
 
-constexpr double kIntervalEnd = 0.025;                    // of a 95 % interval, on either side
-constexpr double kMaterialShare = 2.0 / 3;                // of the threshold: a change below it is not a regression
+constexpr double kIntervalEnd = 0.025;                    // what a 95 % interval leaves out on either side
+constexpr double kMaterialShare = 2.0 / 3;                // a change below this share of the threshold is not a regression
 constexpr double kNormal99 = 2.3263, kNormal95 = 1.6449;  // quantiles
 constexpr double kMaxPairs = 1e6;                         // the most that are named; a larger number says no more
 

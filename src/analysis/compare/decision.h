@@ -34,8 +34,8 @@ constexpr auto texts_of(Finding) {
 // What lets a case be decided that is not compared.
 enum class Remedy : std::uint8_t { none, measure_baseline, measure_new, interleave, speedup };
 
-inline constexpr double kDefaultThreshold = 0.03;  // of a step's time
-inline constexpr double kFalseAlarms = 0.01;       // of a whole suite, in each direction
+inline constexpr double kDefaultThreshold = 0.03;  // as a share of a step's time
+inline constexpr double kFalseAlarms = 0.01;       // for a whole suite, in each direction
 inline constexpr std::size_t kMinToDecide = 5;     // repetitions per side, with one that is left out
 
 struct Decision {

@@ -30,8 +30,8 @@ bool fails(IssueCode code);
 struct Issue {
   IssueCode code;
   double before = 0, after = 0, limit = 0;
-  std::string reason = {};  // of not_ok
-  std::size_t step = 0;     // of final_loss, from 1, warm-up included
+  std::string reason = {};  // only with not_ok
+  std::size_t step = 0;     // only with final_loss: from 1, warm-up included
 };
 
 // A rise of memory that matters: the second one of a small process, which rarely takes much less by itself.

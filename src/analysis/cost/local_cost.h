@@ -30,7 +30,7 @@ inline constexpr double kHoursAMonth = 730;
 struct Figure {  // a number, or why there is none
   std::optional<double> value;
   std::string reason;
-  std::optional<std::pair<double, double>> ci95 = {};   // of a number that repetitions gave
+  std::optional<std::pair<double, double>> ci95 = {};   // if repetitions gave the number
   std::optional<std::pair<double, double>> range = {};  // likewise, where they are too few for an interval
 };
 
@@ -61,7 +61,7 @@ struct RentOrBuy {
   double utilization = 1;
 };
 
-struct QualityCost {  // of the median time
+struct QualityCost {  // what the median time costs
   TimeToQuality time;
   Figure local_usd, cloud_usd;
 };
@@ -75,7 +75,7 @@ struct RunCost {
   Figure epoch_seconds;
   std::string interval_reason;  // why there is none; empty if there is one
   std::string epoch_kind;       // measured | projected
-  Workload workload;            // of the first repetition: what an epoch is
+  Workload workload;            // the first repetition's, which says what an epoch is
   LocalMachine local;
   CloudMachine cloud;
   std::string power_source, idle_source;  // "given", "measured: rapl"; empty if the figure is unknown

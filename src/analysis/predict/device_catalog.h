@@ -28,12 +28,12 @@ struct CpuInstance {
 struct CatalogDevice {
   std::string id, name;           // "a100-80gb", "NVIDIA A100 SXM 80GB"
   bool is_gpu = true;             // otherwise a CPU, whose peaks are per core and whose bandwidth and cache are per socket
-  bool is_arm = false;            // of a CPU
+  bool is_arm = false;            // only for a CPU
   int year = 0;                   // in which it was released
   std::vector<std::string> also;  // other names: those of bench/prices.json and of nvidia-smi
   std::map<std::string, CatalogFact> facts;
   std::string instances_source;
-  std::vector<CpuInstance> instances;  // of a CPU
+  std::vector<CpuInstance> instances;  // only for a CPU
 };
 
 struct CatalogSource {
@@ -57,8 +57,8 @@ const DeviceCatalog& embedded_devices();
 // What --on may name: a GPU, an instance of bench/prices.json with a GPU of the catalog, or a CPU instance.
 struct PredictionTarget {
   const CatalogDevice* device = nullptr;
-  const CpuInstance* instance = nullptr;  // of a CPU
-  const CatalogPrice* price = nullptr;    // of an instance that the call names
+  const CpuInstance* instance = nullptr;  // only for a CPU
+  const CatalogPrice* price = nullptr;    // if the call names an instance
   std::string name() const;               // "NVIDIA T4", "c7i.24xlarge"
 };
 

@@ -12,7 +12,7 @@
 namespace epochbench {
 namespace {
 
-constexpr double kMinCapability = 7.5;  // of this program's CUDA backend
+constexpr double kMinCapability = 7.5;  // what this program's CUDA backend needs
 constexpr int kMeasuredCores = 2;       // of each CPU in results/
 
 PredictedAmount times(const PredictedAmount& amount, double factor) {

@@ -11,9 +11,9 @@ namespace epochbench {
 namespace {
 
 constexpr double kOutlier = 0.05;                    // ratios nearer to 1 than this count by their square
-constexpr double kFirstStep = 1, kLastStep = 1e-4;   // of the logarithm of a factor
+constexpr double kFirstStep = 1, kLastStep = 1e-4;   // by which the search changes the logarithm of a factor
 constexpr double kWanted = 0.8;                      // the share of steps that an interval should contain
-constexpr std::array kTails{0.1, 0.05, 0.025, 0.0};  // of the ratios on either side, the narrowest interval first
+constexpr std::array kTails{0.1, 0.05, 0.025, 0.0};  // the share of ratios on either side, the narrowest interval first
 constexpr Demands kStart{1.5, 1.5, 2, 1e-12, 1e-4};  // near any sensible fit
 constexpr Demands kMin{1, 1, 1, 1e-14, 1e-7};        // ratios by the roofline; the others so small that they say nothing
 

@@ -24,7 +24,7 @@ Demands fit_factors(const std::vector<MeasuredStep>& steps, bool is_gpu);
 
 struct LeftOutStep {
   double log_ratio = 0;  // log(expected / measured), from the fit without the step's device
-  bool within = false;   // of the interval from the ratios of all other devices
+  bool within = false;   // whether it is in the interval from the ratios of all other devices
 };
 
 struct FittedFactors {

@@ -24,7 +24,7 @@ Line fitted(std::span<const Observation> observations) {
     xx += u * u, xy += u * v, yy += v * v, xz += u, yz += v;
   }
   const double determinant = xx * yy - xy * xy;
-  constexpr double kDependent = 1e-9;  // of columns that point the same way
+  constexpr double kDependent = 1e-9;  // below this, columns point the same way
   const Line both = {(xz * yy - yz * xy) / determinant, (yz * xx - xz * xy) / determinant};
   if (determinant > kDependent * xx * yy && both.first >= 0 && both.second >= 0) return both;
   // On the border one of them is 0: the one that costs less to leave out.

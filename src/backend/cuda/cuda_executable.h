@@ -99,7 +99,7 @@ class CudaExecutable final : public Executable {
   struct CudaEntry : CompiledEntry<CudaNode> {
     std::array<cuda::Owned<cuda::GraphExec>, kInputSlots> graphs;  // by slot; empty without capture
   };
-  struct Step {                                    // of the ring
+  struct Step {                                    // a place in the ring
     cuda::Owned<cuda::Event> begin, arrived, end;  // begin: the device has reached it; arrived: its batch has been transferred
     Entry entry = Entry::train;
     bool from_begin = false;  // the device was idle
@@ -143,7 +143,7 @@ class CudaExecutable final : public Executable {
   std::array<bool, kInputSlots> unseen_{};                        // submitted, but the compute stream has not waited for it
   std::array<std::optional<std::uint64_t>, kInputSlots> reader_;  // the last step that read the slot
   std::optional<DeviceTables> tables_;
-  std::optional<CudaExchange> exchange_;  // of several ranks; outlives the steps that captured its calls
+  std::optional<CudaExchange> exchange_;  // only with several ranks; outlives the steps that captured its calls
   std::vector<Turn> exchange_order_;      // of their training steps
   CompiledEntries<CudaEntry> entries_;
   InputSlot submitted_ = 0;

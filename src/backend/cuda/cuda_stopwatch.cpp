@@ -19,7 +19,7 @@ std::uint32_t float_bits(std::uint32_t random) {
   return (random & 0x8000'0000) | (kSixteenth + (random >> 29 & 3)) << 23 | (random >> 6 & 0x7f'ffff);
 }
 
-std::uint16_t half_bits(std::uint32_t of_float) {  // of such a float, with its mantissa truncated
+std::uint16_t half_bits(std::uint32_t of_float) {  // the bits of such a float, with its mantissa truncated
   constexpr std::uint32_t kRebias = 127 - 15;
   return static_cast<std::uint16_t>((of_float >> 16 & 0x8000) | ((of_float >> 23 & 0xff) - kRebias) << 10 |
                                     (of_float >> 13 & 0x3ff));

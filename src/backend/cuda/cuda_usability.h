@@ -13,7 +13,7 @@ namespace epochbench::cuda {
 struct RuntimeState {
   enum class Status : std::uint8_t { ready, insufficient_driver, no_device, failed };
   Status status = Status::ready;
-  std::string message;                          // of CUDA, if it failed
+  std::string message;                          // what CUDA says, if it failed
   int driver_version = 0, runtime_version = 0;  // 13000 for 13.0; the newest CUDA that the driver supports, 0 without one
   int devices = 0;                              // visible ones
   std::optional<std::string> visible_devices;   // CUDA_VISIBLE_DEVICES

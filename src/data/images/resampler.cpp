@@ -115,7 +115,7 @@ bool has_wide_vectors() {
 
 void Resampler::compute(Taps& taps, std::int64_t target, std::int64_t source, double begin, double length) {
   const double scale = length / static_cast<double>(target), reach = std::max(scale, 1.0);
-  const auto range = [&](std::int64_t i) {  // of source pixels with a weight
+  const auto range = [&](std::int64_t i) {  // the source pixels that have a weight
     const double center = begin + (static_cast<double>(i) + 0.5) * scale;
     const auto first = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(center - reach + 0.5)), 0, source - 1);
     const auto last = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(center + reach + 0.5)), first + 1, source);

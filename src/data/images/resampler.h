@@ -14,7 +14,7 @@ struct View {  // a rectangle, in pixels of a picture; edges may lie between pix
   double top = 0, left = 0, height = 0, width = 0;
 };
 
-struct Taps {                         // of each target row or column
+struct Taps {                         // the source pixels of each target row or column
   std::int64_t pairs = 0;             // of weights, as many as the widest needs
   std::vector<std::int32_t> first;    // source pixel of the first weight
   std::vector<std::int16_t> weights;  // [target, 2 * pairs], in units of 2^-14; they sum to 1 per target

@@ -29,7 +29,7 @@ class TarHeaders {
 
  private:
   static constexpr std::size_t kBlock = 512;
-  struct Overrides {  // of the next member, from the entries before it
+  struct Overrides {  // what the entries before a member say about it
     std::optional<std::string> name;
     std::optional<std::uint64_t> bytes;
   };

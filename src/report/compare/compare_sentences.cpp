@@ -68,7 +68,7 @@ std::string commit_text(const std::optional<std::string>& git_sha, const std::op
 }
 
 std::string build_text(const ComparedSide& side) {
-  constexpr std::size_t kDay = 10;  // of "2026-01-02T03:04:05Z"
+  constexpr std::size_t kDay = 10;  // characters of "2026-01-02T03:04:05Z"
   const std::string details = joined({side.date.substr(0, kDay), side.version, side.build_type, side.compiler});
   const std::string commit = commit_text(side.git_sha, side.git_dirty);
   if (details.empty()) return commit;

@@ -26,7 +26,7 @@ std::string mllog_text(const Result& result);             // MLPerf's log lines
 std::string mllog_left_out(const Run& run);               // not a training that failed or has times
 std::string github_benchmark_text(const Result& result);  // what should be small: customSmallerIsBetter
 std::string bmf_text(const Result& result);
-std::string tracker_left_out(const Run& run);  // of both: neither failed nor has a known metric
+std::string tracker_left_out(const Run& run);  // for both trackers: neither failed nor has a known metric
 std::string openmetrics_text(const Result& result);
 std::string mlflow_text(const Result& result);  // requests of runs/log-batch, one per line
 std::string mlflow_left_out(const Run& run);    // never started
@@ -36,7 +36,7 @@ std::string google_benchmark_left_out(const Run& run);  // neither failed nor ha
 std::vector<ExportFile> mllog_folder(const Result& result, const std::string& root);             // one log per run
 std::vector<ExportFile> github_benchmark_folder(const Result& result, const std::string& root);  // both directions
 std::vector<ExportFile> mlflow_folder(const Result& result, const std::string& root);            // a tracking store
-bool is_mllog_file(std::string_view name);  // of mllog_folder: "result_3.txt"
+bool is_mllog_file(std::string_view name);  // whether mllog_folder writes it: "result_3.txt"
 
 // For formats that identify a run by name and repetition. Errors: FormatError if two runs have the same.
 void require_distinct_runs(const Result& result);

@@ -7,7 +7,7 @@
 namespace epochbench {
 namespace {
 
-struct EpochsOfData {  // of one data set and unit
+struct EpochsOfData {  // epochs of one data set and unit
   std::string key;
   std::string data, unit;
   std::int64_t min_samples = 0, max_samples = 0;

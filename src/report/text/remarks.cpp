@@ -55,7 +55,7 @@ std::string throttling(const Result& result) {
          " of the steps of " + worst->name + " (" + joined(worst->gpu->throttle_reasons) + ")\n";
 }
 
-constexpr double kPlannedWithin = 0.1, kPlannedWithinBytes = 32e6;  // of a run's memory: what `plan` promises
+constexpr double kPlannedWithin = 0.1, kPlannedWithinBytes = 32e6;  // how close to a run's memory `plan` promises to be
 constexpr double kNoticeable = 1.05;                                // mean over median: most of a step's noise is less
 
 std::optional<double> mean_over_median(const Run& run) {
