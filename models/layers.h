@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "epochbench/graph.h"
 #include "epochbench/model.h"
 
 namespace epochbench {

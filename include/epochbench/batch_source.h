@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "epochbench/backend.h"
+#include "epochbench/executable.h"
 
 namespace epochbench {
 

@@ -15,9 +15,6 @@
 
 namespace epochbench {
 
-using ValueId = std::int32_t;
-inline constexpr ValueId kNoValue = -1;
-
 class GraphError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "epochbench/graph.h"
+#include "epochbench/tensor.h"
 
 namespace epochbench {
+
+class Graph;
 
 struct OptimizerSpec {
   enum class Kind : std::uint8_t { sgd, adamw };

@@ -30,6 +30,9 @@ struct TensorDesc {
 
 std::string to_string(const TensorDesc& desc);  // "f32[64, 512]"
 
+using ValueId = std::int32_t;  // a tensor in a graph
+inline constexpr ValueId kNoValue = -1;
+
 inline constexpr std::size_t kTensorAlignment = 64;  // bytes, a cache line: every tensor in memory begins at a multiple
 
 }  // namespace epochbench

@@ -14,8 +14,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "epochbench/backend.h"
 #include "epochbench/dataset.h"
+#include "epochbench/executable.h"
 #include "src/base/gpu_code.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"

@@ -8,8 +8,8 @@
 #include "src/case/case_block.h"
 #include "src/case/case_spec.h"
 #include "src/case/settings.h"
+#include "src/data/dataset_sizes.h"
 #include "src/result/result.h"
-#include "src/workload/workload.h"
 
 namespace epochbench {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "epochbench/backend.h"
 #include "epochbench/batch_source.h"
+#include "epochbench/executable.h"
 #include "src/base/clock.h"
 #include "src/result/measurements.h"
 

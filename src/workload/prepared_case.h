@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "epochbench/backend.h"
 #include "epochbench/batch_source.h"
 #include "epochbench/dataset.h"
+#include "epochbench/executable.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -31,7 +31,7 @@ struct PreparedCase {
   std::optional<Input> input;          // empty: nothing is read while steps run
   std::optional<double> data_seconds;  // to open the data set, and to decode it if that is done in advance
   double compile_seconds = 0;
-  std::int64_t planned_bytes = 0;                     // of all ranks
+  std::int64_t planned_bytes = 0;                     // for all ranks
   std::optional<std::int64_t> resident_before_bytes;  // resident memory just before compilation
   std::int64_t samples_per_epoch = 0;
   std::function<void(InputSlot slot, double loss)> after_step;  // see StepObserver in src/worker/runner.h; may be empty
