@@ -13,7 +13,7 @@ inline constexpr double kQuietForeignCores = 0.15;  // below: no more than an id
 
 inline bool is_loaded(const std::optional<double>& foreign_cores) { return foreign_cores.value_or(0) >= kQuietForeignCores; }
 // The largest load of the repetitions; 0 where it is not known.
-inline double most_foreign_cores(const std::vector<const Run*>& runs) {
+inline double max_foreign_cores(const std::vector<const Run*>& runs) {
   double most = 0;
   for (const Run* run : runs)
     if (run->interference) most = std::max(most, run->interference->foreign_cpu_cores.value_or(0));

@@ -23,8 +23,8 @@ inline constexpr std::size_t kKeptLosses = 10;  // as many as parity compares
 // Per side of a pair: tiny steps come in tens of thousands, and a document with many pairs must stay readable.
 inline constexpr std::size_t kKeptSteps = 400;
 
-enum Side : std::size_t { kBaseline = 0, kNew = 1 };
-inline constexpr std::array<Side, 2> kSides = {kBaseline, kNew};
+enum Side : std::size_t { kBaseline = 0, kContender = 1 };
+inline constexpr std::array<Side, 2> kSides = {kBaseline, kContender};
 constexpr auto texts_of(Side) { return std::array{"baseline", "new"}; }
 
 // One process of a pair.

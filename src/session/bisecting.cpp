@@ -296,7 +296,7 @@ class Bisecting {
       }
     display_.clear();
     for (const auto& [op, sides] : seconds)
-      answer_.ops.push_back({op, median_if_any(sides[kBaseline]).value_or(0), median_if_any(sides[kNew]).value_or(0)});
+      answer_.ops.push_back({op, median_if_any(sides[kBaseline]).value_or(0), median_if_any(sides[kContender]).value_or(0)});
     std::ranges::stable_sort(answer_.ops, std::greater(),
                              [](const OpChange& op) { return std::fabs(op.after_seconds - op.before_seconds); });
   }
@@ -309,10 +309,10 @@ class Bisecting {
   void say(const std::string& what) {
     std::string text = what;
     if (!followed_.empty() && pairs_measured_ > 0) {
-      const std::size_t commits = answer_.search.next ? answer_.search.most_left : 0;
+      const std::size_t commits = answer_.search.next ? answer_.search.max_left : 0;
       double left =
           static_cast<double>((commits + 1) * kTypicalPairs) * seconds_measured_ / static_cast<double>(pairs_measured_);
-      left += static_cast<double>(commits) * builds_.usual_seconds().value_or(0);
+      left += static_cast<double>(commits) * builds_.mean_seconds().value_or(0);
       if (commits > 0) text += "; up to " + counted(commits, "commit", "commits") + " to measure";
       text += "; about " + about_seconds(left) + " left";
     }

@@ -132,7 +132,7 @@ void CommitBuilds::forget_failures() const {
   for (const auto& entry : fs::directory_iterator(folder_ / "builds", error)) fs::remove(entry.path() / "failed", error);
 }
 
-std::optional<double> CommitBuilds::usual_seconds() const {
+std::optional<double> CommitBuilds::mean_seconds() const {
   return builds_ == 0 ? std::nullopt : std::optional(seconds_ / static_cast<double>(builds_));
 }
 

@@ -49,7 +49,7 @@ class CommitBuilds {
   Built build(const Commit& commit);
   void forget_failures() const;  // so that they are tried again
 
-  std::optional<double> usual_seconds() const;  // of the builds of this object
+  std::optional<double> mean_seconds() const;  // of the builds of this object
 
  private:
   std::filesystem::path place_of(const Commit& commit) const;

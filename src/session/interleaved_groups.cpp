@@ -186,7 +186,7 @@ GroupsMeasurement measure_groups(const GroupsRequest& request) {
         display.begin(runs[i].name);
         display.end(runs[i]);
         measurement.failed |= runs[i].status != RunStatus::ok && runs[i].status != RunStatus::skipped;
-        put(result, std::move(runs[i]), in_group(workers[i].planned, group), false);
+        replace_run(result, std::move(runs[i]), in_group(workers[i].planned, group), false);
       }
       use_best_peaks(result);
       keeper.save(result);

@@ -91,7 +91,7 @@ class InterleavedPairs {
         interrupted);
     if (interrupted()) return;
     pair.seed = spec.seed;
-    usual_.add(turns.name, steady_seconds() - begin);
+    durations_.add(turns.name, steady_seconds() - begin);
     turns.pairs.push_back(std::move(pair));
     save();
   }
@@ -140,7 +140,7 @@ class InterleavedPairs {
     double left = 0;
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       const TurnsCase& turns = document_.cases[i];
-      const auto pair_seconds = usual_.of(turns.name);
+      const auto pair_seconds = durations_.of(turns.name);
       if (!pair_seconds) return std::nullopt;
       if (wanted[i] > turns.pairs.size()) left += static_cast<double>(wanted[i] - turns.pairs.size()) * *pair_seconds;
     }
@@ -154,7 +154,7 @@ class InterleavedPairs {
   std::optional<ResultFile> file_;
   bool failing_ = false, failure_printed_ = false;
   ProgressDisplay display_;
-  UsualSeconds usual_;  // of a pair, set-up included
+  MeanDurations durations_;  // of a pair, set-up included
 };
 
 }  // namespace

@@ -313,7 +313,7 @@ Measurement measure(const MeasuringRequest& request) {
     if (!planned.obstacle) display.end(run);
     if (!planned.obstacle && !interrupted()) peaks.after_run(++done);
     if (run.status != RunStatus::ok && run.status != RunStatus::skipped && request.quiet) print_error(one_line(run));
-    put(result, std::move(run), planned, request.anonymous);
+    replace_run(result, std::move(run), planned, request.anonymous);
     complete(result);
     conclude();
     keeper.save(result);

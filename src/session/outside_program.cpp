@@ -136,17 +136,17 @@ std::optional<std::string> program_in_path(std::initializer_list<const char*> na
   return std::nullopt;
 }
 
-ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds, const std::function<bool()>& interrupted) {
+ProgramEnd run_program(const std::vector<std::string>& command, double max_seconds, const std::function<bool()>& interrupted) {
   ProgramEnd end;
   const Started program(command, Stdout::read);
   if (program.error() != 0) {
     end.reason = not_started(program.error());
     return end;
   }
-  if (program.read_until(steady_seconds() + most_seconds, interrupted, end.output)) {
+  if (program.read_until(steady_seconds() + max_seconds, interrupted, end.output)) {
     end.reason = failure_of(program.wait());
   } else {
-    end.reason = interrupted && interrupted() ? "interrupted" : "took more than " + format_seconds(most_seconds);
+    end.reason = interrupted && interrupted() ? "interrupted" : "took more than " + format_seconds(max_seconds);
     program.end_group();
   }
   end.done = end.reason.empty();

@@ -20,7 +20,7 @@ struct ProgramEnd {
 };
 // Standard input and error are /dev/null. The program is ended, with all that it started, if it takes longer or when
 // `interrupted`, which is polled and may be empty, becomes true: by SIGTERM, and by SIGKILL if it still runs 3 s later.
-ProgramEnd run_program(const std::vector<std::string>& command, double most_seconds,
+ProgramEnd run_program(const std::vector<std::string>& command, double max_seconds,
                        const std::function<bool()>& interrupted = {});
 
 // Opens a file in this machine's default program for it. Returns why that failed; empty: it was handed over.

@@ -94,7 +94,7 @@ std::string resume_command(const std::vector<std::string>& arguments, const std:
   return joined(parts, shell_word, " ");
 }
 
-void put(Result& result, Run run, const PlannedCase& planned, bool anonymous) {
+void replace_run(Result& result, Run run, const PlannedCase& planned, bool anonymous) {
   const bool tells_more = std::ranges::any_of(
       result.runs, [&](const Run& old) { return old.status != RunStatus::skipped && same_run(old, planned, anonymous); });
   if (run.status == RunStatus::skipped && tells_more) return;

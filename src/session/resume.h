@@ -34,6 +34,6 @@ std::string resume_command(const std::vector<std::string>& arguments, const std:
 
 // Adds the run, replacing an older one of the same case, and compares the losses again. A skipped case does not replace an
 // older run that was not skipped: a missing device does not undo an earlier failure.
-void put(Result& result, Run run, const PlannedCase& planned, bool anonymous);
+void replace_run(Result& result, Run run, const PlannedCase& planned, bool anonymous);
 
 }  // namespace epochbench

@@ -36,20 +36,20 @@ bool may_stop_early(const StopSpec& stop) { return stop.until || (!stop.steps &&
 
 }  // namespace
 
-void UsualSeconds::add(const std::string& name, double seconds) {
+void MeanDurations::add(const std::string& name, double seconds) {
   for (Sum* sum : {&by_name_[name], &all_}) {
     sum->seconds += seconds;
     ++sum->count;
   }
 }
 
-std::optional<double> UsualSeconds::own(const std::string& name) const {
+std::optional<double> MeanDurations::own(const std::string& name) const {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return std::nullopt;
   return found->second.seconds / static_cast<double>(found->second.count);
 }
 
-std::optional<double> UsualSeconds::of(const std::string& name) const {
+std::optional<double> MeanDurations::of(const std::string& name) const {
   if (const auto mean = own(name)) return mean;
   return all_.count > 0 ? std::optional(all_.seconds / static_cast<double>(all_.count)) : std::nullopt;
 }

@@ -16,7 +16,7 @@
 namespace epochbench {
 
 // The mean duration of units that repeat, such as repetitions of a case: of those with its name, else of all. Empty before any.
-class UsualSeconds {
+class MeanDurations {
  public:
   void add(const std::string& name, double seconds);
   std::optional<double> own(const std::string& name) const;
@@ -81,7 +81,7 @@ class TimeLeft {
   Progress progress_;
   std::optional<double> timing_began_, tail_began_;
   std::map<std::string, std::map<std::string, double>> slower_;  // by kind, by case: log of measured over expected step
-  UsualSeconds whole_, set_up_, share_;  // whole cases; before the first timed step; of the most that a rule allows
+  MeanDurations whole_, set_up_, share_;  // whole cases; before the first timed step; of the most that a rule allows
 };
 
 // "2 min" of "about 2 min left": rounded, since no estimate is right to the second.

@@ -30,9 +30,10 @@ class Pair {
        const std::function<bool()>& interrupted)
       : spec_(spec),
         settings_(settings),
-        interleaver_({{binaries[kBaseline], spec}, {binaries[kNew], spec}}, interleaver_settings(spec, settings), interrupted),
+        interleaver_({{binaries[kBaseline], spec}, {binaries[kContender], spec}}, interleaver_settings(spec, settings),
+                     interrupted),
         baseline_(interleaver_.participants()[kBaseline]),
-        contender_(interleaver_.participants()[kNew]) {}
+        contender_(interleaver_.participants()[kContender]) {}
 
   TurnsPair measure(const std::function<void(std::int64_t)>& round) {
     start();

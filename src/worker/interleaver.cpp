@@ -100,7 +100,7 @@ std::int64_t Interleaver::steps_per_turn(bool queues, double step_seconds) const
   if (!queues) return calls_per_turn(settings_.turn_seconds, step_seconds, kBlockSteps);
   const QueueLimits queue;
   const double turn_seconds = std::max(settings_.turn_seconds, queue.block_seconds);
-  return std::max(queue.least_block_steps, calls_per_turn(turn_seconds, step_seconds, kBlockSteps));
+  return std::max(queue.min_block_steps, calls_per_turn(turn_seconds, step_seconds, kBlockSteps));
 }
 
 // From the fastest step so far, since other jobs can make any step longer.

@@ -97,7 +97,7 @@ Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock 
       observer_(std::move(observer)),
       learning_rate_(std::move(learning_rate)) {
   // Written once here, so that none of their pages is new in a timed loop.
-  const auto most = static_cast<std::size_t>(most_steps());
+  const auto most = static_cast<std::size_t>(max_steps());
   block_.step_seconds.resize(most);
   block_.loss.resize(most);
   records_.resize(most);
@@ -105,8 +105,8 @@ Runner::Runner(Executable& executable, BatchSource& batches, Entry entry, Clock 
 }
 
 void Runner::clear_block(std::int64_t count) {
-  if (count < 1 || count > most_steps())
-    throw std::invalid_argument("a block of " + std::to_string(count) + " steps; 1 to " + std::to_string(most_steps()) +
+  if (count < 1 || count > max_steps())
+    throw std::invalid_argument("a block of " + std::to_string(count) + " steps; 1 to " + std::to_string(max_steps()) +
                                 " are possible");
   block_.step_seconds.clear();
   block_.loss.clear();

@@ -99,7 +99,7 @@ class Runner {
  private:
   const StepBlock& take(std::int64_t count, bool counted);
   void run_step();
-  std::int64_t most_steps() const { return executable_.asynchronous() ? kQueuedBlockSteps : kBlockSteps; }
+  std::int64_t max_steps() const { return executable_.asynchronous() ? kQueuedBlockSteps : kBlockSteps; }
   void clear_block(std::int64_t count);
   void fill_slots();
   double take_one_by_one(std::int64_t count);  // returns the seconds that the observer took

@@ -16,10 +16,10 @@ constexpr auto texts_of(StopReason) { return std::array{"noise", "stable_noise",
 // For a device that queues steps. A block begins with an empty queue, so only its first step waits for a launch and for the
 // transfer of its batch: blocks are long enough that this is small compared to their steps.
 struct QueueLimits {
-  double block_seconds = 1.1;           // at least 1 s, even if steps are shorter than the previous ones
-  std::int64_t least_block_steps = 16;  // but no more than fit into max_seconds
-  std::int64_t block_steps = 65536;     // the most
-  double min_seconds = 3;               // of timed steps, unless their number or whole epochs are asked for
+  double block_seconds = 1.1;         // at least 1 s, even if steps are shorter than the previous ones
+  std::int64_t min_block_steps = 16;  // but no more than fit into max_seconds
+  std::int64_t block_steps = 65536;   // the most
+  double min_seconds = 3;             // of timed steps, unless their number or whole epochs are asked for
 };
 
 struct StoppingLimits {

@@ -26,7 +26,7 @@ TurnsPair pair_of(double ratio) {
     measured.steps = 100;
     measured.first_losses = {2.5, 2.25, 2};
     measured.final_loss = 1;
-    measured.step_seconds_median = side == kNew ? 0.01 * ratio : 0.01;
+    measured.step_seconds_median = side == kContender ? 0.01 * ratio : 0.01;
   }
   pair.log_ratio = std::log(ratio);
   pair.foreign_cpu_cores = 0.1;
@@ -55,7 +55,7 @@ TurnsDocument document_of(std::vector<TurnsCase> cases) {
   TurnsDocument document;
   document.context.date = "2026-01-02T03:04:05Z";
   document.binaries = {"old/epochbench", "new/epochbench"};
-  document.builds[kNew] = {"0.1.0", "abc", true, "Release", "gcc"};
+  document.builds[kContender] = {"0.1.0", "abc", true, "Release", "gcc"};
   document.suite = "gate";
   document.cases = std::move(cases);
   return document;
@@ -85,8 +85,8 @@ TEST(CompareTurns, EachCaseHasItsVerdict) {
   EXPECT_EQ(verdict_of(comparison), Finding::regression);
   EXPECT_EQ(comparison.suite, "gate");
   EXPECT_EQ(comparison.sides[kBaseline].label, "old/epochbench");
-  EXPECT_EQ(comparison.sides[kNew].git_sha, "abc");
-  EXPECT_EQ(comparison.sides[kNew].date, "2026-01-02T03:04:05Z");
+  EXPECT_EQ(comparison.sides[kContender].git_sha, "abc");
+  EXPECT_EQ(comparison.sides[kContender].date, "2026-01-02T03:04:05Z");
 }
 
 TEST(CompareTurns, PairsAreWantedUntilACaseIsDecided) {
@@ -97,7 +97,7 @@ TEST(CompareTurns, PairsAreWantedUntilACaseIsDecided) {
   TurnsCase open = case_of("open", 10, 1.0);
   for (std::size_t i = 0; i < open.pairs.size(); ++i) open.pairs[i].log_ratio = i % 2 ? 0.1 : -0.1;
   TurnsCase broken = case_of("broken", 3, 1);
-  broken.pairs.push_back(ended(kNew, RunStatus::failed, "killed"));
+  broken.pairs.push_back(ended(kContender, RunStatus::failed, "killed"));
   const TurnsDocument document =
       document_of({case_of("none yet", 0, 1), case_of("three", 3, 1), case_of("decided", 10, 1), open, skipped, broken});
   EXPECT_THAT(pairs_wanted(document, rule), ElementsAre(10, 10, 0, 20, 0, 0));
@@ -106,7 +106,7 @@ TEST(CompareTurns, PairsAreWantedUntilACaseIsDecided) {
 
 TEST(CompareTurns, ACaseThatIsNotOkAnyMoreIsARegressionByName) {
   TurnsCase broken = case_of("broken", 3, 0.5);
-  broken.pairs.push_back(ended(kNew, RunStatus::out_of_memory, "needs 5 GiB"));
+  broken.pairs.push_back(ended(kContender, RunStatus::out_of_memory, "needs 5 GiB"));
   const Comparison comparison = compare_turns(document_of({broken, case_of("b", 10, 1)}), {});
   ASSERT_THAT(comparison.cases, SizeIs(2));
   const ComparedCase& compared = comparison.cases[0];
@@ -121,7 +121,7 @@ TEST(CompareTurns, ACaseThatIsNotOkAnyMoreIsARegressionByName) {
 TEST(CompareTurns, TwoThatDoNotFitIntoMemoryAtOnceAreNotCompared) {
   TurnsCase crowded = case_of("crowded", 0, 1);
   crowded.pairs.push_back(ended(kBaseline, RunStatus::skipped, "both at once do not fit"));
-  crowded.pairs[0].sides[kNew] = crowded.pairs[0].sides[kBaseline];
+  crowded.pairs[0].sides[kContender] = crowded.pairs[0].sides[kBaseline];
   const TurnsDocument document = document_of({crowded, case_of("b", 10, 1)});
   EXPECT_THAT(pairs_wanted(document, {}), ElementsAre(0, 0));
   const Comparison comparison = compare_turns(document, {});
@@ -139,7 +139,7 @@ TEST(CompareTurns, ABaselineThatEndsAfterGoodPairsDoesNotMakeTheCaseANewOne) {
   late.pairs.push_back(ended(kBaseline, RunStatus::failed, "hung"));
   both.name = "both";
   both.pairs.push_back(late.pairs.back());
-  both.pairs.back().sides[kNew].status = RunStatus::diverged;
+  both.pairs.back().sides[kContender].status = RunStatus::diverged;
   const TurnsDocument document = document_of({late, both, case_of("b", 10, 1)});
   EXPECT_THAT(pairs_wanted(document, {}), ElementsAre(0, 0, 0));
   const Comparison comparison = compare_turns(document, {});
@@ -162,11 +162,11 @@ TEST(CompareTurns, WhatCannotBeComparedIsListed) {
   repaired.pairs.push_back(ended(kBaseline, RunStatus::failed, "hung"));
   hopeless.name = "hopeless";
   hopeless.pairs.push_back(ended(kBaseline, RunStatus::failed, "hung"));
-  hopeless.pairs[0].sides[kNew].status = RunStatus::diverged;
+  hopeless.pairs[0].sides[kContender].status = RunStatus::diverged;
   other.name = "other";
   other.pairs.push_back(pair_of(1));
   other.pairs[0].log_ratio.reset();
-  other.pairs[0].sides[kNew].fingerprint = "2222";
+  other.pairs[0].sides[kContender].fingerprint = "2222";
   skipped.name = "skipped";
   skipped.skipped = "no GPU";
   Comparison comparison =
@@ -199,9 +199,9 @@ TEST(CompareTurns, ForeignLoadThatOnePairDoesNotKnowIsNotKnown) {
 TEST(CompareTurns, MemoryLossAndCompilationAreComparedToo) {
   TurnsCase turns = case_of("a", 10, 1);
   for (TurnsPair& pair : turns.pairs) {
-    pair.sides[kNew].peak_bytes = 6'000'000;
-    pair.sides[kNew].final_loss = 1.5;
-    pair.sides[kNew].compile_seconds = 1.5;
+    pair.sides[kContender].peak_bytes = 6'000'000;
+    pair.sides[kContender].final_loss = 1.5;
+    pair.sides[kContender].compile_seconds = 1.5;
   }
   const Comparison comparison = compare_turns(document_of({turns}), {});
   const ComparedCase& compared = comparison.cases[0];
@@ -224,13 +224,13 @@ TEST(CompareTurns, SeedsArePooledForSpeedAndPairedForLosses) {
   EXPECT_EQ(compared(turns).decision.used, 10u);
   EXPECT_THAT(compared(turns).issues, IsEmpty());
   for (TurnsPair& pair : turns.pairs)  // as much as the seeds differ by, which hides it where they are mixed
-    if (pair.seed == 1) pair.sides[kNew].first_losses[0] += 0.5;
+    if (pair.seed == 1) pair.sides[kContender].first_losses[0] += 0.5;
   EXPECT_TRUE(issue_of(compared(turns), IssueCode::final_loss));
 }
 
 TEST(CompareTurns, LossesOfTheFirstStepsCountAndThoseOfOtherTrainingsDoNot) {
   TurnsCase turns = case_of("a", 10, 1);
-  for (TurnsPair& pair : turns.pairs) pair.sides[kNew].first_losses[1] = 2.26;
+  for (TurnsPair& pair : turns.pairs) pair.sides[kContender].first_losses[1] = 2.26;
   const auto issue = [](const TurnsCase& each) {
     const Comparison comparison = compare_turns(document_of({each}), {});
     const Issue* found = issue_of(comparison.cases[0], IssueCode::final_loss);
@@ -239,14 +239,14 @@ TEST(CompareTurns, LossesOfTheFirstStepsCountAndThoseOfOtherTrainingsDoNot) {
   ASSERT_TRUE(issue(turns));
   EXPECT_EQ(issue(turns)->step, 2u);
   TurnsCase masked = turns, longer = turns;
-  for (TurnsPair& pair : masked.pairs) pair.sides[kNew].library_dropout_masks = true;
+  for (TurnsPair& pair : masked.pairs) pair.sides[kContender].library_dropout_masks = true;
   EXPECT_FALSE(issue(masked));
-  for (TurnsPair& pair : longer.pairs) pair.sides[kNew].steps = 200;
+  for (TurnsPair& pair : longer.pairs) pair.sides[kContender].steps = 200;
   EXPECT_FALSE(issue(longer));
-  turns.pairs[0].sides[kNew].steps = 200;  // the first pair may be longer: it finds out how many steps a turn has
+  turns.pairs[0].sides[kContender].steps = 200;  // the first pair may be longer: it finds out how many steps a turn has
   EXPECT_TRUE(issue(turns));
   TurnsCase restless = case_of("a", 10, 1);  // a binary whose own processes differ as much
-  for (std::size_t i = 0; i < restless.pairs.size(); ++i) restless.pairs[i].sides[kNew].final_loss = i % 2 ? 1.5 : 0.9;
+  for (std::size_t i = 0; i < restless.pairs.size(); ++i) restless.pairs[i].sides[kContender].final_loss = i % 2 ? 1.5 : 0.9;
   EXPECT_FALSE(issue(restless));
 }
 

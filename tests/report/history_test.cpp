@@ -111,7 +111,7 @@ NamedTurns turns(int i, double log_ratio, const std::string& reference) {
   std::snprintf(date, sizeof date, "2026-03-%02dT02:00:00Z", 1 + i);
   named.document.context.date = date;
   named.document.builds[kBaseline].git_sha = reference;
-  named.document.builds[kNew].git_sha = "commit" + std::to_string(i);
+  named.document.builds[kContender].git_sha = "commit" + std::to_string(i);
   TurnsCase& turns = named.document.cases.emplace_back();
   turns.name = "mlp/cpu/fp32/b64";
   turns.model = "mlp";

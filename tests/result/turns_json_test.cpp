@@ -17,7 +17,7 @@ TurnsDocument made() {
   document.context.cpu.model = "a CPU";
   document.binaries = {"old/epochbench", "new/epochbench"};
   document.builds[kBaseline] = {"0.1.0", std::nullopt, std::nullopt, "Release", "gcc"};
-  document.builds[kNew] = {"0.2.0", "abc", true, "Debug", "clang"};
+  document.builds[kContender] = {"0.2.0", "abc", true, "Debug", "clang"};
   document.suite = "gate";
   document.order_seed = 7;
   document.threshold = 0.05;
@@ -31,10 +31,10 @@ TurnsDocument made() {
   turns.threads = 2;
   turns.settings = {{"batch", std::int64_t{4}}, {"threads", std::int64_t{2}}};
   TurnsPair& pair = turns.pairs.emplace_back();
-  pair.started_first = kNew;
+  pair.started_first = kContender;
   pair.steps_per_turn = 2;
   pair.dropped_rounds = 1;
-  pair.first = {kNew, kBaseline};
+  pair.first = {kContender, kBaseline};
   pair.log_ratio = 0.0078125;
   pair.foreign_cpu_cores = 0.25;
   for (const Side side : kSides) {
@@ -48,11 +48,11 @@ TurnsDocument made() {
     side_of_pair.first_losses = {2.5, 2};
     side_of_pair.final_loss = 1;
     side_of_pair.steps = 9;
-    side_of_pair.library_dropout_masks = side == kNew;
+    side_of_pair.library_dropout_masks = side == kContender;
   }
   TurnsPair& broken = turns.pairs.emplace_back();
-  broken.sides[kNew].status = RunStatus::out_of_memory;
-  broken.sides[kNew].message = "needs 5 GiB";
+  broken.sides[kContender].status = RunStatus::out_of_memory;
+  broken.sides[kContender].message = "needs 5 GiB";
   TurnsCase& skipped = document.cases.emplace_back();
   skipped.name = "mlp/cuda/fp32/b4";
   skipped.model = "mlp";
@@ -81,8 +81,8 @@ TEST(TurnsJson, ComesBackAsItWas) {
   EXPECT_EQ(document.order_seed, 7u);
   EXPECT_EQ(document.threshold, 0.05);
   EXPECT_EQ(document.max_pairs, 12);
-  EXPECT_EQ(document.binaries[kNew], "new/epochbench");
-  EXPECT_EQ(document.builds[kNew].git_sha, "abc");
+  EXPECT_EQ(document.binaries[kContender], "new/epochbench");
+  EXPECT_EQ(document.builds[kContender].git_sha, "abc");
   EXPECT_FALSE(document.builds[kBaseline].git_sha);
   ASSERT_EQ(document.cases.size(), 2u);
   EXPECT_EQ(document.cases[1].skipped, "no GPU");
@@ -91,10 +91,10 @@ TEST(TurnsJson, ComesBackAsItWas) {
   ASSERT_EQ(document.cases[0].pairs.size(), 2u);
   const TurnsPair& pair = document.cases[0].pairs[0];
   EXPECT_EQ(pair.log_ratio, 0.0078125);
-  EXPECT_EQ(pair.started_first, kNew);
-  EXPECT_EQ(pair.first, (std::vector<Side>{kNew, kBaseline}));
-  EXPECT_EQ(pair.sides[kNew].step_seconds, (std::vector<double>{0.01, 0.02, 0.03, 0.04}));
-  EXPECT_EQ(document.cases[0].pairs[1].sides[kNew].status, RunStatus::out_of_memory);
+  EXPECT_EQ(pair.started_first, kContender);
+  EXPECT_EQ(pair.first, (std::vector<Side>{kContender, kBaseline}));
+  EXPECT_EQ(pair.sides[kContender].step_seconds, (std::vector<double>{0.01, 0.02, 0.03, 0.04}));
+  EXPECT_EQ(document.cases[0].pairs[1].sides[kContender].status, RunStatus::out_of_memory);
   EXPECT_FALSE(document.cases[0].pairs[1].ok());
 }
 

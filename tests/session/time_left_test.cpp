@@ -219,15 +219,15 @@ TEST(TimeLeft, IsNoMoreThanTheBudget) {
   EXPECT_EQ(left.of_all(), 10);
 }
 
-TEST(UsualSeconds, AreOfTheirOwnNameElseOfAll) {
-  UsualSeconds usual;
-  EXPECT_FALSE(usual.of("a"));
-  usual.add("a", 2);
-  usual.add("a", 4);
-  usual.add("b", 9);
-  EXPECT_EQ(usual.of("a"), 3);
-  EXPECT_EQ(usual.of("c"), 5);
-  EXPECT_FALSE(usual.own("c"));
+TEST(MeanDurations, AreOfTheirOwnNameElseOfAll) {
+  MeanDurations durations;
+  EXPECT_FALSE(durations.of("a"));
+  durations.add("a", 2);
+  durations.add("a", 4);
+  durations.add("b", 9);
+  EXPECT_EQ(durations.of("a"), 3);
+  EXPECT_EQ(durations.of("c"), 5);
+  EXPECT_FALSE(durations.own("c"));
 }
 
 TEST(AboutSeconds, AreRounded) {

@@ -16,7 +16,7 @@ inline NamedTurns by_turns(const std::string& path, double ratio, const std::str
   document.context.host_name = "box";
   document.suite = "private/gate.json";
   document.binaries = {"private/old", "private/new"};
-  document.builds[kBaseline] = document.builds[kNew] = {"0.1.0", "1234567890abcdef", false, "Release", "gcc 12.2.0"};
+  document.builds[kBaseline] = document.builds[kContender] = {"0.1.0", "1234567890abcdef", false, "Release", "gcc 12.2.0"};
   TurnsCase& turns = document.cases.emplace_back();
   turns.name = "mlp/cpu/fp32/b64";
   turns.device = "cpu";
@@ -28,7 +28,7 @@ inline NamedTurns by_turns(const std::string& path, double ratio, const std::str
     pair.foreign_cpu_cores = 0.25;
     for (const Side side : kSides) {
       pair.sides[side].fingerprint = "1111";
-      pair.sides[side].step_seconds_median = side == kNew ? 0.01 * ratio : 0.01;
+      pair.sides[side].step_seconds_median = side == kContender ? 0.01 * ratio : 0.01;
     }
   }
   TurnsCase& skipped = document.cases.emplace_back();

@@ -79,7 +79,7 @@ class InterleavedPairTest : public testing::Test {
 
 TEST_F(InterleavedPairTest, TheRatioIsThatOfTheSteps) {
   const TurnsPair pair = take("even", "slower");
-  ASSERT_TRUE(pair.ok()) << pair.sides[kNew].message.value_or("");
+  ASSERT_TRUE(pair.ok()) << pair.sides[kContender].message.value_or("");
   EXPECT_NEAR(*pair.log_ratio, std::log(1.1), 1e-12);
   EXPECT_NEAR(*take("slower", "even").log_ratio, -std::log(1.1), 1e-12);
   EXPECT_EQ(*take("even", "even").log_ratio, 0);
@@ -92,7 +92,7 @@ TEST_F(InterleavedPairTest, TheFirstStepsAreDropped) {
   EXPECT_THAT(pair.first, SizeIs(20));
   for (const Side side : kSides) {
     const TurnsSide& measured = pair.sides[side];
-    const double factor = side == kNew ? 1.1 : 1;
+    const double factor = side == kContender ? 1.1 : 1;
     ASSERT_THAT(measured.step_seconds, SizeIs(20 * kStepsPerTurn));
     // From the step that follows warm-up and dropped rounds on: 3 + 2 * 5 = 13.
     for (std::size_t i = 0; i < measured.step_seconds.size(); ++i)
@@ -112,7 +112,7 @@ TEST_F(InterleavedPairTest, ATurnIsAsLongAsAnEarlierPairFoundIt) {
   settings_.steps_per_turn = 2;
   const TurnsPair pair = take("even", "slower");
   EXPECT_EQ(pair.steps_per_turn, 2);
-  EXPECT_THAT(pair.sides[kNew].step_seconds, SizeIs(40));
+  EXPECT_THAT(pair.sides[kContender].step_seconds, SizeIs(40));
   settings_.steps_per_turn.reset();
   settings_.turn_seconds = 0.001;
   EXPECT_EQ(take("even", "slower").steps_per_turn, 1);
@@ -170,17 +170,17 @@ TEST_F(InterleavedPairTest, ASideThatEndsIsReportedAndTheOtherGoesOn) {
         Ending{"refuses", RunStatus::out_of_memory, "needs 5 GiB"}}) {
     const TurnsPair pair = take("even", ending.name);
     EXPECT_FALSE(pair.ok()) << ending.name;
-    EXPECT_EQ(pair.sides[kNew].status, ending.status) << ending.name;
-    EXPECT_THAT(pair.sides[kNew].message.value_or(""), HasSubstr(ending.message));
+    EXPECT_EQ(pair.sides[kContender].status, ending.status) << ending.name;
+    EXPECT_THAT(pair.sides[kContender].message.value_or(""), HasSubstr(ending.message));
     EXPECT_EQ(pair.sides[kBaseline].status, RunStatus::ok) << ending.name;
-    EXPECT_FALSE(pair.sides[kNew].step_seconds_median);
+    EXPECT_FALSE(pair.sides[kContender].step_seconds_median);
     const TurnsPair swapped = take(ending.name, "even");
     EXPECT_EQ(swapped.sides[kBaseline].status, ending.status) << ending.name;
-    EXPECT_EQ(swapped.sides[kNew].status, RunStatus::ok) << ending.name;
+    EXPECT_EQ(swapped.sides[kContender].status, RunStatus::ok) << ending.name;
   }
   const TurnsPair both = take("dies", "refuses");
   EXPECT_EQ(both.sides[kBaseline].status, RunStatus::failed);
-  EXPECT_EQ(both.sides[kNew].status, RunStatus::out_of_memory);
+  EXPECT_EQ(both.sides[kContender].status, RunStatus::out_of_memory);
 }
 
 TEST_F(InterleavedPairTest, WhatFitsIntoMemoryAloneIsNoFailure) {
@@ -204,8 +204,8 @@ TEST_F(InterleavedPairTest, WhatDoesNotFitIntoMemoryAloneEither) {
     for (settings_.pair = 0; settings_.pair < 4; ++settings_.pair) {
       const TurnsPair pair = take("large", name);
       EXPECT_EQ(pair.sides[kBaseline].status, RunStatus::ok) << name;
-      EXPECT_EQ(pair.sides[kNew].status, RunStatus::out_of_memory) << name;
-      EXPECT_THAT(pair.sides[kNew].message.value_or(""), HasSubstr("needs 5 GiB"));
+      EXPECT_EQ(pair.sides[kContender].status, RunStatus::out_of_memory) << name;
+      EXPECT_THAT(pair.sides[kContender].message.value_or(""), HasSubstr("needs 5 GiB"));
     }
   const TurnsPair both = take("leaks", "leaks");
   for (const Side side : kSides) EXPECT_EQ(both.sides[side].status, RunStatus::out_of_memory);
@@ -216,7 +216,7 @@ TEST_F(InterleavedPairTest, TheLaterToStartEndsFirst) {
   const std::array<std::string, 2> names = {"even", "slower"};
   std::set<Side> first;
   for (settings_.pair = 0; settings_.pair < 8; ++settings_.pair) {
-    const Side later = take(names[kBaseline], names[kNew]).started_first == kBaseline ? kNew : kBaseline;
+    const Side later = take(names[kBaseline], names[kContender]).started_first == kBaseline ? kContender : kBaseline;
     const std::vector<std::string> finished = log_of("finish");
     EXPECT_EQ(finished.at(2 * settings_.pair), names[later] + " finish");
     first.insert(later);
@@ -227,8 +227,8 @@ TEST_F(InterleavedPairTest, TheLaterToStartEndsFirst) {
 TEST_F(InterleavedPairTest, AProcessThatDoesNotEndIsNotSaidToHaveBeenKilledByOthers) {
   settings_.process.exit_seconds = 0.2;
   const TurnsPair pair = take("even", "lingers");
-  EXPECT_EQ(pair.sides[kNew].status, RunStatus::failed);
-  EXPECT_THAT(pair.sides[kNew].message.value_or(""), HasSubstr("did not end within 0.2 s, and was killed"));
+  EXPECT_EQ(pair.sides[kContender].status, RunStatus::failed);
+  EXPECT_THAT(pair.sides[kContender].message.value_or(""), HasSubstr("did not end within 0.2 s, and was killed"));
 }
 
 TEST_F(InterleavedPairTest, AStepWithoutTimeDoesNotSayHowManyFillATurn) {
@@ -242,15 +242,15 @@ TEST_F(InterleavedPairTest, OtherWorkIsNotMeasured) {
     EXPECT_EQ(pair.sides[side].status, RunStatus::skipped);
     EXPECT_TRUE(pair.sides[side].step_seconds.empty());
   }
-  EXPECT_NE(pair.sides[kBaseline].fingerprint, pair.sides[kNew].fingerprint);
+  EXPECT_NE(pair.sides[kBaseline].fingerprint, pair.sides[kContender].fingerprint);
 }
 
 TEST_F(InterleavedPairTest, AnOptionThatABinaryDoesNotKnowIsNotPassedOver) {
   EXPECT_TRUE(take("even", "unknowing").ok()) << "what it does not know is as usual in this case";
   spec_.kernels = Kernels::portable;
   const TurnsPair pair = take("even", "unknowing");
-  EXPECT_EQ(pair.sides[kNew].status, RunStatus::failed);
-  EXPECT_THAT(pair.sides[kNew].message.value_or(""), HasSubstr("does not know 'gemm'"));
+  EXPECT_EQ(pair.sides[kContender].status, RunStatus::failed);
+  EXPECT_THAT(pair.sides[kContender].message.value_or(""), HasSubstr("does not know 'gemm'"));
 }
 
 TEST_F(InterleavedPairTest, AnInterruptEndsBoth) {

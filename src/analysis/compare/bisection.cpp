@@ -59,7 +59,7 @@ Bisection bisect(std::span<const BisectedCommit> commits, double middle, std::si
       state.pairs = found.wanted;
       const auto open = std::count(state.levels.begin() + static_cast<std::ptrdiff_t>(fast + 1),
                                    state.levels.begin() + static_cast<std::ptrdiff_t>(slow), Level::unknown);
-      state.most_left = static_cast<std::size_t>(std::bit_width(static_cast<std::size_t>(open)));
+      state.max_left = static_cast<std::size_t>(std::bit_width(static_cast<std::size_t>(open)));
       break;
     }
     state.levels[index] = found.level;

@@ -49,7 +49,7 @@ struct Bisection {
   std::size_t first_slow = 0;
   std::optional<std::size_t> next;  // to be measured; empty: the search has ended
   std::size_t pairs = 0;            // that `next` should have in all
-  std::size_t most_left = 0;        // commits that the search may still measure, `next` included
+  std::size_t max_left = 0;         // commits that the search may still measure, `next` included
   std::vector<Level> levels;        // of each commit, as far as the search asked for it; slow for the last one
 
   // Commits that may be the culprit: first_slow alone if its neighbor is known to be fast.

@@ -219,7 +219,7 @@ std::optional<double> median_step(const Runs& ok) {
 }
 
 // Over all these runs; empty if one does not know it.
-std::optional<double> most_foreign_cores(Runs runs, const Runs& others) {
+std::optional<double> max_foreign_cores(Runs runs, const Runs& others) {
   runs.insert(runs.end(), others.begin(), others.end());
   const auto cores = known_values(runs, foreign_cores);
   return cores.size() == runs.size() ? std::optional(std::ranges::max(cores)) : std::nullopt;
@@ -300,7 +300,7 @@ class Comparing {
         if (const auto index = decision.left_out[side])
           used[side].erase(used[side].begin() + static_cast<std::ptrdiff_t>(*index));
       compared.step_seconds = {median_step(used[0]), median_step(used[1])};
-      compared.foreign_cores = used[1].empty() ? std::nullopt : most_foreign_cores(used[0], used[1]);
+      compared.foreign_cores = used[1].empty() ? std::nullopt : max_foreign_cores(used[0], used[1]);
       if (!recorded_[i].contender.empty()) continue;
       decision.finding = Finding::regression;
       decision.remedy = Remedy::none;

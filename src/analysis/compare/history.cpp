@@ -77,7 +77,7 @@ class Building {
              log_ratios.empty() ? "no pair of processes that is ok" : "its ratio is beyond the range of numbers"});
         continue;
       }
-      const BuildInfo& build = source.document.builds[kNew];
+      const BuildInfo& build = source.document.builds[kContender];
       add_point(key_of(source.document, turns), turns.name, HistoryOf::ratio, setting_of(source.document, turns),
                 {source.document.context.date, build.git_sha, build.git_dirty, source.path, ratio, log_ratios.size(),
                  std::ranges::any_of(turns.pairs, [](const TurnsPair& pair) { return is_loaded(pair.foreign_cpu_cores); })});

@@ -25,7 +25,7 @@ bool changed(const TurnsPair& pair) {
 
 // Whether two processes of one workload were not measured side by side, for example for lack of memory for both at once.
 bool left_out(const TurnsPair& pair) {
-  return pair.sides[kBaseline].status == RunStatus::skipped && pair.sides[kNew].status == RunStatus::skipped;
+  return pair.sides[kBaseline].status == RunStatus::skipped && pair.sides[kContender].status == RunStatus::skipped;
 }
 
 // The fate of the first pair that is not good, if there is one: no more pairs are run then. A baseline that ends after good
@@ -36,7 +36,7 @@ Fate fate_of(const TurnsCase& turns) {
   for (const TurnsPair& pair : turns.pairs) {
     if (changed(pair)) return Fate::changed;
     if (left_out(pair)) return Fate::cut_short;
-    const bool baseline = has_ended(pair.sides[kBaseline]), contender = has_ended(pair.sides[kNew]);
+    const bool baseline = has_ended(pair.sides[kBaseline]), contender = has_ended(pair.sides[kContender]);
     if (baseline) return begun ? Fate::cut_short : contender ? Fate::ended_both : Fate::ended_baseline;
     if (contender) return Fate::ended_new;
     begun = true;
@@ -86,8 +86,8 @@ std::optional<Issue> loss_issue_of(const std::vector<const TurnsPair*>& pairs, c
       if (pair->sides[side].final_loss) last[side].push_back(*pair->sides[side].final_loss);
     }
   }
-  if (auto issue = final_loss_issue(first[kBaseline], first[kNew], precision)) return issue;
-  if (last[kBaseline].empty() || last[kNew].empty()) return std::nullopt;
+  if (auto issue = final_loss_issue(first[kBaseline], first[kContender], precision)) return issue;
+  if (last[kBaseline].empty() || last[kContender].empty()) return std::nullopt;
   double scale = 0, spread = 0;  // differences between processes of one binary count as rounding
   for (const Side side : kSides) {
     const auto [low, high] = std::ranges::minmax_element(last[side]);
@@ -95,7 +95,7 @@ std::optional<Issue> loss_issue_of(const std::vector<const TurnsPair*>& pairs, c
     for (const auto& losses : first[side])
       for (const double loss : losses) scale = std::max(scale, std::fabs(loss));
   }
-  const double before = median(last[kBaseline]), after = median(last[kNew]);
+  const double before = median(last[kBaseline]), after = median(last[kContender]);
   const auto issue = loss_issue(before, after, static_cast<std::size_t>(steps), scale, precision);
   return issue && !(std::fabs(after - before) <= 2 * spread) ? issue : std::nullopt;
 }
@@ -119,7 +119,7 @@ std::vector<Issue> issues_of(const TurnsCase& turns) {
     if (issue) issues.push_back(*issue);
   };
   const auto of_both = [&](auto issue, const auto& get) {
-    add(issue(reported_by(turns, kBaseline, get), reported_by(turns, kNew, get)));
+    add(issue(reported_by(turns, kBaseline, get), reported_by(turns, kContender, get)));
   };
   of_both(peak_memory_issue, [](const TurnsSide& side) { return side.peak_bytes; });
   add(loss_issue_of(turns));
@@ -145,8 +145,8 @@ ComparedCase ended(const TurnsCase& turns) {
   decision.finding = Finding::regression;
   decision.note = "it was ok and is not";
   ComparedCase compared = measured(turns, decision);
-  compared.step_seconds[kNew].reset();  // a case that is not ok has no time, whatever earlier pairs had
-  compared.issues.push_back({.code = IssueCode::not_ok, .reason = why_ended(ended_side(turns, kNew))});
+  compared.step_seconds[kContender].reset();  // a case that is not ok has no time, whatever earlier pairs had
+  compared.issues.push_back({.code = IssueCode::not_ok, .reason = why_ended(ended_side(turns, kContender))});
   return compared;
 }
 
@@ -158,7 +158,7 @@ ComparedCase cut_short(const TurnsCase& turns, Decision decision) {
   decision.finding = Finding::not_compared;
   decision.more.reset();
   decision.note = left_out(last) ? baseline.message.value_or("a pair was skipped")
-                                 : std::string(has_ended(last.sides[kNew]) ? "both binaries" : "the baseline") +
+                                 : std::string(has_ended(last.sides[kContender]) ? "both binaries" : "the baseline") +
                                        " did not end well in a later pair: " + why_ended(baseline);
   return measured(turns, std::move(decision));
 }
@@ -230,7 +230,7 @@ Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule) 
         comparison.baseline_not_ok.push_back({turns.name, why_ended(ended_side(turns, kBaseline))});
         break;
       case Fate::ended_both:
-        comparison.not_measured.push_back({turns.name, "both binaries: " + why_ended(ended_side(turns, kNew))});
+        comparison.not_measured.push_back({turns.name, "both binaries: " + why_ended(ended_side(turns, kContender))});
         break;
     }
   }

@@ -69,8 +69,8 @@ std::string epoch(const RunGroup& group) {
 }
 
 // The largest load during any repetition; empty if quiet, so that the column appears only if it matters.
-std::string most_foreign_load(const RunGroup& group) {
-  const double most = most_foreign_cores(group.runs);
+std::string max_foreign_load(const RunGroup& group) {
+  const double most = max_foreign_cores(group.runs);
   return most < kQuietForeignCores ? "" : significant(most, 2) + " cores";
 }
 
@@ -90,7 +90,7 @@ std::vector<Column> columns() {
           quality_column("test loss", "eval_loss", three_digits),
           quality_column("loss", "final_loss", three_digits),
           column("of peak", "peak_fraction", format_percent),
-          {"others' load", "---:", most_foreign_load}};
+          {"others' load", "---:", max_foreign_load}};
 }
 
 // Leaves out the columns that are empty for all runs.

@@ -127,7 +127,7 @@ Json turns_part(const TurnsDocument& document) {
   json.erase("next");  // a page is sent to others, and the command has the paths of the binaries
   json["suite"] = std::filesystem::path(document.suite).filename().string();
   json["baseline"] = build_text(comparison.sides[kBaseline]);
-  json["new"] = build_text(comparison.sides[kNew]);
+  json["new"] = build_text(comparison.sides[kContender]);
   for (std::size_t i = 0; i < comparison.cases.size(); ++i) {
     const ComparedCase& compared = comparison.cases[i];
     const auto turns = std::find_if(document.cases.begin(), document.cases.end(),

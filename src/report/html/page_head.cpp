@@ -172,7 +172,7 @@ void add_targets(Json& cards, const AllSeries& all) {
       one["target"] = time.target.empty() ? time.metric : time.target;
       one["reached"] = time.repetitions;
       one["usd"] = json_of(time.usd.value);
-      if (const double cores = most_foreign_cores(group.runs); is_loaded(cores)) one["doubts"] = {load_doubt(cores)};
+      if (const double cores = max_foreign_cores(group.runs); is_loaded(cores)) one["doubts"] = {load_doubt(cores)};
       weighted.emplace_back(weight_of(run.workload), std::move(one));
     }
   }
@@ -241,7 +241,7 @@ void add_turns(Json& cards, const std::vector<NamedTurns>& turns) {
     if (one.decision.ratio && (!most || change(one) > change(*most))) most = &one;
   if (!most) return;
   Json largest =
-      entry(most->name, Estimate{*most->decision.ratio, most->decision.ratio_ci95, {}}, most->processes[kNew], "pairs");
+      entry(most->name, Estimate{*most->decision.ratio, most->decision.ratio_ci95, {}}, most->processes[kContender], "pairs");
   if (is_loaded(most->foreign_cores)) largest["doubts"] = {load_doubt(*most->foreign_cores)};
   cards.push_back(card("change", Json::array({largest})));
 }
