@@ -113,7 +113,7 @@ Commands::Commands(int argc, char** argv)
     : app_("What does it cost, in time and money, to train this model on this CPU and on this GPU?", "epochbench"),
       arguments_(argv, argv + argc) {
   app_.require_subcommand(1);
-  app_.set_help_flag("-h", "");
+  app_.set_help_flag("-h", "the options used most, and examples");
   app_.set_help_all_flag("--help", "all options and examples");
   app_.set_version_flag("-V,--version", version_text, "the version");
   app_.footer(kExamples);
@@ -207,9 +207,9 @@ void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 void print_fitted(const std::string& text) { print(fitted(text)); }
 
 void add_all(Commands& commands) {
-  for (const auto add :
-       {add_run, add_sweep, add_list, add_info, add_system, add_plan, add_rent, add_cost, add_speedup, add_claims, add_export,
-        add_compare, add_bisect, add_answers, add_report, add_import, add_interleave, add_case, add_options_listing})
+  for (const auto add : {add_run,    add_sweep,   add_list,       add_info,   add_system,     add_plan,   add_rent,
+                         add_cost,   add_speedup, add_claims,     add_export, add_compare,    add_bisect, add_answers,
+                         add_report, add_import,  add_completion, add_man,    add_interleave, add_case})
     add(commands);
 }
 

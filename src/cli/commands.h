@@ -92,13 +92,14 @@ void add_bisect(Commands& commands);
 void add_case(Commands& commands);  // hidden: the process of one case, driven by its parent over standard input and output
 void add_claims(Commands& commands);
 void add_compare(Commands& commands);
+void add_completion(Commands& commands);
 void add_cost(Commands& commands);
 void add_export(Commands& commands);
 void add_import(Commands& commands);
 void add_info(Commands& commands);
 void add_interleave(Commands& commands);  // hidden: what scripts/peers/take_turns calls
 void add_list(Commands& commands);
-void add_options_listing(Commands& commands);  // hidden: what scripts/make_completion calls
+void add_man(Commands& commands);
 void add_plan(Commands& commands);
 void add_rent(Commands& commands);
 void add_report(Commands& commands);

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "src/base/json_fields.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
-#include "src/cli/commands.h"
 
 namespace epochbench {
 namespace {
@@ -21,6 +19,7 @@ const std::vector<CommandGroup>& command_groups() {
       {"Measure", {"run", "sweep", "compare", "bisect"}},
       {"Understand", {"speedup", "answers", "claims", "cost", "rent", "plan", "list", "info", "system"}},
       {"Share", {"report", "export", "import"}},
+      {"Install", {"completion", "man"}},
   };
   return groups;
 }
@@ -47,7 +46,6 @@ std::string head_of(const CLI::Option& option) {
 }
 
 bool is_shown(const CLI::Option& option, HelpForm form, std::size_t options) {
-  if (option.get_group().empty()) return false;
   if (form == HelpForm::complete || options <= kFewOptions || option.get_positional()) return true;
   return !option.get_lnames().empty() && contains(kUsedMost, option.get_lnames().front());
 }
@@ -70,7 +68,7 @@ std::string rows_text(const std::vector<std::pair<std::string, std::string>>& ro
 }
 
 std::string options_text(const CLI::App& command, HelpForm form, std::size_t columns) {
-  const auto all = command.get_options([](const CLI::Option* option) { return !option->get_group().empty(); });
+  const auto all = shown_options(command);
   std::vector<std::string> titles{"Arguments"};
   titles.insert(titles.end(), kOptionGroups.begin(), kOptionGroups.end());
   std::vector<std::vector<std::pair<std::string, std::string>>> groups(titles.size());
@@ -81,10 +79,6 @@ std::string options_text(const CLI::App& command, HelpForm form, std::size_t col
                                  option->get_positional() ? titles[0]
                                  : flat                   ? kRestGroup
                                                           : option->get_group());
-    if (option == command.get_help_ptr()) {
-      groups.back().emplace_back("  -h", "the options used most, and examples");
-      continue;
-    }
     groups[static_cast<std::size_t>(std::min(place, titles.end() - 1) - titles.begin())].emplace_back(
         head_of(*option), option->get_description());
   }
@@ -157,9 +151,8 @@ std::string help_text(const CLI::App& command, const std::string& call, HelpForm
   const std::size_t columns = help_columns(available);
   const bool is_program = command.get_parent() == nullptr;
   std::string usage = "Usage: " + call + (is_program ? " COMMAND [OPTIONS]" : " [OPTIONS]");
-  for (const CLI::Option* option : command.get_options())
-    if (option->get_positional() && !option->get_group().empty())
-      usage += " [" + option->get_name(true) + (option->get_expected_max() > 1 ? "..." : "") + "]";
+  for (const CLI::Option* option : shown_options(command))
+    if (option->get_positional()) usage += " [" + option->get_name(true) + (option->get_expected_max() > 1 ? "..." : "") + "]";
   std::string text = wrapped("", "", command.get_description(), columns) + "\n" + fitted(usage, columns) + "\n";
   if (is_program) text += commands_text(command, columns);
   text += options_text(command, form, columns);
@@ -176,42 +169,8 @@ std::vector<std::string> shown_commands(const CLI::App& program) {
   return names;
 }
 
-namespace {
-
-struct OptionsListing {
-  const CLI::App* program = nullptr;
-};
-
-Json option_json(const CLI::Option& option) {
-  const auto first = [](const std::vector<std::string>& names) { return names.empty() ? "" : names.front(); };
-  return {{"long", first(option.get_lnames())},
-          {"short", first(option.get_snames())},
-          {"argument", option.get_positional() ? option.get_name(true) : ""},
-          {"value", option.get_type_size() > 0 ? option.get_type_name() : ""},
-          {"help", option.get_description()}};
-}
-
-int list_options(const OptionsListing& listing) {
-  Json commands = Json::array();
-  for (const std::string& name : shown_commands(*listing.program)) {
-    const CLI::App& command = *listing.program->get_subcommand(name);
-    Json options = Json::array();
-    for (const CLI::Option* option : command.get_options())
-      if (!option->get_group().empty()) options.push_back(option_json(*option));
-    commands.push_back(
-        {{"name", name}, {"about", command.get_description()}, {"options", options}, {"footer", command.get_footer()}});
-  }
-  print(print_json(
-      {{"about", listing.program->get_description()}, {"footer", listing.program->get_footer()}, {"commands", commands}}));
-  return kExitDone;
-}
-
-}  // namespace
-
-void add_options_listing(Commands& commands) {
-  auto [command, listing] = commands.add("options", "all commands with their options, as JSON", "", list_options);
-  command.group("");
-  listing.program = command.get_parent();
+std::vector<const CLI::Option*> shown_options(const CLI::App& command) {
+  return command.get_options([](const CLI::Option* option) { return !option->get_group().empty(); });
 }
 
 }  // namespace epochbench

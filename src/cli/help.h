@@ -13,7 +13,8 @@ enum class HelpForm : std::uint8_t { brief, complete };  // brief: the options u
 // `call`: "epochbench run". Lines have at most 100 and at most `columns` columns.
 std::string help_text(const CLI::App& command, const std::string& call, HelpForm form, std::size_t columns);
 
-// The subcommands that are in the help, in its order.
+// The subcommands and, of a command, the options and arguments that the help shows.
 std::vector<std::string> shown_commands(const CLI::App& program);
+std::vector<const CLI::Option*> shown_options(const CLI::App& command);
 
 }  // namespace epochbench

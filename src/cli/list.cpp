@@ -1,4 +1,6 @@
 // epochbench list: what there is to choose from.
+#include "src/cli/list.h"
+
 #include <algorithm>
 #include <cctype>
 
@@ -320,6 +322,13 @@ int list(const ListOptions& options) {
 }
 
 }  // namespace
+
+std::vector<std::string> listed_names(std::string_view kind) {
+  const auto section = std::ranges::find(kSections, kind, &Section::name);
+  std::vector<std::string> names;
+  for (const Json& row : section->json()) names.push_back(row.at(section->key).get<std::string>());
+  return names;
+}
 
 void add_list(Commands& commands) {
   auto [command, options] =

@@ -13,12 +13,11 @@ namespace {
 std::string see_help(const std::string& command) { return " (see epochbench " + command + "--help)"; }
 
 // Those in a command's help, as "--batch".
-std::vector<std::string> shown_options(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options())
-    if (!option->get_group().empty())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  return names;
+std::vector<std::string> shown_flags(const CLI::App& command) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : shown_options(command))
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  return flags;
 }
 
 // Which other commands have the option, or the options of this one that it may mean.
@@ -26,9 +25,9 @@ std::string option_hint(const CLI::App& program, const CLI::App& command, const 
   const std::string name = given.substr(0, given.find('='));
   std::vector<std::string> owners;
   for (const std::string& other : shown_commands(program))
-    if (contains(shown_options(*program.get_subcommand(other)), name)) owners.push_back(other);
+    if (contains(shown_flags(*program.get_subcommand(other)), name)) owners.push_back(other);
   if (!owners.empty()) return ", which belongs to " + joined(owners) + "; leave it out";
-  return did_you_mean(name, shown_options(command));
+  return did_you_mean(name, shown_flags(command));
 }
 
 // "N,..." of "--batch: 1 required N,... missing" and the like: the option that a message of CLI11 begins with.
@@ -122,7 +121,7 @@ std::string parse_message(const CLI::App& program, const std::vector<std::string
   }
   if (!found) return "no command; choose from " + joined(shown_commands(program)) + see_help("");
   if (first->starts_with("-"))
-    return "unknown option '" + *first + "' before the command" + did_you_mean(*first, shown_options(program)) + see_help("");
+    return "unknown option '" + *first + "' before the command" + did_you_mean(*first, shown_flags(program)) + see_help("");
   return unknown_command(program, *first);
 }
 

@@ -12,7 +12,8 @@ import unittest
 
 from support import BINARY, SCHEMAS, TIMEOUT_SECONDS, CliTest, known_peaks, measured_claims
 
-COMMANDS = ["run", "sweep", "compare", "speedup", "answers", "claims", "cost", "plan", "list", "info", "system", "report", "export"]
+COMMANDS = ["run", "sweep", "compare", "speedup", "answers", "claims", "cost", "plan", "list", "info", "system", "report", "export",
+            "completion", "man"]
 RESULTS = sorted(path for path in SCHEMAS.parent.glob("*.json") if not path.name.endswith("schema.json"))
 LARGEST = max(RESULTS, key=lambda path: path.stat().st_size)
 GRAY = re.compile("\x1b\\[90m([^\x1b]*)\x1b\\[0m")
@@ -140,7 +141,7 @@ class Words(CliTest):
         text = self.call("--help").stdout
         for command in COMMANDS:
             self.assertRegex(text, rf"(?m)^  {command} ")
-        for title in ("Measure", "Understand", "Share"):
+        for title in ("Measure", "Understand", "Share", "Install"):
             self.assertIn(f"\n{title}:\n", text)
 
     def test_groups_of_options(self):
