@@ -105,7 +105,7 @@ AllSeries series_of(const std::vector<NamedResult>& results) {
       }
       Series& series = all.series[place->second];
       if (std::ranges::any_of(series.runs, [&](const Run* other) { return same_measurement(*other, run); }))
-        all.left_out.push_back({&run, &source, "the same measurement stands in " + series.source->path});
+        all.left_out.push_back({&run, &source, "the same measurement is in " + series.source->path});
       else
         series.runs.push_back(&run);
     }

@@ -289,7 +289,9 @@ std::string Table::to_string(std::size_t limit) const {
       hidden.push_back(columns[i].title);
   }
   if (!constant.empty()) text += wrapped("", "  ", (rows_.size() == 1 ? "also: " : "in all rows: ") + joined(constant), limit);
-  if (!hidden.empty()) text += wrapped("", "  ", "hidden, too narrow: " + joined(hidden) + " (| cat shows all)", limit);
+  if (!hidden.empty())
+    text +=
+        wrapped("", "  ", "columns hidden to fit: " + joined(hidden) + "; pipe through `cat` or `less -S` to see all", limit);
   return text;
 }
 

@@ -31,7 +31,7 @@ void check_together(const CaseSpec& spec, const CaseBlock& block) {
   if (stop.steps.has_value() + stop.epochs.has_value() + stop.min_time_seconds.has_value() > 1)
     refuse({"steps", "epochs", "min_time"}, "steps, epochs and min-time exclude each other; give one");
   if (stop.until && (stop.steps || stop.min_time_seconds))
-    refuse({"until"}, "trains whole epochs, so steps and min-time exclude it; limit it with epochs");
+    refuse({"until"}, "trains whole epochs and cannot be combined with steps or min-time; use epochs to cap it");
   if (stop.until && spec.mode == Mode::forward) refuse({"until"}, "needs training; leave out mode forward");
   if (spec.ema > 0 && spec.mode == Mode::forward) refuse({"ema"}, "needs training; leave out mode forward");
   const bool scheduled = spec.lr_schedule != Schedule::constant;
@@ -39,7 +39,7 @@ void check_together(const CaseSpec& spec, const CaseBlock& block) {
     refuse({"lr_schedule", "lr_warmup"}, "needs training; leave out mode forward");
   if (scheduled && !stop.steps && !stop.epochs)
     refuse({"lr_schedule"}, std::string(name(spec.lr_schedule)) +
-                                " needs to know how many steps there are; add epochs (with until, the most) or steps");
+                                " needs to know how many steps there are; add epochs (with until, the maximum) or steps");
   if (spec.precision == Precision::int8 && spec.mode != Mode::forward)
     refuse({"precision"}, "int8 is for inference, which is mode forward; use fp32 to train");
 }

@@ -171,8 +171,9 @@ Rows main_options() {
       row("mode", "MODE", "train or forward", Class::workload, &CaseSpec::mode),
       row("batch", "N,...", "samples per update (default: the model's)", Class::workload, &CaseSpec::batch, whole(1, kMaxBatch),
           {.in_name = false}),
-      row("accumulate", "N,...", "parts of a batch that run one after another; their gradients are summed, then one update",
-          Class::workload, &CaseSpec::accumulate, whole(1, kMaxBatch)),
+      row("accumulate", "N,...",
+          "number of parts of a batch that run one after another; one update uses the sum of their gradients", Class::workload,
+          &CaseSpec::accumulate, whole(1, kMaxBatch)),
       row("checkpoint", "WHAT,...",
           "none, or blocks: keep only what passes between blocks of layers, and recompute the rest in the backward pass",
           Class::workload, &CaseSpec::checkpoint),
@@ -184,20 +185,21 @@ Rows execution_options() {
   return {
       row("threads", "N,...", "CPU threads (default: the physical cores allowed, of the fastest kind)", Class::placement,
           &CaseSpec::threads, whole<int>(1, kMaxThreads), {.applies = on_cpu}),
-      row("pin", "P,...", "CPU threads to one core each: cores, none, or auto: where no quota shares the cores",
+      row("pin", "P,...", "pin each CPU thread to one core: cores, none, or auto; auto pins unless a quota shares the cores",
           Class::placement, &CaseSpec::pin, {.protocol_key = "-", .applies = on_cpu}),
       row("ranks", "N,...",
-          "processes, started by mpirun, that share each batch and sum their gradients; each has --threads, or a GPU of its "
-          "own",
+          "number of processes that share each batch and sum their gradients, started by mpirun; each has --threads or its own "
+          "GPU",
           Class::placement, &CaseSpec::ranks, whole<int>(1, kMaxRanks)),
-      row("communication_threads", "N,...", "1: one more thread per rank exchanges gradients while the others compute; or 0",
+      row("communication_threads", "N,...", "1: an extra thread per rank exchanges gradients while the others compute; 0: none",
           Class::placement, &CaseSpec::communication_threads, whole<int>(0, 1), {.applies = ranks_on_cpu}),
-      row("launcher", "COMMAND", "what starts ranks, as in 'srun -n {ranks}' (default: mpirun)", std::nullopt,
+      row("launcher", "COMMAND", "command that starts ranks, such as 'srun -n {ranks}' (default: mpirun)", std::nullopt,
           &CaseSpec::launcher, parse_launcher, {.protocol_key = "-", .applies = has_ranks}),
-      row("oversubscribe", "", "more ranks than cores, which then wait for each other", Class::placement,
+      row("oversubscribe", "", "allow more ranks than cores, which then wait for each other", Class::placement,
           &CaseSpec::oversubscribe, parse_switch, {.protocol_key = "-", .applies = has_ranks}),
       row("shard", "WHAT,...",
-          "none, or optimizer: each rank updates, and keeps the optimizer's state of, its share of the parameters alone",
+          "none, or optimizer: each rank updates only its share of the parameters and stores the optimizer state for that "
+          "share",
           Class::placement, &CaseSpec::shard, {.applies = has_ranks}),
       row("bucket", "MIB,...", "MiB of gradients that ranks exchange at once", Class::placement, &CaseSpec::bucket_mib,
           real({0, kMaxBucketMib, false, true}), {.group = kExperiments, .applies = has_ranks}),
@@ -206,10 +208,9 @@ Rows execution_options() {
           "their effect; none leaves out nothing",
           Class::ablation, &CaseSpec::without, parse_parts<Without>, {.group = kExperiments}),
       row("kernels", "KERNELS,...",
-          "best, or portable: all kernels of the CPU, convolutions and the rest too, as compiled for every processor of its "
-          "kind, without wide vectors",
+          "best, or portable: run every CPU kernel as compiled for any processor of this kind, without wide vectors",
           Class::rounding, &CaseSpec::kernels, {.group = kExperiments, .old_key = "gemm"}),
-      row("meters", "M,...", "energy and the GPU's state, read while steps are timed: on or off", Class::measurement,
+      row("meters", "M,...", "read energy and the GPU's state while steps run: on or off", Class::measurement,
           &CaseSpec::meters, parse_switch, {.group = kOutput, .protocol_key = "-"}),
   };
 }
@@ -220,8 +221,8 @@ Rows length_options() {
       row("data", "SPEC", data_sources() + " (default: the model's)", Class::workload, &CaseSpec::data, parse_data,
           {.group = kData}),
       row("tokenizer", "KIND:PATH",
-          "a text as GPT-2's byte pairs, gpt2:DIR with vocab.json and merges.txt, or as BERT's word pieces, wordpiece:FILE "
-          "with vocab.txt (default: as bytes)",
+          "tokenizer of a text: gpt2:DIR with vocab.json and merges.txt, or wordpiece:FILE with BERT's vocab.txt (default: "
+          "bytes)",
           Class::workload, &CaseSpec::tokenizer, parse_tokenizer, {.group = kData, .value = name_of_tokenizer}),
       row("epochs", "N", "train N whole epochs", Class::measurement, stop(&StopSpec::epochs), whole(1, kMaxSteps),
           {.stops = true}),
@@ -241,27 +242,29 @@ Rows training_options() {
       row("epoch_samples", "N", "samples in an epoch of synthetic data", Class::workload, &CaseSpec::epoch_samples,
           whole(1, kMaxSamples)),
       row("seed", "N", "seed of weights, order and synthetic data", Class::sample, &CaseSpec::seed, parse_seed),
-      row("learning_rate", "X", "learning rate in place of the model's", Class::workload, &CaseSpec::learning_rate,
+      row("learning_rate", "X", "learning rate (default: the model's)", Class::workload, &CaseSpec::learning_rate,
           real({0, std::numeric_limits<float>::max(), false, true})),
       row("lr_schedule", "S",
-          "constant, cosine or step: down to 0 along half a cosine, or to a tenth after a third of the steps and a hundredth "
-          "after two; both need --epochs or --steps",
+          "constant, cosine or step: cosine falls to 0 along half a cosine, step to a tenth after a third of the steps and to "
+          "a "
+          "hundredth after two thirds; both need --epochs or --steps",
           Class::workload, &CaseSpec::lr_schedule),
-      row("lr_warmup", "N", "first steps, in which the learning rate rises in equal parts", Class::workload,
+      row("lr_warmup", "N", "number of first steps over which the learning rate rises linearly", Class::workload,
           &CaseSpec::lr_warmup, whole(0, kMaxSteps)),
-      row("weight_decay", "X", "weight decay in place of the model's", Class::workload, &CaseSpec::weight_decay,
+      row("weight_decay", "X", "weight decay (default: the model's)", Class::workload, &CaseSpec::weight_decay,
           real({0, 1, true, false})),
-      row("label_smoothing", "X", "share of each label that all classes get alike, in the loss that is trained",
+      row("label_smoothing", "X",
+          "label smoothing: mix each label with the uniform distribution at weight X, in the training loss only",
           Class::workload, &CaseSpec::label_smoothing, real({0, 1, true, false})),
       row("mixup", "ALPHA",
-          "mix pairs of training images and their labels, by shares of Beta(ALPHA, ALPHA), often 0.2; 0: none", Class::workload,
-          &CaseSpec::mixup, real({0, 100, true, true})),
+          "mix pairs of training images and their labels with weights drawn from Beta(ALPHA, ALPHA), often 0.2; 0: none",
+          Class::workload, &CaseSpec::mixup, real({0, 100, true, true})),
       row("ema", "DECAY",
-          "evaluate averages of the weights: after each update DECAY of the average and the rest of the weights; 0: none",
+          "evaluate an average of the weights: average = DECAY * average + (1 - DECAY) * weights, after each update; 0: none",
           Class::workload, &CaseSpec::ema, real({0, 1, true, false})),
       row("order", "ORDER", "shuffled or sequential", Class::workload, &CaseSpec::order),
-      row("dropout", "P", "dropout in place of the model's; without effect on a model that has none", Class::workload,
-          &CaseSpec::dropout, real({0, 1, true, false}), {.applies = may_have_dropout}),
+      row("dropout", "P", "probability of dropout (default: the model's); without effect on a model that has none",
+          Class::workload, &CaseSpec::dropout, real({0, 1, true, false}), {.applies = may_have_dropout}),
   };
 }
 
@@ -276,24 +279,28 @@ Rows image_options() {
       row("augment", "PARTS",
           "change training images at random: crop (and resize), flip, color, or several as in crop+flip; none changes nothing",
           Class::workload, image(&ImageOptions::augmentation), parse_parts<Augmentation>),
-      row("normalize", "HOW", "images by the mean and deviation of imagenet, or as measured on 256 training images",
+      row("normalize", "HOW",
+          "mean and deviation that images are normalized by: imagenet, or measured: those of 256 training images",
           Class::workload, image(&ImageOptions::normalization), parse_choice<Normalization>),
-      row("on_bad_image", "WHAT", "at an image that cannot be decoded: stop, or skip, which reads the next one in its place",
-          Class::input, image(&ImageOptions::bad_images), parse_choice<BadImages>),
-      row("cold", "C,...", "image files leave the page cache before they are read, so that they come from the disk: on or off",
-          Class::input, image(&ImageOptions::cold), parse_switch),
+      row("on_bad_image", "WHAT",
+          "what to do with an image that cannot be decoded: stop, or skip; skip reads the next one in its place", Class::input,
+          image(&ImageOptions::bad_images), parse_choice<BadImages>),
+      row("cold", "C,...",
+          "drop image files from the page cache before they are read, so that they come from the disk: on or off", Class::input,
+          image(&ImageOptions::cold), parse_switch),
   };
 }
 
 // How samples reach the steps.
 Rows input_options() {
   return {
-      row("loader_threads", "N,...", "threads that read and decode; 0: the one that runs the steps, when it needs a batch",
-          Class::input, &CaseSpec::loader_threads, whole<int>(0, kMaxThreads)),
-      row("decode_cost", "SECONDS,...", "seconds of a core, added to the decoding of each sample", Class::input,
+      row("loader_threads", "N,...",
+          "threads that read and decode; 0: the thread that runs the steps does, when it needs a batch", Class::input,
+          &CaseSpec::loader_threads, whole<int>(0, kMaxThreads)),
+      row("decode_cost", "SECONDS,...", "CPU seconds to add to the decoding of each sample", Class::input,
           &CaseSpec::decode_cost_seconds, real({0, kMaxDecodeSeconds}),
           {.group = kExperiments, .protocol_key = "decode_cost_seconds"}),
-      row("cache", "WHAT,...", "none, or decoded: all images are decoded before the first step and kept", Class::input,
+      row("cache", "WHAT,...", "none, or decoded: decode all images before the first step and keep them", Class::input,
           &CaseSpec::cache),
   };
 }
@@ -303,7 +310,7 @@ Rows file_options() {
   return {
       {.key = "only_with",
        .value_name = "WHAT",
-       .help = "skip the case unless this machine has that: cuda:0, cores:4 for 4 CPU cores, or data for the files of --data",
+       .help = "skip the case unless this machine has WHAT: cuda:0, cores:4 for 4 CPU cores, or data for the files of --data",
        .group = kMain,
        .protocol_key = "-",
        .parse = parse_condition},

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kAnswersExamples = R"(Examples:
   epochbench answers hour.json
-  epochbench answers hour.json --price cpu=c7i.2xlarge --price-scaling per-vcpu   at the price of 2 of its 8 vCPUs, say
+  epochbench answers hour.json --price cpu=c7i.2xlarge --price-scaling per-vcpu   at the price of 2 of its 8 vCPUs
   epochbench answers hour.json --json)";
 
 struct AnswersOptions {
@@ -35,7 +35,7 @@ void add_answers(Commands& commands) {
       commands.add("answers", "print one page of answers from a result, as `run --suite hour` does", kAnswersExamples, answers);
   command.add_option("result", options.result, "result file")->type_name("RESULT")->required();
   add_price_options(command, options.prices);
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("--json", options.json, "print JSON");
 }
 
 }  // namespace epochbench

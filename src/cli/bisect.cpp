@@ -11,15 +11,15 @@ namespace {
 constexpr const char* kBisectExamples = R"(Examples:
   epochbench bisect v1.2 main                             which commit made a case of suite gate slower?
   epochbench bisect 1a2b3c4 HEAD --case resnet20          only the case that a gate has reported
-  epochbench bisect v1.2 main --build 'make -j' --binary bin/epochbench    of a repository that is built in another way
-  epochbench bisect v1.2 main --resume                    goes on after an interrupt
+  epochbench bisect v1.2 main --build 'make -j' --binary bin/epochbench    another way to build
+  epochbench bisect v1.2 main --resume                    continues after an interrupt
 
-Call it in the repository. The commits are those after GOOD along first parents up to BAD. GOOD and BAD take turns at the
-suite, as in `compare --interleave`; then each commit beside GOOD at the case that is slower, 8 to --max-pairs pairs, as many
-as it takes to tell on which side of half the slowdown it lies. Commits that do not build, do not finish the case or change
-its workload are skipped. At last the first slow commit and the one before it take turns; only a slowdown that these
-pairs show as well is reported.
-Builds, by commit, and pairs are kept in --folder.
+Call it in the repository. The commits are those after GOOD along first parents up to BAD. First GOOD and BAD take turns at the
+suite, as in `compare --interleave`. Then a commit and GOOD take turns at the case that is slower, for 8 to --max-pairs pairs,
+until it is clear on which side of half the slowdown the commit lies. Commits that do not build, do not finish the case or
+change its workload are skipped. Finally the first slow commit and the one before it take turns; bisect reports a slowdown only if
+these pairs show it too.
+--folder keeps the builds of commits and all pairs.
 Exit codes: 0 one commit is named; 1 BAD is not slower; 2 the call, GOOD or BAD is wrong; 4 several commits may be it, or
 there is too little evidence; 130 interrupted.)";
 
@@ -37,7 +37,7 @@ int bisect_commits(const BisectOptions& options) {
                     "; name two commits, such as epochbench bisect v1.2 main");
   if (request.resume && request.overwrite)
     throw CallError(
-        "bisect: --resume goes on with the pairs of an earlier call, --overwrite removes them; give one of the two");
+        "bisect: --resume continues with the pairs of an earlier call, --overwrite removes them; give one of the two");
   const BisectOutcome outcome = bisect(request);
   if (!outcome.answer) {
     print(options.json ? print_json(compare_json(outcome.ends)) : fitted(compare_text(outcome.ends)));
@@ -68,17 +68,17 @@ void add_bisect(Commands& commands) {
       ->type_name("NAME");
   command.add_option("--build", request.recipe.command, "command that builds a commit (default: scripts/run --version)")
       ->type_name("COMMAND");
-  command.add_option("--binary", request.recipe.binary, "program that it leaves (default: build/epochbench)")
+  command.add_option("--binary", request.recipe.binary, "program that the build makes (default: build/epochbench)")
       ->type_name("PATH");
   command.add_option("--folder", request.folder, "folder of builds and pairs (default: epochbench-bisect)")->type_name("DIR");
   add_parsed(command, "--threshold", request.threshold, percent, "smallest slowdown that matters (default 3)")
       ->type_name("PERCENT");
   add_parsed(command, "--max-pairs", request.max_pairs, whole<std::size_t>(kMinPairs, kMaxPairsOfACall),
-             "most pairs of processes per commit (default 40)")
+             "maximum number of pairs of processes per commit (default 40)")
       ->type_name("N");
-  command.add_flag("--resume", request.resume, "go on with the pairs and builds of an earlier call");
-  command.add_flag("--overwrite", request.overwrite, "begin again; builds are kept");
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("--resume", request.resume, "continue with the pairs and builds of an earlier call");
+  command.add_flag("--overwrite", request.overwrite, "begin again, with the builds of the earlier call");
+  command.add_flag("--json", options.json, "print JSON");
   command.add_flag("-q,--quiet", request.quiet, "print no progress");
 }
 

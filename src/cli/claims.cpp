@@ -37,8 +37,8 @@ others; the range of their figures stands for an interval) and predicted (by bou
 they decide.
 A claim of your own: [MEASURE] SIDE[/SIDE] [of MODEL] OPERATOR NUMBER. MEASURE is speed (samples per second, the default),
 per-dollar or per-joule (epochs), memory (MiB) or accuracy (%). SIDE is cpu, cuda, a precision, or both as in cuda-bf16; a device
-alone is in fp32. OPERATOR is >=, >, <=, < or =, which stands for 0.8 to 1.25 times the number. Without a model it is about
-each model of the results.
+alone is in fp32. OPERATOR is >=, >, <=, < or =, which means 0.8 to 1.25 times the number. Without a model the claim is
+about each model of the results.
 Exit codes: 0 done, whatever the verdicts; 1 with --strict, a result or a plan does not reproduce a claim; 2 the call or a file
 is wrong.)";
 
@@ -155,20 +155,18 @@ int claims(const ClaimsOptions& options) {
 void add_claims(Commands& commands) {
   auto [command, options] =
       commands.add("claims", "judge what articles claim, by measured and published results", kClaimsExamples, claims);
-  command.add_option("result", options.results, "result files, or folders of them (default: what needs none)")
+  command.add_option("result", options.results, "result files, or folders of them (default: judge only what needs none)")
       ->type_name("RESULT...");
   command.add_option("--catalog", options.catalog, "claims of other articles, in the format of docs/claims.md")
       ->type_name("FILE");
-  command.add_option("--id", options.ids, "one of these claims alone; may be given several times")
-      ->type_name("ID")
-      ->allow_extra_args(false);
-  command.add_option("--claim", options.own, "a claim of your own, such as 'cuda/cpu >= 4'; may be given several times")
+  command.add_option("--id", options.ids, "judge only this claim; repeatable")->type_name("ID")->allow_extra_args(false);
+  command.add_option("--claim", options.own, "a claim of your own, such as 'cuda/cpu >= 4'; repeatable")
       ->type_name("CLAIM")
       ->allow_extra_args(false);
   add_owning_options(command, options.owning);
   command.add_flag("-v,--verbose", options.verbose, "print every claim in detail below the table");
   command.add_flag("--strict", options.strict, "exit with 1 if a result or a plan does not reproduce a claim");
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("--json", options.json, "print JSON");
 }
 
 }  // namespace epochbench

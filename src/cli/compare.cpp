@@ -27,10 +27,10 @@ constexpr const char* kCompareExamples = R"(Examples:
   epochbench compare --interleave old/epochbench new/epochbench --suite gate -o turns.json    also on a shared machine
   epochbench compare --history nightly/                   the commits at which many results changed their level; advisory
 
-Files need 5 or more repetitions per side, of one machine, compiler, build type and number of threads, and other processes
-that took less than 0.15 cores; one repetition with more is left out. Otherwise the answer says what would decide.
+Files need 5 or more repetitions per side with the same machine, compiler, build type and number of threads, while other
+processes took less than 0.15 cores; one repetition with more is left out. Otherwise the answer says what would decide.
 With --interleave both binaries are alive at once and take turns, step by step, in a random order, so other jobs affect both
-alike: 10 pairs of processes per case, and up to --max-pairs if those do not decide. A pair takes 20 timed rounds of one step
+alike: 10 pairs of processes per case, and up to --max-pairs if those do not decide. A pair runs 20 timed rounds of one step
 each, or of as many as fill 50 ms, on a GPU 1 s; the stopping options of a suite's cases have no effect.
 Exit codes: 0 no change or faster; 1 slower, missing, failing, or clearly more memory; 2 the call, a file or a binary is
 wrong, or a case cannot be compared, however often the new side is measured; 3 the device is not usable here;
@@ -51,9 +51,7 @@ void refuse_options_of_turns(const CompareOptions& options) {
                                       {options.overwrite, "--overwrite"},
                                       {options.anonymous, "--anonymous"},
                                       {options.quiet, "--quiet"}})
-    if (given)
-      throw CallError(std::string(option) +
-                      ": belongs to binaries that take turns; add --interleave BINARY_A BINARY_B, or leave it out");
+    if (given) throw CallError(std::string(option) + " needs --interleave BINARY_A BINARY_B; add it, or leave out " + option);
 }
 
 std::vector<std::string> names_of(const Comparison& comparison) {
@@ -83,9 +81,9 @@ int compare_results(const CompareOptions& options) {
 // Results and documents of interleaved turns; others are left out, and stderr says so. A change of level is not a failure.
 int compare_history(const CompareOptions& options) {
   if (!options.baseline.empty())
-    throw CallError("--history: takes its folder alone, so leave " + options.baseline + " out, or leave --history out");
+    throw CallError("--history reads only its own folder; leave out " + options.baseline + ", or --history");
   if (options.github || !options.allowed.empty() || options.force || options.threshold)
-    throw CallError("--history: is advisory and has no verdict; leave --threshold, --allow, --force and --github out");
+    throw CallError("--history gives no verdict; leave out --threshold, --allow, --force and --github");
   const Measurements measured = read_measurement_folder(options.history);
   const History history = history_of(measured.results, measured.turns);
   if (history.series.empty() && !history.left_out.empty())
@@ -114,7 +112,7 @@ void add_options_of_turns(CLI::App& command, CompareOptions& options) {
   command.add_option("--suite", options.suite, "with --interleave: name of a suite, such as gate, or a suite file")
       ->type_name("NAME|FILE");
   add_parsed(command, "--max-pairs", options.max_pairs, whole<std::size_t>(1, kMaxPairsOfACall),
-             "with --interleave: most pairs of processes per case, if 10 do not decide (default 20)")
+             "with --interleave: maximum number of pairs of processes per case, if 10 do not decide (default 20)")
       ->type_name("N");
   add_parsed(command, "--order-seed", options.order_seed, parse_seed,
              "with --interleave: seed of the order of turns (default 0)")
@@ -195,7 +193,7 @@ void add_compare(Commands& commands) {
       ->allow_extra_args(false);
   command.add_flag("--force", options.force, "accept debug builds");
   command.add_flag("--github", options.github, "print annotations and write a job summary for GitHub Actions");
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("--json", options.json, "print JSON");
   add_options_of_turns(command, options);
 }
 

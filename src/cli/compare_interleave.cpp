@@ -24,8 +24,8 @@ PairedRule rule_of(const CompareOptions& options) {
 
 void refuse_beside_interleave(const CompareOptions& options) {
   if (!options.baseline.empty())
-    throw CallError("--interleave: takes two binaries and no results, so leave " + options.baseline + " out");
-  if (options.suite.empty()) throw CallError("--interleave: which cases? Give --suite, such as --suite gate");
+    throw CallError("--interleave compares two binaries and reads no results; leave out " + options.baseline);
+  if (options.suite.empty()) throw CallError("--interleave needs --suite, such as --suite gate");
 }
 
 BinaryIdentity identified(const WorkerCommand& binary, const CompareOptions& options) try {

@@ -21,15 +21,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* kExportExamples = R"(Examples:
   epochbench export result.json -o runs.csv             the suffix names the format: .csv, .md or .prom
-  epochbench export cpu-box.json gpu-box.json -o both.csv    the runs of all files; of two runs with one name, the file's too
+  epochbench export cpu-box.json gpu-box.json -o both.csv    the runs of all files; equal names get the name of their file
   epochbench export result.json --format csv --raw > steps.csv
   epochbench export result.json --format markdown >> "$GITHUB_STEP_SUMMARY"
   epochbench export result.json --format openmetrics -o /var/lib/node_exporter/epochbench.prom
   epochbench export result.json --format mlflow -o mlruns/      a tracking store that MLflow opens
 
-Runs that a format has no place for are named on stderr, with the reason. Unknown values are left out, never 0.
+stderr names the runs that a format cannot represent, with the reason. Unknown values are left out, never 0.
 In csv a text that begins with = + - @, a tab or a carriage return gets a leading ', since a spreadsheet would run it.
-Exit codes: 0 done; 2 the call or the file is wrong, or the format has no place for any of its runs.)";
+Exit codes: 0 done; 2 the call or the file is wrong, or the format cannot represent any of its runs.)";
 
 struct ExportOptions {
   std::vector<std::string> results;  // files and folders

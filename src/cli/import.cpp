@@ -21,8 +21,8 @@ constexpr const char* kImportExamples = R"(Examples:
 dawnbench reads entries of CIFAR10 and ImageNet, each a JSON file; its table of epochs, NAME.tsv, is read from beside NAME.json.
 mlperf reads one result of MLPerf Training v0.7 to v5.0, benchmark resnet or bert: the system's description, the log of each run,
 and scaling.json where the result has one.
-The document says what the files say, and null for what they do not; results/published.schema.json describes it. Its numbers are
-evidence of class `published`: no command takes them for measurements.
+The document contains what the files state, and null for what they do not; results/published.schema.json describes it. Its numbers
+are evidence of class `published`: no command treats them as measurements.
 Exit codes: 0 done; 2 the call or a file is wrong.)";
 
 struct ImportOptions {

@@ -138,7 +138,7 @@ int info(const InfoOptions& options) {
 
 void add_info(Commands& commands) {
   auto [command, options] = commands.add("info", "describe this machine, with its measured peaks", kInfoExamples, info);
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("--json", options.json, "print JSON");
 }
 
 }  // namespace epochbench

@@ -86,7 +86,7 @@ void add_interleave(Commands& commands) {
       ->type_name("SECONDS");
   command.add_option("--out", request.out, "the result file")->type_name("FILE");
   command.add_flag("--resume", request.resume, "keep the whole groups in the file, and measure the rest");
-  command.add_flag("--json", options.json, "the table as JSON");
+  command.add_flag("--json", options.json, "print the table as JSON");
   command.add_flag("-q,--quiet", request.quiet, "no progress");
 }
 

@@ -233,7 +233,7 @@ std::string prices_text(const Kept& kept) {
   }
   std::string text = table.to_string();
   for (const std::string& line : price_age_lines(ages)) text += wrapped("", "  ", line);
-  return text + "spot: USD per hour of spare capacity, where a public list has it\n" + embedded_prices().note + "\n";
+  return text + "spot: USD per hour of spare capacity, if a public list states it\n" + embedded_prices().note + "\n";
 }
 
 Json claims_list() {
@@ -293,7 +293,7 @@ std::string index_text(const std::vector<std::pair<const Section*, Json>>& found
 
 int list(const ListOptions& options) {
   if (options.catalog && options.what != "devices")
-    throw CallError("list --catalog: belongs to devices; use `epochbench list devices --catalog`");
+    throw CallError("list --catalog: only devices have a catalog; use `epochbench list devices --catalog`");
   std::vector<std::string> names;
   for (const Section& section : kSections) names.emplace_back(section.name);
   if (!options.what.empty()) located("list", [&] { return parse_word(options.what, names); });
@@ -336,9 +336,9 @@ void add_list(Commands& commands) {
   command.add_option(
       "what", options.what,
       "models, devices, suites, recipes, datasets, claims, prices or published (default: how many there are of each)");
-  command.add_option("--match", options.match, "only rows with this text, in any case")->type_name("TEXT");
-  command.add_flag("--catalog", options.catalog, "devices: GPUs and CPUs as their makers rate them, with sources");
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_option("--match", options.match, "show only rows that contain TEXT, in any case")->type_name("TEXT");
+  command.add_flag("--catalog", options.catalog, "with devices: show the rated figures of GPUs and CPUs, with sources");
+  command.add_flag("--json", options.json, "print JSON");
 }
 
 }  // namespace epochbench

@@ -20,20 +20,21 @@ void add_owning_options(CLI::App& command, OwningOptions& options) {
   const auto above_0_up_to = [](double maximum) { return real({0, maximum, false, true}); };
   add_parsed(command, "--purchase", options.local.purchase_usd, up_to(kMaxUsd), "price of the local machine")->type_name("USD");
   add_parsed(command, "--lifetime", options.local.lifetime_years, above_0_up_to(kMaxYears),
-             "years over which its price is spread")
+             "years of use that pay for the local machine")
       ->type_name("YEARS");
   add_parsed(command, "--power", options.local.power_watts, up_to(kMaxWatts),
-             "power that it draws at work (default: the result's, if metered)")
+             "power draw of the local machine at work (default: the result's, if metered)")
       ->type_name("WATTS");
   add_parsed(command, "--idle", options.local.idle_watts, up_to(kMaxWatts),
-             "power that it draws in the other hours (default: the result's, if metered)")
+             "power draw of the local machine in the other hours (default: the result's, if metered)")
       ->type_name("WATTS");
-  add_parsed(command, "--electricity", options.local.usd_per_kwh, up_to(kMaxUsdPerKwh), "price of a kWh")->type_name("USD");
+  add_parsed(command, "--electricity", options.local.usd_per_kwh, up_to(kMaxUsdPerKwh), "price of electricity per kWh")
+      ->type_name("USD");
   add_parsed(command, "--cloud", options.cloud, parse_price,
              "instance of `list prices`, or USD per hour (default: the result's price)")
       ->type_name("PRICE");
   add_parsed(command, "--cloud-speed", options.cloud_speed, above_0_up_to(kMaxSpeed),
-             "its samples per second over those of the local machine (default 1)")
+             "samples per second of the cloud machine over those of the local one (default 1)")
       ->type_name("RATIO");
 }
 

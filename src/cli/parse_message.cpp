@@ -20,14 +20,15 @@ std::vector<std::string> shown_flags(const CLI::App& command) {
   return flags;
 }
 
-// Which other commands have the option, or the options of this one that it may mean.
-std::string option_hint(const CLI::App& program, const CLI::App& command, const std::string& given) {
+// Names the other commands that have the option, or the options of this one that it may mean.
+std::string unknown_option(const CLI::App& program, const CLI::App& command, const std::string& given) {
   const std::string name = given.substr(0, given.find('='));
   std::vector<std::string> owners;
   for (const std::string& other : shown_commands(program))
     if (contains(shown_flags(*program.get_subcommand(other)), name)) owners.push_back(other);
-  if (!owners.empty()) return ", which belongs to " + joined(owners) + "; leave it out";
-  return did_you_mean(name, shown_flags(command));
+  const std::string refusal = command.get_name() + " has no " + name;
+  if (!owners.empty()) return refusal + " (" + joined(owners) + (owners.size() == 1 ? " does)" : " do)") + "; leave it out";
+  return refusal + did_you_mean(name, shown_flags(command));
 }
 
 // "N,..." of "--batch: 1 required N,... missing" and the like: the option that a message of CLI11 begins with.
@@ -110,8 +111,7 @@ std::string parse_message(const CLI::App& program, const std::vector<std::string
     if (!found) return name + ": cannot read '" + (wrong.empty() ? "" : wrong.front()) + "'; leave it out" + help;
     if (contains(program.remaining(false), *first))
       return "'" + *first + "' stands before the command; options of " + name + " follow it" + help;
-    if (first->starts_with("-"))
-      return name + ": unknown option '" + *first + "'" + option_hint(program, command, *first) + help;
+    if (first->starts_with("-")) return unknown_option(program, command, *first) + help;
     const std::string several = several_models(command, arguments, wrong);
     return name + ": unexpected argument '" + *first + "'" + (several.empty() ? "; leave it out" : several) + help;
   }

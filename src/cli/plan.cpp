@@ -45,17 +45,17 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan bert-base --ranks 4 --shard none,optimizer                       memory of a rank
   epochbench plan --model bert-base --precision bf16 --device cuda:0 --by-op       bytes and launches of a step
   epochbench plan --model bert-base --device cuda:0 --by-op --without none,fusion  the same with fusion and without
-  epochbench plan gpt2 --on a100-80gb,h100-sxm --precision bf16 --tokens 10e9      of ten billion tokens
+  epochbench plan gpt2 --on a100-80gb,h100-sxm --precision bf16 --tokens 10e9      for ten billion tokens
   epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward
 
 Lists multiply out. With --batch max each model and precision has the largest batch whose planned memory is at most --memory, or
 what is free on the device: the CPU, if --device does not name another one. With --by-op every operand of a node counts once in
-bytes, and every plan of a library is one launch. --without takes what a plan shows: fusion, and winograd on a CPU.
+bytes, and every plan of a library is one launch. --without leaves out only what a plan shows: fusion, and winograd on a CPU.
 
 With --on the answer is predicted from the rated figures of devices (list devices --catalog) and from what others measured on such
-devices; of this machine only --on cpu takes something, its measured peaks. Each time has the interval that holds 80 % of measured
-steps, the error of the prediction, and the least time that is possible. With --epochs or --tokens the cheapest comes first, at the
-price of the whole instance, of whose GPUs one is used; `epochbench rent` asks all instances.)";
+devices; only --on cpu uses this machine: its measured peaks. Each time has the interval that contains 80 % of measured steps, the
+error of the prediction, and a lower bound. With --epochs or --tokens the cheapest comes first, priced for the whole instance, using
+one of its GPUs; `epochbench rent` compares all instances.)";
 
 struct PlanOptions {
   CaseBlock cases;                           // model, batch, precision, mode, device, without
@@ -175,7 +175,7 @@ Plan largest_plan(const PlanOptions& options, const CaseSpec& spec, std::optiona
 std::vector<Plan> plans_of(const PlanOptions& options) {
   CaseBlock cases = options.cases;
   const bool largest = takes_largest_batch(cases);
-  if (options.memory_bytes && !largest) throw CallError("--memory: holds for --batch max; add it");
+  if (options.memory_bytes && !largest) throw CallError("--memory needs --batch max; add it");
   std::vector<Plan> plans;
   const std::vector<CaseSpec> specs = expand(cases);
   check_rank_options(specs);
@@ -193,14 +193,13 @@ std::vector<Plan> plans_of(const PlanOptions& options) {
 // Checks options that are meaningless with --on, or without it. Errors: CallError.
 void check_on(const PlanOptions& options) {
   if (options.on.empty()) {
-    if (options.epochs) throw CallError("--epochs: hours and costs are predicted for the devices of --on; add it");
-    if (options.tokens) throw CallError("--tokens: hours and costs are predicted for the devices of --on; add it");
-    if (options.cases.contains("epoch_samples")) throw CallError("--epoch-samples: belongs to --on with --epochs; add both");
+    if (options.epochs) throw CallError("--epochs needs --on, whose devices it predicts hours and costs for; add it");
+    if (options.tokens) throw CallError("--tokens needs --on, whose devices it predicts hours and costs for; add it");
+    if (options.cases.contains("epoch_samples")) throw CallError("--epoch-samples needs --on and --epochs; add both");
     return;
   }
-  if (options.cases.contains("epoch_samples") && !options.epochs)
-    throw CallError("--epoch-samples: is the size of an epoch of --epochs; add it");
-  if (options.epochs && options.tokens) throw CallError("--tokens: stands for the epochs; leave out --epochs");
+  if (options.cases.contains("epoch_samples") && !options.epochs) throw CallError("--epoch-samples needs --epochs; add it");
+  if (options.epochs && options.tokens) throw CallError("--tokens replaces --epochs; give one of them");
   if (options.cases.contains("device")) throw CallError("--device: --on names the devices; leave out one of the two");
   if (options.cases.contains("without")) throw CallError("--without: --on predicts the complete program; leave it out");
   if (options.memory_bytes) throw CallError("--memory: --on knows the memory of its devices; leave it out");
@@ -258,18 +257,18 @@ void add_plan(Commands& commands) {
                             {"model", "batch", "accumulate", "checkpoint", "ranks", "shard", "precision", "mode", "device",
                              "without", "epoch_samples"});
   commands.add_model_argument(command, options.cases);
-  add_parsed(command, "--memory", options.memory_bytes, parse_memory,
-             "memory that --batch max may take (default: the device's)")
+  add_parsed(command, "--memory", options.memory_bytes, parse_memory, "memory that --batch max may use (default: the device's)")
       ->type_name("BYTES");
-  add_parsed(command, "--on", options.on, split_list,
-             "predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, for all, or for cpu, this one")
+  add_parsed(
+      command, "--on", options.on, split_list,
+      "predict for GPUs and instances of the catalog, such as T4,h100-sxm,c7i.24xlarge, for all of them, or for cpu, this one")
       ->type_name("DEVICE,...");
   add_parsed(command, "--epochs", options.epochs, whole(1, kMaxEpochs), "with --on: hours and costs of N epochs")
       ->type_name("N");
   add_parsed(command, "--tokens", options.tokens, parse_tokens, "with --on: hours and costs of N tokens, such as 10e9")
       ->type_name("N");
   command.add_flag("--by-op", options.by_op, "add bytes, launches and FLOPs of a step by op");
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("--json", options.json, "print JSON");
 }
 
 }  // namespace epochbench

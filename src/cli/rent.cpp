@@ -16,10 +16,10 @@ constexpr const char* kRentExamples = R"(Examples:
   epochbench rent --model gpt2 --batch 8 --tokens 10e9 --max-cost 2000 --json
   epochbench rent --model vit-b-16 --samples 50000 --epochs 10
 
-The cheapest first, at the price of the whole instance on demand (list prices); one of its GPUs is used. Every figure is
-predicted from measured steps, of GPUs as others published them, with an interval that holds 80 % of such steps and the error for
-devices left out of the fit. Without --precision each instance takes the cheapest of those that it has. An epoch is that of the
-model's usual data set, such as SQuAD of the BERTs, unless --samples gives another size.)";
+The cheapest instance comes first, priced on demand for the whole instance (list prices), using one of its GPUs. Every figure is
+predicted from measured steps, for GPUs from steps that others published, with an interval that contains 80 % of such steps and the
+error for devices left out of the fit. Without --precision each instance uses the cheapest precision that it has. An epoch is that
+of the model's usual data set, such as SQuAD for a BERT, unless --samples gives another size.)";
 
 struct RentOptions {
   CaseBlock cases;  // model, batch, precision
@@ -33,9 +33,9 @@ RentalQuestion question_of(const RentOptions& options) {
   if (!options.cases.contains("model"))
     throw CallError("rent: --model is missing; give one, such as `epochbench rent --model bert-base --epochs 3`");
   if (options.epochs.has_value() == options.tokens.has_value())
-    throw CallError(options.epochs ? "--tokens: stands for the epochs; leave out --epochs"
-                                   : "rent: give --epochs N, or of a language model --tokens N");
-  if (options.samples && options.tokens) throw CallError("--samples: is the size of an epoch of --epochs; leave it out");
+    throw CallError(options.epochs ? "--tokens replaces --epochs; give one of them"
+                                   : "rent: give --epochs N, or for a language model --tokens N");
+  if (options.samples && options.tokens) throw CallError("--samples is the size of an epoch and needs --epochs; leave it out");
   CaseBlock cases = options.cases;
   if (!cases.contains("precision")) cases["precision"] = {{"bf16", "fp16", "tf32", "fp32"}, "rent"};
   if (options.samples) cases["epoch_samples"] = {{std::to_string(*options.samples)}, "--samples"};
@@ -59,22 +59,24 @@ int rent(const RentOptions& options) {
 
 void add_rent(Commands& commands) {
   auto [command, options] =
-      commands.add("rent", "say which instance trains a model for how much, predicted; runs nothing", kRentExamples, rent);
+      commands.add("rent", "predict what training a model costs on each cloud instance; measures nothing", kRentExamples, rent);
   commands.add_case_options(command, options.cases, OfferedTo::calls, {"model", "batch", "precision"});
-  command.get_option("--batch")->description("samples per update, or max: what the memory takes (default: the model's)");
+  command.get_option("--batch")->description(
+      "samples per update, or max: the most that fit into the memory (default: the model's)");
   command.get_option("--precision")->description("fp32, tf32, fp16 or bf16 (default: the cheapest that an instance has)");
   commands.add_model_argument(command, options.cases);
   add_parsed(command, "--epochs", options.epochs, whole(1, kMaxEpochs), "epochs to train for")->type_name("N");
   add_parsed(command, "--samples", options.samples, whole(1, kMaxSamples),
-             "samples in an epoch (default: of the model's usual data set)")
+             "samples in an epoch (default: those of the model's usual data set)")
       ->type_name("N");
   add_parsed(command, "--tokens", options.tokens, parse_tokens, "tokens to train on, instead of epochs, such as 10e9")
       ->type_name("N");
-  add_parsed(command, "--max-cost", options.max_usd, real({0, 1e12, false, true}), "leave out what is expected to cost more")
+  add_parsed(command, "--max-cost", options.max_usd, real({0, 1e12, false, true}),
+             "leave out instances that are expected to cost more")
       ->type_name("USD");
   add_parsed(command, "--on", options.on, split_list, "instances, or devices on any instance (default: all with a price)")
       ->type_name("DEVICE,...");
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("--json", options.json, "print JSON");
 }
 
 }  // namespace epochbench

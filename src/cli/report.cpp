@@ -75,7 +75,7 @@ ClaimFacts facts_for_claims() {
 }
 
 int report(const ReportOptions& options) {
-  if (options.out.empty()) throw CallError("report: no page to write; name it with -o FILE.html");
+  if (options.out.empty()) throw CallError("report: no output file; add -o FILE.html");
   const std::string browser = options.charts.empty() ? "" : chart_browser();
   const ResultFile file(options.out);
   Measurements measured = read_measurement_arguments("report", options.results);
@@ -108,15 +108,15 @@ void add_report(Commands& commands) {
   auto [command, options] =
       commands.add("report", "write results as one HTML page, with tables and charts", kReportExamples, report);
   command.add_option("RESULT", options.results, "files of `run --out` or of `compare --interleave -o`, or folders of them");
-  command.add_option("-o,--out", options.out, "the page; an existing file is replaced")->type_name("FILE.html");
+  command.add_option("-o,--out", options.out, "write the page to this file, which it replaces")->type_name("FILE.html");
   add_price_options(command, options.prices);
-  command.add_option("--title", options.page.title, "of the page (default: what was measured, and on what)");
+  command.add_option("--title", options.page.title, "title of the page (default: what was measured, and on what)");
   command.add_flag("--open", options.open, "show the page in the browser");
-  command.add_option("--charts", options.charts, "each chart as SVG and PNG too; takes Chromium")->type_name("DIR");
+  command.add_option("--charts", options.charts, "write each chart as SVG and PNG too, which needs Chromium")->type_name("DIR");
   command.add_flag("--articles", options.page.articles,
-                   "with what each article says and what was found, measured, computed, published and predicted");
+                   "add what each article says and what was measured, computed, published and predicted about it");
   command.add_flag("--claims", options.page.claims,
-                   "with the verdicts on claims of articles, which a result of the suite `claims` has anyway");
+                   "add the verdicts on claims of articles; a result of the suite `claims` always has them");
 }
 
 }  // namespace epochbench

@@ -26,7 +26,7 @@ constexpr const char* kRunExamples = R"(Examples:
   epochbench run --model resnet50 --mode forward --batch 1    latencies, and images per second
   epochbench run --model resnet20 --without none,fusion,winograd   what each part is worth
   epochbench run --suite quick --repetitions 3 --price cpu=0.34 --out result.json
-  epochbench run --suite quick --resume result.json     only what is missing
+  epochbench run --suite quick --resume result.json     only the missing runs
   epochbench run lenet5 --out result.json --also result.csv --also result.md
   epochbench run lenet5 --json | jq '.runs[].throughput'
   epochbench run --suite standard --dry-run             its cases with their memory and time; runs nothing
@@ -98,7 +98,8 @@ void print_run(const Measurement& measured, const RunOptions& options, std::FILE
 // The call's options take precedence over its recipe.
 RunOptions with_recipe(RunOptions options) {
   if (options.recipe.empty()) return options;
-  if (!options.suite.empty()) throw CallError("--recipe: the cases of a suite name their own; leave out --suite or --recipe");
+  if (!options.suite.empty())
+    throw CallError("--recipe: the cases of a suite name their own recipes; leave out --suite or --recipe");
   options.cases = over_recipe(located("--recipe", [&] { return load_recipe(options.recipe); }), options.cases);
   return options;
 }
@@ -120,7 +121,7 @@ int run(const RunOptions& call) {
   if (options.profile) ask_for_profiles(request.cases);
   if (options.feed && std::ranges::none_of(request.cases, [](const PlannedCase& planned) { return decodes(planned.spec); }))
     throw CallError(
-        "--feed: no case of this call decodes anything; read pictures (--data images:DIR), add --decode-cost SECONDS, or leave "
+        "--feed: no case of this call decodes anything; read images (--data images:DIR), add --decode-cost SECONDS, or leave "
         "it out");
   if (!request.budget_seconds && suite) request.budget_seconds = suite->budget_seconds;
   if (suite && suite->own) request.suite = suite->name;
@@ -150,7 +151,7 @@ void add_price_options(CLI::App& command, PriceOptions& prices) {
 void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling) {
   add_parsed(
       command, "--price-scaling", scaling, [](const std::string& text) { return parse_choice<PriceScaling>(text); },
-      "what counts of an instance with more or fewer vCPUs or GPUs than are used: per-vcpu, per-gpu or whole")
+      "how to scale the price of an instance that has other numbers of vCPUs or GPUs than are used: per-vcpu, per-gpu or whole")
       ->type_name("SHARE")
       ->group("Price");
 }
@@ -160,12 +161,12 @@ void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
   command.add_option("-o,--out", request.out, "result file; - is stdout (default: a new name)")
       ->type_name("FILE.json")
       ->group("Output");
-  command.add_option("--also", request.also, "the result as CSV or Markdown too, by the suffix; may be given several times")
+  command.add_option("--also", request.also, "write the result as CSV or Markdown too, by the suffix; repeatable")
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->group("Output");
   command.add_flag("--overwrite", request.overwrite, "replace a result file that exists")->group("Output");
-  command.add_flag("--allow-skipped", request.allow_skipped, "exit code 0 also where a value that the call names is skipped")
+  command.add_flag("--allow-skipped", request.allow_skipped, "exit with 0 even if a value that the call names is skipped")
       ->group("Output");
   command.add_flag("--dry-run", request.dry_run, "show the cases with planned memory and expected time; run nothing")
       ->group("What to run");
@@ -183,7 +184,8 @@ void add_run(Commands& commands) {
   command.add_option("--suite", options.suite, "name of a suite, or a suite file (default quick, without --model)")
       ->type_name("NAME|FILE")
       ->group("What to run");
-  command.add_option("--recipe", options.recipe, "how to train, by a name of `list recipes` or as a file (default: none)")
+  command
+      .add_option("--recipe", options.recipe, "name of a training recipe (`list recipes`), or a recipe file (default: none)")
       ->type_name("NAME|FILE")
       ->group("What to run");
   commands.add_case_options(command, options.cases, OfferedTo::peers);
@@ -198,18 +200,19 @@ void add_run(Commands& commands) {
       ->type_name("SECONDS")
       ->group("How long");
   add_options_of_measuring(command, request);
-  command.add_flag("--json", options.json, "print the result as JSON; without --out it is in no file")->group("Output");
+  command.add_flag("--json", options.json, "print the result as JSON; no file is written unless --out is given")
+      ->group("Output");
   add_parsed(
       command, "--feed", options.feed,
       [](const std::string& text) {
         return parse_real(text, {0, 1e9, false, true});
       },
-      "samples per second of another device: say how many cores like these decode for it")
+      "samples/s of another device; prints how many cores like these would keep it fed")
       ->type_name("RATE")
       ->group("Output");
-  command.add_flag("-v,--verbose", options.verbose, "print each run besides its case")->group("Output");
+  command.add_flag("-v,--verbose", options.verbose, "also print each run of a case")->group("Output");
   command
-      .add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass; not of several ranks")
+      .add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass; not with several ranks")
       ->group("Output");
 }
 

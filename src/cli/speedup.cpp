@@ -16,11 +16,11 @@ constexpr const char* kSpeedupExamples = R"(Examples:
   epochbench run resnet20 --kernels best,portable --threads 1,2 --repetitions 5 --out mine.json
   epochbench speedup mine.json
   epochbench run --model resnet50 --device cpu,cuda:0 --precision fp32,bf16 --repetitions 5 --out both.json
-  epochbench speedup both.json                          a GPU beside the CPU
+  epochbench speedup both.json                          a GPU against the CPU
   epochbench speedup cpu-box.json gpu-box.json --json   results of two machines
   epochbench speedup sweep.json --best                  each device at its own best batch
   epochbench speedup trained.json --to quality          time to the target of --until, seed by seed
-  epochbench speedup mine.json --with published         beside entries of DAWNBench, with what differs
+  epochbench speedup mine.json --with published         against entries of DAWNBench, with the differences
 
 Every GPU run is paired with the CPU run of its precision and with the CPU's in fp32; 16-bit runs also with fp32 and tf32 of
 their own device; a complete case with the same case without a part or with portable kernels; more threads with the fewest. An
@@ -36,7 +36,7 @@ struct SpeedupOptions {
 
 std::string why_no_pair(const Speedup& speedup, SpeedupOf what) {
   std::string message = "speedup: no two runs can be paired";
-  if (speedup.unpaired.empty()) return message + ": there is no run in what was given; name other results";
+  if (speedup.unpaired.empty()) return message + ": the results have no runs; name others";
   const Unpaired& first = speedup.unpaired.front();
   message += ": " + first.name + ": " + first.reason;
   if (speedup.unpaired.size() > 1) message += "; and " + std::to_string(speedup.unpaired.size() - 1) + " more";
@@ -90,9 +90,9 @@ void add_speedup(Commands& commands) {
   command.add_flag("--best", options.best, "compare each device at its own best batch");
   command.add_option("--to", options.to, "quality: compare the times to the target of --until, seed by seed")
       ->type_name("WHAT");
-  command.add_option("--with", options.with, "published: beside what others published of the same model and image size")
+  command.add_option("--with", options.with, "published: compare with what others published for the same model and image size")
       ->type_name("CLASS");
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("--json", options.json, "print JSON");
 }
 
 }  // namespace epochbench

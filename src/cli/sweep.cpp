@@ -17,10 +17,10 @@ constexpr const char* kSweepExamples = R"(Examples:
   epochbench sweep resnet50 --over ranks --values 1,2,4 --scaling weak
 
 Each point runs in its own process, and each repetition takes the points in a random order. A point that runs out of memory is
-recorded. Over batch, threads and ranks the rate is samples per second, over width FLOPs per second, over samples that of a
-whole process with its one epoch. Intervals need 5 repetitions; scaling laws need 4 numbers of threads. 8 to 1,024 ranks are
+recorded. The rate over batch, threads and ranks is samples per second, over width it is FLOPs per second, and over samples it
+is that of a whole process with its one epoch. Intervals need 5 repetitions; scaling laws need 4 numbers of threads. 8 to 1,024 ranks are
 predicted.
-Exit codes: as of run; a point out of memory is an answer, and no failure.)";
+Exit codes: those of run; a point that runs out of memory is an answer, not a failure.)";
 
 struct SweepOptions {
   std::string over;     // batch, width, samples, threads or ranks
@@ -38,7 +38,7 @@ Axis parse_axis(const std::string& text, const std::string& scaling) {
   const std::optional<Axis> axis = axis_from_name(text);
   if (!axis || axis == Axis::ranks_weak) throw CallError("--over: '" + text + "' is unknown" + kChoice);
   if (scaling.empty()) return *axis;
-  if (axis != Axis::ranks) throw CallError("--scaling: belongs to --over ranks; leave it out");
+  if (axis != Axis::ranks) throw CallError("--scaling needs --over ranks; leave it out");
   return located("--scaling",
                  [&] {
                    return parse_word(scaling, {"strong", "weak"});
@@ -76,13 +76,13 @@ void add_sweep(Commands& commands) {
       "sweep", "measure throughput against size: best, where it flattens, where devices cross", kSweepExamples, sweep);
   MeasuringRequest& request = options.request;
   request.command_line = commands.arguments();
-  command.add_option("--over", options.over, "size: batch, width, samples, threads or ranks")
+  command.add_option("--over", options.over, "size that varies: batch, width, samples, threads or ranks")
       ->type_name("AXIS")
       ->group("What to run");
   command.add_option("--values", options.values, "points (default: powers of two that fit into this machine)")
       ->type_name("N,...")
       ->group("What to run");
-  command.add_option("--scaling", options.scaling, "strong or weak; weak: --batch is of each rank (default strong)")
+  command.add_option("--scaling", options.scaling, "strong or weak; weak: each rank has --batch samples (default strong)")
       ->type_name("KIND")
       ->group("What to run");
   commands.add_case_options(command, options.cases);

@@ -16,9 +16,9 @@ constexpr const char* kSystemExamples = R"(Examples:
   epochbench system
   epochbench system --json
 
-What disturbs makes measurements slower or different from run to run; beside it stand the reason and a command that changes it.
-What is not known the kernel does not tell, as in many virtual machines. The command looks for a second and changes nothing.
-`run` with a suite names in one line what disturbs.)";
+A disturbance makes measurements slower, or different from run to run; it is listed with the reason and a command that removes it.
+`not known` means that the kernel does not report it, as in many virtual machines. The command watches the machine for one second
+and changes nothing. `run` with a suite prints one line that names the disturbances.)";
 
 constexpr std::array kStates{"ok", "disturbs", "not known"};  // in the order of Disturbance
 const char* text_of(Disturbance state) { return kStates[static_cast<std::size_t>(state)]; }
@@ -78,7 +78,7 @@ void print_disturbances() {
 void add_system(Commands& commands) {
   auto [command, options] = commands.add("system", "show what disturbs measurements on this machine, and what helps",
                                          kSystemExamples, system_command);
-  command.add_flag("--json", options.json, "as JSON");
+  command.add_flag("--json", options.json, "print JSON");
 }
 
 }  // namespace epochbench

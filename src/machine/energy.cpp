@@ -35,7 +35,7 @@ void remark_on_the_package(Energy& energy, const Run& run, std::optional<int> co
                              std::to_string(*threads));
   const double foreign = run.interference ? run.interference->foreign_cpu_cores.value_or(0) : 0;
   if (is_loaded(run))
-    energy.remarks.push_back("the CPU's energy holds that of other processes, which took " + short_number(foreign) +
+    energy.remarks.push_back("the CPU's energy includes that of other processes, which took " + short_number(foreign) +
                              " cores meanwhile");
 }
 
@@ -104,7 +104,7 @@ Energy energy_of(const MeteredSteps& metered, const Run& run, std::optional<int>
     if (!gpu.value) append(reasons, "GPU: " + gpu.reason, "; ");
     if (gpu.value && kRenewalSeconds > kNoticeableResolution * metered.window_seconds)
       energy.remarks.push_back("the GPU's counter is renewed every 20 to 100 ms, and the timed steps lasted " +
-                               short_number(metered.window_seconds) + " s: --min-time 5 makes its energy surer");
+                               short_number(metered.window_seconds) + " s: --min-time 5 makes its energy more certain");
   }
   energy.joules_per_epoch = per_epoch(energy.average_watts);
   energy.cpu_joules_per_epoch = per_epoch(energy.cpu_average_watts);

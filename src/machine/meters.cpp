@@ -66,7 +66,7 @@ MachineMeters::Meter MachineMeters::cpu() const {
 
 MachineMeters::Meter MachineMeters::gpu(int index) const {
   const Card* const entry = find(index);
-  if (!entry) return {nullptr, "no card is known of cuda:" + std::to_string(index)};
+  if (!entry) return {nullptr, "no card is known for cuda:" + std::to_string(index)};
   const auto& card = entry->card;
   if (!card) return {nullptr, entry->obstacle};
   if (card->energy_source() == NvmlCard::EnergySource::none) return {nullptr, card->obstacles().front()};

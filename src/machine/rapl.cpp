@@ -35,7 +35,7 @@ std::optional<std::string> obstacle_of(const std::string& counter, const std::st
     return counter + " may be read by root alone: sudo chmod a+r " + folder + "/*/energy_uj";
   if (file < 0) return counter + " cannot be opened: " + std::strerror(errno);
   ::close(file);
-  if (!read_joules(counter)) return counter + " holds no number";
+  if (!read_joules(counter)) return counter + " contains no number";
   return std::nullopt;
 }
 
@@ -70,7 +70,7 @@ class RaplMeter final : public EnergyMeter {
   };
   static std::optional<double> read(Domain& domain) {
     const auto joules = read_joules(domain.package.counter);
-    if (!joules) domain.sum.fail(domain.package.counter + " cannot be read any more");
+    if (!joules) domain.sum.fail(domain.package.counter + " can no longer be read");
     return joules;
   }
   std::vector<Domain> domains_;

@@ -73,7 +73,7 @@ std::string obstacle_of(const TurnsDocument& document) {
       return "another workload: " + *commit.fingerprint + " in place of " + *good.fingerprint;
     if (good.status == RunStatus::ok) return "the case: " + describe(commit.status, commit.message);
     throw CallError("bisect: " + document.cases.front().name +
-                    " did not end well with the good commit: " + describe(good.status, good.message));
+                    " failed with the good commit: " + describe(good.status, good.message));
   }
   return "";
 }
@@ -124,7 +124,7 @@ class Bisecting {
     pairs_ = fs::path(request_.folder) / ("pairs-" + text_hash(key).substr(0, 8));
     const bool begun = fs::exists(pairs_);
     if (begun && !request_.resume && !request_.overwrite)
-      throw CallError(pairs_.string() + " has pairs of this bisection; --resume goes on with them, --overwrite begins again");
+      throw CallError(pairs_.string() + " has pairs of this bisection; --resume continues with them, --overwrite begins again");
     std::error_code error;
     if (request_.overwrite) fs::remove_all(pairs_, error);
     if (!request_.resume) builds_.forget_failures();
@@ -195,7 +195,7 @@ class Bisecting {
     pairs_measured_ += pairs_of(document) - before;
     seconds_measured_ += steady_seconds() - begin;
     go_on();
-    if (!written) throw FileError(path + ": the pairs cannot be kept; make room there, and go on with --resume");
+    if (!written) throw FileError(path + ": the pairs cannot be kept; make room there, and continue with --resume");
   }
 
   static std::size_t pairs_of(const TurnsDocument& document) {
@@ -345,7 +345,7 @@ BisectOutcome bisect(const BisectRequest& request) {
   std::vector<std::string> call = request.command_line;
   std::erase(call, "--overwrite");
   if (!contains(call, "--resume")) call.emplace_back("--resume");
-  throw CallError("interrupted; what was built and measured is kept, and " + joined(call, shell_word, " ") + " goes on",
+  throw CallError("interrupted; what was built and measured is kept, and " + joined(call, shell_word, " ") + " continues",
                   kExitInterrupted);
 }
 

@@ -251,7 +251,7 @@ Prices checked_prices(const MeasuringRequest& request) {
   std::vector<DeviceId> devices;
   for (const PlannedCase& planned : request.cases) devices.push_back(planned.spec.device);
   for (const std::string& device : prices.without_case(devices))
-    print_error("note: --price: no case of this call runs on " + device + ", so its price counts for nothing");
+    print_error("note: --price " + device + "=... is ignored: no case runs on " + device);
   return prices;
 }
 
@@ -329,7 +329,7 @@ void print_result(const MeasuringRequest& request, const Measurement& measuremen
 
 void print_resume_command(const MeasuringRequest& request, const Measurement& measurement) {
   if (!interrupted() || !measurement.written || request.quiet || request.out == kStandardOutput) return;
-  std::fprintf(stderr, "to go on:\n  %s\n", resume_command(request.command_line, measurement.path).c_str());
+  std::fprintf(stderr, "to resume:\n  %s\n", resume_command(request.command_line, measurement.path).c_str());
 }
 
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted) {

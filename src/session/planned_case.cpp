@@ -253,14 +253,14 @@ void check_rank_options(const std::vector<CaseSpec>& cases) {
   const auto any = [&](const auto& condition) { return std::ranges::any_of(cases, condition); };
   if (any([](const CaseSpec& spec) { return spec.communication_threads > 0; }) &&
       !any([](const CaseSpec& spec) { return exchange_threads(spec) > 0; }))
-    throw CallError("--communication-threads: only several ranks on CPUs (--ranks) have them; leave it out");
+    throw CallError("--communication-threads needs several ranks on CPUs (--ranks); leave it out");
   if (any([](const CaseSpec& spec) { return spec.ranks > 1; })) return;
   if (any([](const CaseSpec& spec) { return !spec.launcher.empty() || spec.oversubscribe; }))
-    throw CallError("--launcher, --oversubscribe: only several ranks (--ranks) are started so; leave them out");
+    throw CallError("--launcher, --oversubscribe need several ranks (--ranks); leave them out");
   if (any([](const CaseSpec& spec) { return spec.shard != Shard::none; }))
-    throw CallError("--shard: only several ranks (--ranks) divide the optimizer; leave it out");
+    throw CallError("--shard needs several ranks (--ranks); leave it out");
   if (any([](const CaseSpec& spec) { return spec.bucket_mib != kDefaultBucketMib; }))
-    throw CallError("--bucket: only several ranks (--ranks) exchange gradients; leave it out");
+    throw CallError("--bucket needs several ranks (--ranks); leave it out");
 }
 
 std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repetitions, DatasetSizes sizes) {

@@ -154,7 +154,7 @@ std::vector<std::string> split_numbers(const std::string& text) {
   std::set<std::int64_t> known;
   for (const std::string& value : values)
     if (!known.insert(parse_integer(value, 1, std::numeric_limits<std::int64_t>::max())).second)
-      throw CallError("'" + value + "' stands there twice");
+      throw CallError("'" + value + "' is given twice");
   return values;
 }
 

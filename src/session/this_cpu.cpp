@@ -10,7 +10,7 @@ namespace epochbench {
 namespace {
 
 constexpr double kGiga = 1e9, kMiB = 1 << 20, kGiB = 1 << 30;
-constexpr const char* kUnknown = "this machine does not tell it";
+constexpr const char* kUnknown = "not available on this CPU";
 
 struct ThisCpu {
   CatalogDevice device;

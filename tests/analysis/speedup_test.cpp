@@ -280,7 +280,7 @@ TEST(Speedup, PoolsRepetitionsOfOneMachineAndCountsACopyOnce) {
   EXPECT_EQ(pooled.pairs[0].baseline.samples_per_second.size(), 10u);
   const Speedup copied = speedup_of({a, a}, SpeedupOf::same_batch);
   EXPECT_EQ(copied.pairs[0].baseline.samples_per_second.size(), 5u);
-  EXPECT_THAT(reason_of(copied, "resnet50/cpu/fp32/b16"), HasSubstr("the same measurement stands in a.json"));
+  EXPECT_THAT(reason_of(copied, "resnet50/cpu/fp32/b16"), HasSubstr("the same measurement is in a.json"));
 }
 
 TEST(Speedup, PairsPytorchWithOursOnTheSameDevice) {

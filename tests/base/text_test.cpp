@@ -100,13 +100,13 @@ TEST(Text, TablesFitTheirColumns) {
   table.add({"mlp/cpu/bf16", "13", "fast", "8"});
   EXPECT_EQ(table.to_string(kUnlimitedColumns),
             "run           rate  note  more\nmlp/cpu/fp32    12  slow     7\nmlp/cpu/bf16    13  fast     8\n");
-  const std::string note = "hidden, too narrow: more\n  (| cat shows all)\n";
+  const std::string note = "columns hidden to fit:\n  more; pipe through\n  `cat` or `less -S` to\n  see all\n";
   EXPECT_EQ(table.to_string(24), "run           rate  note\nmlp/cpu/fp32    12  slow\nmlp/cpu/bf16    13  fast\n" + note);
   EXPECT_THAT(table.to_string(18),
-              testing::StartsWith("run           rate\nmlp/cpu/fp32    12\nmlp/cpu/bf16    13\nhidden, too\n"
-                                  "  narrow: note,\n  more "));
+              testing::StartsWith("run           rate\nmlp/cpu/fp32    12\nmlp/cpu/bf16    13\ncolumns hidden to\n"
+                                  "  fit: note, more;\n"));
   EXPECT_THAT(table.to_string(14),
-              testing::StartsWith("run       rate\nmlp/cpu/    12\nfp32\nmlp/cpu/    13\nbf16\nhidden, too\n"));
+              testing::StartsWith("run       rate\nmlp/cpu/    12\nfp32\nmlp/cpu/    13\nbf16\ncolumns hidden\n"));
 }
 
 TEST(Text, ATableOfOneRowHidesNothing) {
@@ -136,15 +136,16 @@ TEST(Text, TablesSayBelowWhatAllRowsShare) {
   EXPECT_EQ(table.to_string(32),
             "instance   device  hours  more\ng6.xlarge  l4        0.9  8\ng5.xlarge  a10g      0.6  9\n"
             "in all rows: evidence predicted\n");
-  EXPECT_EQ(table.to_string(26),
-            "instance   device  hours\ng6.xlarge  l4        0.9\ng5.xlarge  a10g      0.6\n"
-            "in all rows: evidence\n  predicted\nhidden, too narrow: more\n  (| cat shows all)\n");
+  EXPECT_EQ(
+      table.to_string(26),
+      "instance   device  hours\ng6.xlarge  l4        0.9\ng5.xlarge  a10g      0.6\n"
+      "in all rows: evidence\n  predicted\ncolumns hidden to fit:\n  more; pipe through `cat`\n  or `less -S` to see all\n");
   Table one({"instance", "evidence"});
   one.add({"g6.xlarge", "predicted"});
   EXPECT_EQ(one.to_string(20), "instance   evidence\ng6.xlarge  predicted\n");
   Table unknown({"instance", "-cost"});
   for (const char* name : {"c7i.24xlarge", "c8a.24xlarge"}) unknown.add({name, "-"});
-  EXPECT_THAT(unknown.to_string(16), testing::HasSubstr("hidden, too\n"));
+  EXPECT_THAT(unknown.to_string(16), testing::HasSubstr("columns hidden\n"));
 }
 
 TEST(Text, TablesKeepWordsWhole) {

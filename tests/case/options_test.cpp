@@ -219,7 +219,7 @@ TEST(Expand, AScheduleNeedsTrainingAndItsLength) {
   for (const char* schedule : {"cosine", "step"}) {
     EXPECT_THAT(with(block_of({{"lr_schedule", schedule}})), HasSubstr("needs to know how many steps there are"));
     EXPECT_THAT(with(block_of({{"lr_schedule", schedule}, {"min_time", "1"}})), HasSubstr("add epochs"));
-    EXPECT_THAT(with(block_of({{"lr_schedule", schedule}, {"until", "loss=1"}})), HasSubstr("with until, the most"));
+    EXPECT_THAT(with(block_of({{"lr_schedule", schedule}, {"until", "loss=1"}})), HasSubstr("with until, the maximum"));
     EXPECT_EQ(with(block_of({{"lr_schedule", schedule}, {"until", "loss=1"}, {"epochs", "3"}})), "");
     EXPECT_EQ(with(block_of({{"lr_schedule", schedule}, {"steps", "9"}})), "");
   }

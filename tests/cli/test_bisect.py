@@ -102,7 +102,7 @@ class Bisect(History):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=TIMEOUT_SECONDS)
         self.assertEqual(process.returncode, 130, errors)
-        self.assertIn("--resume goes on", errors)
+        self.assertIn("--resume continues", errors)
         self.assert_refused(self.bisect(), 2, "--resume", "--overwrite")
         self.assert_refused(self.bisect("--resume", "--overwrite"), 2, "give one of the two")
         draws = (self.folder / "draws").stat().st_size

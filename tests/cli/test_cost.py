@@ -200,7 +200,7 @@ class Answers(CliTest):
         call = self.call("answers", MEASURED)
         self.assertEqual(call.returncode, 0, call.stderr)
         self.assertLessEqual(len(call.stdout.splitlines()), 60)
-        self.assertEqual(call.stdout.count("   read: "), 6)
+        self.assertEqual(call.stdout.count("   note: "), 6)
         answers = json.loads(self.call("answers", MEASURED, "--json").stdout, parse_constant=reject_constant)
         self.assertEqual(len(answers["sections"]), 6)
         for section in answers["sections"]:

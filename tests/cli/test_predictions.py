@@ -39,7 +39,7 @@ class Predictions(CliTest):
 
     def test_text_says_what_it_is(self):
         text = self.call("plan", "resnet50", "--on", CARDS, "--batch", "max").stdout
-        self.assertTrue(text.startswith("predicted, nothing was measured: what a step is expected to take"), text)
+        self.assertTrue(text.startswith("Predicted, not measured: expected step time, its 80 % interval"), text)
         self.assertRegex(text, "median error [0-9.]+ % over [0-9]+ steps, each device")
         titles = next(line for line in text.splitlines() if line.startswith("device"))
         for title in ("memory ≥", "largest batch ≤", "step ", "80 %", "error", "step ≥", "samples/s", "bound by"):
@@ -49,7 +49,7 @@ class Predictions(CliTest):
         self.assertIn("\nresnet50, fp32, batch 32\ndevice ", shared)
         self.assertRegex(shared, r"T4 +[0-9.]+ of 16.0 GiB ")
         priced = self.call("plan", "resnet50", "--on", CARDS, "--batch", "32", "--epochs", "90").stdout
-        for part in ("predicted, nothing was measured", "hours ≥", "cost ≥", "p5.48xlarge", "whole price for 192 vCPUs and 8 GPUs",
+        for part in ("Predicted, not measured", "hours ≥", "cost ≥", "p5.48xlarge", "whole price for 192 vCPUs and 8 GPUs",
                      "no price is known for NVIDIA GeForce RTX 3060 12GB"):
             self.assertIn(part, priced)
 
@@ -138,14 +138,14 @@ class Predictions(CliTest):
             self.assertEqual((row["evidence"], row["tokens_per_sample"]), ("predicted", 128))
             self.assertEqual(row["epoch"], "1,000 sequences of 128 tokens")
         text = self.call(*call).stdout
-        for part in ("predicted, nothing was measured", "3 epochs of 1,000 sequences of 128 tokens", "expected to cost more"):
+        for part in ("Predicted, not measured", "3 epochs of 1,000 sequences of 128 tokens", "expected to cost more"):
             self.assertIn(part, " ".join(text.split()))
         self.assertRegex(text, r"(?m)^price [0-9]+ days old: ")
         for row in document["predictions"]:
             line = next(line for line in text.splitlines() if line.startswith(row["instance"] + " "))
             self.assertIn("predicted", line)
         text = self.call(*call[:-1], "1e-6").stdout
-        self.assertIn("no instance is left", text)
+        self.assertIn("no instance matches", text)
         self.assertIn("; the cheapest: " + document["predictions"][0]["instance"] + ", ", text)
         for arguments, *parts in [(["mlp"], "--epochs N"), (["--epochs", "1"], "--model"), (["mlp", "--tokens", "9"], "images"),
                                   (["bert-tiny", "--tokens", "9", "--epochs", "1"], "--tokens"),

@@ -81,7 +81,7 @@ TEST(FindRapl, OneBadPackageSpoilsTheSum) {
   machine.domain("intel-rapl:0", "package-0", 100);
   machine.domain("intel-rapl:1", "package-1", 100);
   machine.write("intel-rapl:1/energy_uj", "much");
-  EXPECT_THAT(find_rapl(machine.folder).obstacle.value_or(""), HasSubstr("intel-rapl:1/energy_uj holds no number"));
+  EXPECT_THAT(find_rapl(machine.folder).obstacle.value_or(""), HasSubstr("intel-rapl:1/energy_uj contains no number"));
   machine.remove("intel-rapl:1/energy_uj");
   EXPECT_THAT(find_rapl(machine.folder).obstacle.value_or(""), HasSubstr("intel-rapl:1/energy_uj cannot be opened: No such"));
 }
@@ -121,7 +121,7 @@ TEST_F(RaplMeter, ADomainThatVanishesIsAnObstacle) {
   meter->advance(0.01);
   machine.remove("intel-rapl:1");
   meter->advance(0.02);
-  EXPECT_THAT(meter->drawn().obstacle.value_or(""), HasSubstr("intel-rapl:1/energy_uj cannot be read any more"));
+  EXPECT_THAT(meter->drawn().obstacle.value_or(""), HasSubstr("intel-rapl:1/energy_uj can no longer be read"));
 }
 
 TEST_F(RaplMeter, APackageWithoutARangeMayOnlyRise) {

@@ -94,7 +94,7 @@ TEST(History, LeavesLoadedAndRepeatedMeasurementsOut) {
   EXPECT_DOUBLE_EQ(history.series[0].points[1].value, 0.16);
   ASSERT_THAT(history.left_out, SizeIs(2));
   EXPECT_THAT(history.left_out[0].reason, HasSubstr("other processes"));
-  EXPECT_EQ(history.left_out[1].reason, "the same measurement stands in night-0.json");
+  EXPECT_EQ(history.left_out[1].reason, "the same measurement is in night-0.json");
 }
 
 TEST(History, NeverMixesMachinesOrWorkloads) {

@@ -52,7 +52,7 @@ TEST(PageHead, HasATitleByModelsAndDevices) {
   EXPECT_THAT(head_of({named})["title"].get<std::string>(),
               HasSubstr("an Intel Xeon (family 6, model 79, stepping 0), 8 cores"));
   EXPECT_EQ(head_of({named}, {.title = "Spring <2026>"})["title"], "Spring <2026>");
-  EXPECT_EQ(head_of({made_result("r.json", "box", {})})["title"], "No run ended well");
+  EXPECT_EQ(head_of({made_result("r.json", "box", {})})["title"], "No run succeeded");
 }
 
 TEST(PageHead, NamesTheLargestModelsOfMany) {

@@ -138,7 +138,7 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
   result.runs[1].quality->parity_with = result.runs[0].name;
   result.runs[2].message = "cannot read /home/me/x: no such file, 120 samples/s";
   result.runs[2].energy = Energy{};
-  result.runs[2].energy->reason = "CPU: /home/me/powercap/intel-rapl:0/energy_uj holds no number";
+  result.runs[2].energy->reason = "CPU: /home/me/powercap/intel-rapl:0/energy_uj contains no number";
   result.runs[1].message = "no /dev/nvidia*, no libcuda in /home/me/lib";
   const Result hidden = anonymous(result);
   EXPECT_FALSE(hidden.context.host_name || hidden.context.command_line);
@@ -146,7 +146,7 @@ TEST(Anonymous, LeavesOutWhoAndWhere) {
   ASSERT_EQ(hidden.context.earlier_calls.size(), 1u);
   EXPECT_FALSE(hidden.context.earlier_calls[0].command_line);
   EXPECT_EQ(hidden.context.gpus[0].uuid + hidden.context.gpus[0].pci_bus_id, "");
-  EXPECT_EQ(hidden.runs[2].energy->reason, "CPU: <path> holds no number");
+  EXPECT_EQ(hidden.runs[2].energy->reason, "CPU: <path> contains no number");
   EXPECT_EQ(hidden.runs[0].name, "lenet5/cpu/fp32/b64/data=idx:/threads=1");
   EXPECT_EQ(hidden.runs[0].workload.dataset, "idx:");
   EXPECT_EQ(hidden.runs[1].name, "lenet5/cpu/fp32/b64/data=idx:2");

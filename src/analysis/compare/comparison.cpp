@@ -63,7 +63,7 @@ std::string memory_difference(const RecordedRun& a, const RecordedRun& b) {
   const CpuInfo &x = a.context().cpu, &y = b.context().cpu;
   if (x.model != y.model) return difference({{"different CPUs:", x.model, y.model}});
   const auto caches = [](const CpuInfo& cpu) { return std::tie(cpu.l1d_bytes, cpu.l2_bytes, cpu.l3_bytes); };
-  if (x.isa != y.isa || caches(x) != caches(y)) return "different CPUs of one name: " + x.model;
+  if (x.isa != y.isa || caches(x) != caches(y)) return "different CPUs with the same name: " + x.model;
   return device_difference(a, b);
 }
 

@@ -119,7 +119,7 @@ class Building {
     const auto measured = [](const HistoryPoint& each) { return std::tie(each.date, each.value); };
     const auto twin = std::ranges::find(points, measured(point), measured);
     if (twin != points.end())
-      history_.left_out.push_back({name, point.path, "the same measurement stands in " + twin->path});
+      history_.left_out.push_back({name, point.path, "the same measurement is in " + twin->path});
     else
       points.push_back(std::move(point));
   }

@@ -159,7 +159,7 @@ ComparedCase cut_short(const TurnsCase& turns, Decision decision) {
   decision.more.reset();
   decision.note = left_out(last) ? baseline.message.value_or("a pair was skipped")
                                  : std::string(has_ended(last.sides[kContender]) ? "both binaries" : "the baseline") +
-                                       " did not end well in a later pair: " + why_ended(baseline);
+                                       " failed in a later pair: " + why_ended(baseline);
   return measured(turns, std::move(decision));
 }
 

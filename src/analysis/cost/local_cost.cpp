@@ -19,7 +19,7 @@ bool above_zero(const std::optional<double>& value) { return usable(value) && *v
 
 Figure figure(double value) {
   if (std::isfinite(value)) return {value, ""};
-  return {std::nullopt, "the numbers are too large to be computed with"};
+  return {std::nullopt, "the numbers are too large to compute with"};
 }
 
 Figure missing(const std::vector<std::string>& what) { return {std::nullopt, "not known: " + joined(what)}; }
@@ -63,7 +63,7 @@ Figure for_seconds(const Figure& usd_per_hour, const Figure& seconds) {
   if (!usd_per_hour.value) return usd_per_hour;
   const double usd_per_second = *usd_per_hour.value / kSecondsAnHour;
   Figure cost = figure(usd_per_second * *seconds.value);
-  if (cost.value == 0 && *usd_per_hour.value > 0) return {std::nullopt, "the numbers are too small to be computed with"};
+  if (cost.value == 0 && *usd_per_hour.value > 0) return {std::nullopt, "the numbers are too small to compute with"};
   for (const auto ends : {&Figure::ci95, &Figure::range})
     if (const auto& of_seconds = seconds.*ends; of_seconds && std::isfinite(usd_per_second * of_seconds->second))
       cost.*ends = {usd_per_second * of_seconds->first, usd_per_second * of_seconds->second};

@@ -20,7 +20,7 @@ std::vector<Network> parse_networks(std::string_view text, const std::string& so
       if (!sources.contains(row.text(key))) throw FormatError(row.path(key) + ": is not under sources; add it there");
     if (!(network.latency_seconds > 0 && network.bytes_per_second > 0))
       throw FormatError(row.path("latency_seconds") + ": latency and rate must be above 0");
-    if (!known.insert(network.id).second) throw FormatError(row.path("id") + ": stands there twice");
+    if (!known.insert(network.id).second) throw FormatError(row.path("id") + ": is listed twice");
     networks.push_back(std::move(network));
   }
   return networks;

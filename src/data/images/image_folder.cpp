@@ -65,7 +65,7 @@ class FolderFiles final : public ImageFiles {
     const std::filesystem::path folder = folder_ / split;
     std::error_code error;
     if (!std::filesystem::is_directory(folder, error))
-      fail(folder_, std::string("has no folder ") + split + ": it must hold train/CLASS/FILE and val/CLASS/FILE");
+      fail(folder_, std::string("has no folder ") + split + ": it must contain train/CLASS/FILE and val/CLASS/FILE");
     const std::vector<std::string> names = class_names(folder);
     if (makes_classes) classes_ = names;
     for (const std::string& name : names) {

@@ -50,7 +50,7 @@ SystemCheck governor(const std::vector<int>& cpus, const std::string& root) {
 SystemCheck turbo(const std::string& root) {
   const std::string intel = std::string(kCpus) + "/intel_pstate/no_turbo", other = std::string(kCpus) + "/cpufreq/boost";
   const auto no_turbo = read_number(root + intel), boost = read_number(root + other);
-  if (!no_turbo && !boost) return unknown("turbo", "the kernel names no switch; a hypervisor may set the clock");
+  if (!no_turbo && !boost) return unknown("turbo", "the kernel exposes no turbo control; a hypervisor may set the clock");
   if (no_turbo ? *no_turbo != 0 : *boost == 0) return quiet("turbo", "off");
   return {"turbo", Disturbance::disturbs, "on", "the clock depends on temperature and on how many cores work",
           no_turbo ? "echo 1 | sudo tee " + intel : "echo 0 | sudo tee " + other};
@@ -58,7 +58,7 @@ SystemCheck turbo(const std::string& root) {
 
 SystemCheck smt(const std::string& root) {
   const auto active = read_number(root + kCpus + "/smt/active");
-  if (!active) return unknown("SMT siblings", "the kernel does not tell whether CPUs share cores");
+  if (!active) return unknown("SMT siblings", "the kernel does not report whether CPUs share cores");
   if (*active == 0) return quiet("SMT siblings", "none: one CPU per core");
   return {"SMT siblings", Disturbance::disturbs, "on", "another process on the same core takes a part of its speed",
           "echo off | sudo tee " + std::string(kCpus) + "/smt/control"};
@@ -69,7 +69,7 @@ SystemCheck huge_pages(const std::string& root) {
   const auto text = read_line(root + path);  // "always [madvise] never"
   const auto open = text ? text->find('[') : std::string::npos, close = text ? text->find(']') : std::string::npos;
   if (open == std::string::npos || close == std::string::npos || close < open)
-    return unknown("huge pages", "the kernel has no transparent huge pages, or does not tell");
+    return unknown("huge pages", "the kernel has no transparent huge pages, or does not report them");
   const std::string word = text->substr(open + 1, close - open - 1);
   if (word != "never") return quiet("huge pages", word);
   return {"huge pages", Disturbance::disturbs, "never", "large arrays miss the TLB, and how often varies from run to run",
@@ -111,7 +111,7 @@ SystemCheck container(const std::string& root) {
 
 SystemCheck numa(const std::vector<int>& cpus, const std::string& root) {
   const auto online = read_line(root + "/sys/devices/system/node/online");
-  if (!online) return unknown("NUMA", "the kernel names no nodes");
+  if (!online) return unknown("NUMA", "the kernel reports no nodes");
   const std::vector<int> nodes = parse_cpu_list(*online);
   std::size_t used = 0;
   int first = -1;

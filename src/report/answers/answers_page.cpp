@@ -59,7 +59,7 @@ std::string head_line(const Result& result) {
   return cut(wrapped_lines("Answers: ", "", machine_text(result) + ", " + result.context.date.substr(0, 10)), 1).front();
 }
 
-Lines read_lines(const AnswerSection& section) { return wrapped_lines("   read: ", "     ", section.read); }
+Lines read_lines(const AnswerSection& section) { return wrapped_lines("   note: ", "     ", section.read); }
 
 // The number of answers for each section, assigned in turn until every section has all of its own or `lines` are used up.
 std::vector<std::size_t> shares(const std::vector<std::vector<Lines>>& answers, std::size_t lines) {

@@ -78,7 +78,7 @@ std::string model_title(const std::string& family) {
 }
 
 std::string page_title(const std::vector<std::string>& families, const AllSeries& all, const std::vector<NamedTurns>& turns) {
-  if (all.series.empty() && turns.empty()) return "No run ended well";
+  if (all.series.empty() && turns.empty()) return "No run succeeded";
   const std::string subject = all.series.empty() ? "Two builds of epochbench" : models_text(families);
   return subject + " on " + devices_text(all, turns);
 }

@@ -13,11 +13,12 @@ namespace epochbench {
 namespace {
 
 constexpr const char* kHeading =
-    "predicted, nothing was measured: what a step is expected to take, an interval that holds 80 % of measured steps, and a "
-    "lower bound (≥) from the roofline of each node and the rated figures of the catalog (epochbench list devices --catalog)";
+    "Predicted, not measured: expected step time, its 80 % interval, and a roofline lower bound (≥) from the rated figures of "
+    "the "
+    "catalog (epochbench list devices --catalog)";
 constexpr const char* kReading =
     "error: median of |expected / measured - 1| over measured steps of devices that the model was not fitted on. Input, "
-    "evaluation and set-up are not counted. Memory includes the workspace of a GPU's libraries, and not the driver";
+    "evaluation and set-up are not counted. Memory includes the workspace of a GPU's libraries, but not the driver";
 
 std::string bound_text(const ExpectedTime& step) {
   return step.bound + std::string(", ") + format_percent(step.bound_share) + " of it";
@@ -130,8 +131,8 @@ std::string epochs_table(const std::vector<Prediction>& predictions) {
 }
 
 std::string fit_text(const ExpectedTime& time) {
-  return "fitted on " + time.evidence + ": median error " + format_percent(time.error.median) + " over " +
-         counted(static_cast<std::size_t>(time.error.pairs), "step", "steps") + ", each device left out";
+  return "fitted on " + time.evidence + ": median error " + format_percent(time.error.median) + " on " +
+         counted(static_cast<std::size_t>(time.error.pairs), "step", "steps") + " (leave-one-device-out)";
 }
 
 // A hint if launches limit the time.
@@ -320,7 +321,7 @@ std::string left_out_text(const Rentals& rentals) {
 
 std::string rentals_text(const Rentals& rentals) {
   std::string text = wrapped("", "", kHeading);
-  if (rentals.predictions.empty()) return text + "no instance is left\n" + left_out_text(rentals);
+  if (rentals.predictions.empty()) return text + "no instance matches\n" + left_out_text(rentals);
   text += wrapped("", "", rental_question(rentals)) + "\n" + rentals_table(rentals) + left_out_text(rentals);
   std::vector<std::string> lines = old_prices_lines(rentals.predictions);
   for (std::string& line : launches_lines(rentals.predictions)) lines.push_back(std::move(line));

@@ -102,7 +102,7 @@ std::string cloud_text(const CloudMachine& cloud, const std::string& source) {
   return wrapped("", "  ",
                  "cloud: " + sourced(format_usd(*cloud.usd_per_hour) + " per hour", source == kGivenPrice ? "given" : source) +
                      ", " +
-                     (cloud.speed == 1 ? std::string("taken to be as fast as the local machine (--cloud-speed)")
+                     (cloud.speed == 1 ? std::string("assumed to be as fast as the local machine (--cloud-speed)")
                                        : significant(cloud.speed, 3) + " times as fast as the local machine") +
                      ", paid for while it works");
 }
@@ -117,7 +117,7 @@ std::string assumptions_text(const RentOrBuyAnswer& answer) {
   for (const RunCost& run : answer.runs) lines.push_back(cloud_text(run.cloud, run.cloud_source));
   lines.push_back(wrapped("", "  ",
                           "local works " + format_percent(answer.question.utilization) + " of the month's 730 hours " +
-                              (answer.utilization_given ? "(given)" : "(taken; --utilization says less)") +
+                              (answer.utilization_given ? "(given)" : "(assumed; set with --utilization)") +
                               ", and is the machine of the result"));
   return joined(without_repeats(std::move(lines)), "");
 }
@@ -169,9 +169,9 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
   return text + gaps_text(std::move(gaps)) + "\n" + assumptions_text(answer) +
          wrapped(
              "", "  ",
-             "read: with fewer hours of work per month than break-even, renting is cheaper; with more, owning; storage, "
-             "traffic, discounts, cooling, space and labor are on neither side" +
-                 std::string(answer.runs.empty() ? "" : "; in brackets the 95 % interval over repetitions, or their range"));
+             "With fewer hours of work per month than break-even, renting is cheaper; with more, owning is. Neither side "
+             "includes storage, traffic, discounts, cooling, space or labor." +
+                 std::string(answer.runs.empty() ? "" : " In brackets: the 95 % interval over repetitions, or their range"));
 }
 
 Json rent_or_buy_json(const RentOrBuyAnswer& answer) {

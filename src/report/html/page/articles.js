@@ -54,9 +54,9 @@ function articlesSection(data) {
   const decided = claims.filter((claim) => claim.verdict !== "not_testable").length;
   return [
     element("p", {}, `${plural(articles.length, "article")}, ${plural(claims.length, "claim")}, ${format.count(decided)} with a ` +
-      "verdict. Each stands below its sentence, word for word, with a verdict per class of evidence: measured in these results, " +
+      "verdict. Each is shown below its sentence, quoted word for word, with a verdict per class of evidence: measured in these results, " +
       "computed by arithmetic, published by others, or predicted as a bound. Classes are never mixed; of others' figures the " +
-      "range stands where repetitions have an interval."),
+      "range takes the place of an interval over repetitions."),
     articles.map(({file}) => [
       element("h3", {}, articleTitle(file)),
       element("div", {class: "claims"}, claims.filter((claim) => claim.quotes.some((quote) => quote.article === file))

@@ -100,7 +100,7 @@ function barFigure(data, quantity, caption) {
   const labelOf = (row) => (alone ? `${shortWork(row)}: ` : "") + label(row) + (quantity.suffix ? quantity.suffix(row) : "") +
     (row.doubts.length && !quantity.certain ? "\u00a0†" : "");
   const notes = [rows.some((row) => row.on_gpu) ? " Hatched, or a triangle: a GPU." : "",
-                 rows.length < known.length ? " Of several dates the latest; the others are in the history." : "",
+                 rows.length < known.length ? " If a run has several dates, the latest is shown; the history has the others." : "",
                  farApart(rows, quantity) ? " Dots on a logarithmic axis, as values lie far apart." : ""];
   const spread = (row) => format.spread(row[`${quantity.key}_ci95`], row[`${quantity.key}_range`],
                                         (value) => quantity.text({...row, [quantity.key]: value}));

@@ -18,7 +18,7 @@ const SECTIONS = [
   ["profiles", "Profile", "Where a step's time goes", profilesSection],
   ["claims", "Claims", "What articles claim", claimsSection],
   ["articles", "Articles", "What the articles say, and what was found", articlesSection],
-  ["left-out", "Left out", "What no chart shows", leftOutSection],
+  ["left-out", "Left out", "Not shown above", leftOutSection],
   ["places", "Where", "What was measured where", placesSection],
 ];
 

@@ -122,8 +122,8 @@ function runColumns(data) {
 
 function runsSection(data) {
   if (!data.files.length) return null;
-  if (!data.rows.length && !data.left_out.length) return [element("p", {}, "The files hold no run.")];
-  if (!data.rows.length) return [element("p", {}, "No run ended well; the last section says why.")];
+  if (!data.rows.length && !data.left_out.length) return [element("p", {}, "The files contain no run.")];
+  if (!data.rows.length) return [element("p", {}, "No run succeeded; the last section says why.")];
   const columns = runColumns(data);
   const empty = columns.filter((column) => !data.rows.some((row) => isSomething(column.value(row))));
   const missing = empty.map((column) => column.title).filter((title) => title !== "latency");
@@ -144,7 +144,7 @@ function leftOutSection(data) {
   if (!data.left_out.length) return null;
   const names = ({names: all}) => all.slice(0, MOST_NAMES).join(", ") +
     (all.length > MOST_NAMES ? ` and ${all.length - MOST_NAMES} more` : "");
-  return sortableTable("Runs that did not end well, were skipped, or stand here already, by reason", [
+  return sortableTable("Runs that failed, were skipped or are duplicates, grouped by reason", [
     {title: "reason", value: (entry) => entry.reason, head: true},
     numberColumn("runs", (entry) => entry.runs, format.count),
     {title: "which", value: names, prose: true},

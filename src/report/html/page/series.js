@@ -6,7 +6,7 @@ function downsampledText(series) {
   const [low, high] = d3.extent(series.filter((one) => one.every > 1), (one) => one.every);
   if (low === undefined) return "";
   const every = low === high ? low : `${low} to ${high}`;
-  return ` Of long series the minimum and the maximum of every ${every} in a row are drawn; the result file has all.`;
+  return ` For long series the minimum and the maximum of every ${every} in a row are drawn; the result file has all.`;
 }
 
 const placesOf = (series, values) => series.at || d3.range(values.length);
