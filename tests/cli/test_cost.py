@@ -183,7 +183,7 @@ class PriceOfAMachine(CliTest):
     def test_recorded_costs_are_those_of_the_script(self):
         recorded = MEASURED.with_name("zen4-2cores-hour.json")
         self.out.write_bytes(recorded.read_bytes())
-        script = [MEASURED.parents[1] / "scripts/reprice", self.out, "--binary", BINARY]
+        script = [MEASURED.parents[1] / "scripts/experiments/reprice", self.out, "--binary", BINARY]
         subprocess.run([*script, "cpu=1"], check=True)
         self.assertNotEqual(self.out.read_bytes(), recorded.read_bytes())
         load(self.out.read_text())

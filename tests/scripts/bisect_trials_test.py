@@ -1,4 +1,4 @@
-"""scripts/bisect_trials in a small repository, whose scripts/run makes stand-ins for epochbench: they know what they were made of,
+"""scripts/experiments/bisect_trials in a small repository, whose scripts/run makes stand-ins for epochbench: they know what they were made of,
 and their bisect answers as the commits' builds say, or as the file `answer` does."""
 
 import json
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "bisect_trials"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "experiments" / "bisect_trials"
 RUN = """#!/bin/sh
 root=$(dirname "$(dirname "$(readlink -f "$0")")")
 test ! -e "$ANSWERS/no-build" || exit 2
@@ -59,7 +59,8 @@ class BisectTrials(unittest.TestCase):
         for path, text in files.items():
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(text)
-        shutil.copy(SCRIPT, self.root / "scripts")
+        (self.root / "scripts" / "experiments").mkdir()
+        shutil.copy(SCRIPT, self.root / "scripts" / "experiments")
         for path in ("scripts/run", "stand-in"):
             (self.root / path).chmod(0o755)
         self.commit()
@@ -69,7 +70,7 @@ class BisectTrials(unittest.TestCase):
             subprocess.run(["git", "-C", self.root, *arguments], check=True)
 
     def trials(self, *arguments):
-        return subprocess.run([sys.executable, self.root / "scripts" / "bisect_trials", self.folder / "out", *arguments],
+        return subprocess.run([sys.executable, self.root / "scripts" / "experiments" / "bisect_trials", self.folder / "out", *arguments],
                               capture_output=True, text=True, env={**os.environ, "ANSWERS": str(self.folder)})
 
     def lines(self, name):

@@ -1,4 +1,4 @@
-"""Tests scripts/compare_quality on made-up results."""
+"""Tests scripts/experiments/compare_quality on made-up results."""
 
 import json
 import pathlib
@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "compare_quality"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "experiments" / "compare_quality"
 
 
 def run_of(precision, seed, history, metric="accuracy", status="ok"):

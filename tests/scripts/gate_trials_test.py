@@ -1,4 +1,4 @@
-"""Tests scripts/gate_trials on a made-up epochbench, which answers as a file beside it says."""
+"""Tests scripts/experiments/gate_trials on a made-up epochbench, which answers as a file beside it says."""
 
 import json
 import pathlib
@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "gate_trials"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "experiments" / "gate_trials"
 BINARY = """#!/usr/bin/env python3
 import json, pathlib, sys
 folder = pathlib.Path(sys.argv[3]).parent
