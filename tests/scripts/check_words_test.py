@@ -1,11 +1,13 @@
 """scripts/check_words on small files that keep or break one rule."""
 
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_words"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts/check_words"
 
 
 class CheckWords(unittest.TestCase):
@@ -88,6 +90,50 @@ class CheckWords(unittest.TestCase):
         done = subprocess.run([SCRIPT, self.root / "no"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(len(done.stderr.splitlines()), 1)
+
+
+class Subjects(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+        for name in ("scripts/check_words", "scripts/words.txt", *(f"results/{kind}schema.json" for kind in ("", "turns.", "published."))):
+            (self.root / name).parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, self.root / name)
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.root, "-c", "user.name=T", "-c", "user.email=t@example.org", *arguments], check=True)
+
+    def commit(self, subject):
+        self.git("commit", "--quiet", "--allow-empty", "-m", subject)
+
+    def check(self, root=None):
+        done = subprocess.run([(root or self.root) / "scripts/check_words"], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_long_subjects_since_the_last_tag_are_refused(self):
+        self.git("init", "--quiet")
+        self.git("add", ".")
+        self.commit("x" * 73)
+        self.assertEqual(self.check()[0], 0)
+        self.assertIn("neither a tag nor", self.check()[2])
+        self.git("tag", "v1")
+        self.commit("x" * 72)
+        self.assertEqual(self.check(), (0, "", ""))
+        self.commit("é" * 73 + "\n\n" + "x" * 99)
+        code, out, _ = self.check()
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"\Acommit [0-9a-f]+: a subject of 73 characters: at most 72\n\Z")
+        shallow = self.root / "shallow"
+        self.git("clone", "--quiet", "--depth", "1", f"file://{self.root}", shallow)
+        code, out, err = self.check(shallow)
+        self.assertEqual((code, out), (0, ""))
+        self.assertIn("shallow", err)
+
+    def test_outside_git_none_is_checked(self):
+        code, out, err = self.check()
+        self.assertEqual((code, out), (0, ""))
+        self.assertIn("not a git repository", err)
 
 
 if __name__ == "__main__":
