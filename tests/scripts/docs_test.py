@@ -119,6 +119,12 @@ class Docs(unittest.TestCase):
                     count += 1
         self.assertGreater(count, 30)
 
+    def test_files_of_checklists_exist(self):
+        checklists = prose(ROOT / "CONTRIBUTING.md").split("## Adding something", 1)[1].split("\n## ", 1)[0]
+        files = re.findall(r"`([\w.*-]+(?:/[\w.*-]*)+)`", checklists)
+        self.assertGreater(len(files), 40)
+        self.assertEqual([file for file in files if not any(any(root.glob(file)) for root in (ROOT, ROOT / "src"))], [])
+
     def test_lengths(self):
         for name, most in MAX_LINES.items():
             self.assertLessEqual(len((ROOT / name).read_text(encoding="utf-8").splitlines()), most, name)
