@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 
 namespace epochbench {
 
+struct Measurement;
 struct MeasuringRequest;
 struct PriceOptions;
 enum class PriceScaling : std::uint8_t;
@@ -73,6 +75,14 @@ CLI::Option* add_parsed(CLI::App& command, const std::string& flag, T& value, co
 
 // What --dry-run does: prints the cases that would run, with planned memory and expected time. Returns the exit code.
 int dry_run(const MeasuringRequest& request);
+
+// Prints the tables of `run` or `sweep` on `out`: above them the CPU and the measured GPUs with their measured limits, one line
+// per device; below them projected epochs, the tables' remarks, prices, disturbed runs, and where the result is.
+void print_tables(const Measurement& measured, const std::string& tables, std::FILE* out);
+// Prints the result as JSON on stdout and removes the file that kept it meanwhile.
+void print_result(const MeasuringRequest& request, const Measurement& measurement);
+// After an interrupt, prints the command that continues to stderr, unless the call is quiet.
+void print_resume_command(const MeasuringRequest& request, const Measurement& measurement);
 
 // Prints one line on stderr about what disturbs measurements on this machine, if anything does.
 void print_disturbances();

@@ -1,7 +1,6 @@
 #include "src/session/measuring.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <functional>
@@ -16,7 +15,6 @@
 #include "src/machine/environment.h"
 #include "src/report/text/result_text.h"
 #include "src/result/anonymous.h"
-#include "src/result/result_json.h"
 #include "src/session/complete_result.h"
 #include "src/session/machine.h"
 #include "src/session/progress.h"
@@ -319,17 +317,6 @@ Measurement measure(const MeasuringRequest& request) {
     keeper.save(result);
   }
   return finished();
-}
-
-void print_result(const MeasuringRequest& request, const Measurement& measurement) {
-  std::fputs(result_to_text(request.anonymous ? anonymous(measurement.result) : measurement.result).c_str(), stdout);
-  std::error_code gone;
-  if (request.out == kStandardOutput) std::filesystem::remove(measurement.path, gone);
-}
-
-void print_resume_command(const MeasuringRequest& request, const Measurement& measurement) {
-  if (!interrupted() || !measurement.written || request.quiet || request.out == kStandardOutput) return;
-  std::fprintf(stderr, "to resume:\n  %s\n", resume_command(request.command_line, measurement.path).c_str());
 }
 
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted) {

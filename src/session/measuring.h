@@ -4,7 +4,6 @@
 // What `run` and `sweep` share. It decides neither which cases there are nor in which order, and prints no table.
 #pragma once
 
-#include <cstdio>
 #include <functional>
 #include <optional>
 #include <string>
@@ -66,9 +65,6 @@ struct Measurement {
 
 inline constexpr const char* kStandardOutput = "-";  // as `out`: the result is printed at the end and kept in no file
 
-// Prints the result as JSON on stdout and removes the file that kept it meanwhile.
-void print_result(const MeasuringRequest& request, const Measurement& measurement);
-
 struct DeviceLimits {  // measured; empty: not known
   std::optional<double> flops_per_second, bytes_per_second;
 };
@@ -94,16 +90,9 @@ Prices checked_prices(const MeasuringRequest& request);
 // Errors: CallError, FormatError for a result that cannot be resumed, FileError, all before anything is measured.
 Measurement measure(const MeasuringRequest& request);
 
-// After an interrupt, prints the command that continues to stderr, unless the call is quiet.
-void print_resume_command(const MeasuringRequest& request, const Measurement& measurement);
-
 // The first that applies: kExitInterrupted; kExitCallIsWrong if the file is not written, or nothing could run in a precision or
 // with a number of ranks that the call names; kExitAnswerIsNo if a case ended neither ok nor skipped nor with a status in
 // `accepted`; kExitDeviceMissing if a device that the call names is not usable here.
 int exit_code(const MeasuringRequest& request, const Measurement& measurement, const std::vector<RunStatus>& accepted = {});
-
-// Prints the tables of `run` or `sweep` on `out`: above them the CPU and the measured GPUs with their measured limits, one line
-// per device; below them projected epochs, the tables' remarks, prices, disturbed runs, and where the result is.
-void print_tables(const Measurement& measured, const std::string& tables, std::FILE* out);
 
 }  // namespace epochbench

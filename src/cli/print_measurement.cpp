@@ -1,12 +1,18 @@
-#include <cstdio>
+// What `run` and `sweep` print once they have measured.
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "src/analysis/cost/cost.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
+#include "src/cli/commands.h"
 #include "src/report/text/result_text.h"
+#include "src/result/anonymous.h"
 #include "src/result/load.h"
+#include "src/result/result_json.h"
 #include "src/session/measuring.h"
+#include "src/session/resume.h"
 #include "src/worker/runner.h"
 
 namespace epochbench {
@@ -99,6 +105,17 @@ void print_tables(const Measurement& measured, const std::string& tables, std::F
                out);
   if (measured.written && out == stdout) std::fprintf(out, "result: %s\n", measured.path.c_str());
   std::fflush(out);
+}
+
+void print_result(const MeasuringRequest& request, const Measurement& measurement) {
+  std::fputs(result_to_text(request.anonymous ? anonymous(measurement.result) : measurement.result).c_str(), stdout);
+  std::error_code gone;
+  if (request.out == kStandardOutput) std::filesystem::remove(measurement.path, gone);
+}
+
+void print_resume_command(const MeasuringRequest& request, const Measurement& measurement) {
+  if (!interrupted() || !measurement.written || request.quiet || request.out == kStandardOutput) return;
+  std::fprintf(stderr, "to resume:\n  %s\n", resume_command(request.command_line, measurement.path).c_str());
 }
 
 }  // namespace epochbench
