@@ -9,8 +9,8 @@
 #include "src/base/clock.h"
 #include "src/base/errors.h"
 #include "src/machine/environment.h"
+#include "src/session/finished_run.h"
 #include "src/session/machine.h"
-#include "src/session/measuring.h"
 #include "src/session/progress.h"
 #include "src/session/result_keeper.h"
 #include "src/session/resume.h"
@@ -97,27 +97,25 @@ class Group {
   }
 
   Run run_of(const GroupWorker& worker) {
-    Run run;
-    run.turns = Turns{.worker = worker.label,
-                      .dropped_rounds = request_.dropped_rounds,
-                      .order_seed = request_.order_seed,
-                      .bound = spec().bind != "no",
-                      .spinning = spec().wait == "spin"};
-    run.device = planned_device(worker.planned.spec);
+    Turns turns{.worker = worker.label,
+                .dropped_rounds = request_.dropped_rounds,
+                .order_seed = request_.order_seed,
+                .bound = spec().bind != "no",
+                .spinning = spec().wait == "spin"};
     const auto found = std::ranges::find(measured_, &worker);
+    Run run;
     if (found == measured_.end()) {
-      run.status = RunStatus::skipped;
-      run.message = worker.planned.obstacle->reason;
+      run = skipped_run(worker.planned, worker.planned.obstacle->reason);
     } else {
-      fill(run, interleaver_->participants()[static_cast<std::size_t>(found - measured_.begin())]);
+      run.device = planned_device(worker.planned.spec);
+      fill(run, turns, interleaver_->participants()[static_cast<std::size_t>(found - measured_.begin())]);
     }
-    identify(run, in_group(worker.planned, group_));
-    add_rates(run, worker.planned, run.turns->peak_flops_per_second);
-    return run;
+    const DeviceLimits limits{turns.peak_flops_per_second, std::nullopt};
+    run.turns = std::move(turns);
+    return finished_run(std::move(run), in_group(worker.planned, group_), limits, nullptr);
   }
 
-  void fill(Run& run, Participant& participant) {
-    Turns& turns = *run.turns;
+  void fill(Run& run, Turns& turns, Participant& participant) {
     turns.steps = participant.steps_per_turn;
     turns.peak_bursts_flops_per_second = interleaver_->bursts();
     if (!turns.peak_bursts_flops_per_second.empty())
@@ -128,7 +126,6 @@ class Group {
     if (!participant.message.empty()) run.message = participant.message;
     if (!participant.running()) return;
     participant.totals.fill(run, 0);
-    run.timing->warmup_steps = static_cast<int>(participant.totals.steps() - participant.totals.timed_steps());
     run.timing->stopped_by = request_.rounds && rounds_ == *request_.rounds ? "steps" : "time";
     run.timing->wall_seconds = seconds_;
     run.energy.emplace().reason = "no meter is read while processes take turns";

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -16,6 +14,7 @@
 #include "src/report/text/result_text.h"
 #include "src/result/anonymous.h"
 #include "src/session/complete_result.h"
+#include "src/session/finished_run.h"
 #include "src/session/machine.h"
 #include "src/session/progress.h"
 #include "src/session/result_keeper.h"
@@ -86,35 +85,6 @@ void fill_peaks(std::vector<GpuInfo>& gpus, const std::vector<PlannedCase>& case
   }
 }
 
-// The limits of a run's device in its precision; of ranks, those of their GPUs together, as far as they are in this machine.
-DeviceLimits limits_of(const Context& context, const PlannedCase& planned) {
-  const auto limits = [&](const auto& device) {
-    const auto peak = device.peak_flops_per_second.find(name(planned.spec.precision));
-    return DeviceLimits{peak != device.peak_flops_per_second.end() ? peak->second : std::nullopt,
-                        device.memory_bandwidth_bytes_per_second};
-  };
-  if (planned.spec.device.kind != DeviceKind::cuda) return limits(context.cpu);
-  DeviceLimits all{0, 0};
-  for (int rank = 0; rank < planned.spec.ranks; ++rank) {
-    const auto index = static_cast<std::size_t>(planned.spec.device.index + rank);
-    const DeviceLimits one = index < context.gpus.size() ? limits(context.gpus[index]) : DeviceLimits{};
-    const auto add = [](std::optional<double>& sum, std::optional<double> more) {
-      sum = sum && more ? std::optional(*sum + *more) : std::nullopt;
-    };
-    add(all.flops_per_second, one.flops_per_second);
-    add(all.bytes_per_second, one.bytes_per_second);
-  }
-  return all;
-}
-
-Run skipped(const PlannedCase& planned, const std::string& reason) {
-  Run run;
-  run.status = RunStatus::skipped;
-  run.message = reason;
-  run.device = planned_device(planned.spec);
-  return run;
-}
-
 // The GPU's name in the result; empty if it has none, and for a worker of another framework, which has its own names.
 std::string gpu_of(const PlannedCase& planned, const std::vector<GpuInfo>& gpus) {
   const CaseSpec& spec = planned.spec;
@@ -126,8 +96,8 @@ std::string gpu_of(const PlannedCase& planned, const std::vector<GpuInfo>& gpus)
 // A case that the end of the budget stops has measured something, but not what was asked for.
 Run measured(const PlannedCase& planned, const WorkerCommand& worker, const Budget& budget, const MachineMeters& meters,
              const std::vector<GpuInfo>& gpus, ProgressDisplay& display, TimeLeft& left) {
-  if (planned.obstacle) return skipped(planned, planned.obstacle->reason);
-  if (budget.over()) return skipped(planned, budget.reason(false));
+  if (planned.obstacle) return skipped_run(planned, planned.obstacle->reason);
+  if (budget.over()) return skipped_run(planned, budget.reason(false));
   DriverOptions options{.meters = &meters, .gpu = gpu_of(planned, gpus)};
   if (planned.spec.framework != Framework::epochbench) options.workload = planned.workload;
   Run run = run_case(
@@ -138,31 +108,8 @@ Run measured(const PlannedCase& planned, const WorkerCommand& worker, const Budg
                        "about " + about_seconds(left.of_case()) + " left (total " + about_seconds(left.of_all()) + ")");
       },
       [&] { return interrupted() || budget.over(); }, options);
-  if (run.status == RunStatus::interrupted && !interrupted()) return skipped(planned, budget.reason(true));
+  if (run.status == RunStatus::interrupted && !interrupted()) return skipped_run(planned, budget.reason(true));
   return run;
-}
-
-// The roofline model (Williams, Waterman and Patterson, 2009): whichever of the two ceilings takes longer.
-void set_limit(ProfileNode& node, const DeviceLimits& limits) {
-  if (!limits.bytes_per_second || (node.flops > 0 && !limits.flops_per_second)) return;
-  const double memory = node.bytes / *limits.bytes_per_second;
-  const double compute = node.flops > 0 ? node.flops / *limits.flops_per_second : 0;
-  node.limit_seconds = std::max(memory, compute);
-  node.limit = compute > memory ? "compute" : "memory";
-  if (node.seconds > 0) node.limit_fraction = *node.limit_seconds / node.seconds;
-}
-
-std::optional<double> sum_where_known(std::optional<double> a, std::optional<double> b) {
-  return a && b ? std::optional(*a + *b) : std::nullopt;
-}
-
-void derive(Run& run, const PlannedCase& planned, const Context& context, const Prices& prices) {
-  if (run.status != RunStatus::ok || !run.timing || !run.throughput) return;
-  const DeviceLimits limits = limits_of(context, planned);
-  add_rates(run, planned, limits.flops_per_second);
-  if (run.profile) complete_profile(*run.profile, limits);
-  if (!run.energy) run.energy.emplace();
-  run.cost = prices.cost(planned.spec.device, *run.timing, planned.spec.ranks);
 }
 
 std::size_t count_to_run(const std::vector<PlannedCase>& cases) {
@@ -171,55 +118,6 @@ std::size_t count_to_run(const std::vector<PlannedCase>& cases) {
 }
 
 }  // namespace
-
-void complete_profile(Profile& profile, const DeviceLimits& limits) {
-  std::erase_if(profile.nodes, [](const ProfileNode& node) { return node.flops == 0 && node.bytes == 0; });
-  std::map<std::string, ProfileClass> classes;
-  profile.seconds = 0;
-  profile.limit_seconds = 0;
-  for (ProfileNode& node : profile.nodes) {
-    set_limit(node, limits);
-    profile.seconds += node.seconds;
-    profile.limit_seconds = sum_where_known(profile.limit_seconds, node.limit_seconds);
-    ProfileClass& group = classes[node.op];
-    if (group.nodes++ == 0) group.flops = group.bytes = group.limit_seconds = 0;
-    group.op = node.op;
-    group.seconds += node.seconds;
-    *group.flops += node.flops;
-    *group.bytes += node.bytes;
-    group.limit_seconds = sum_where_known(group.limit_seconds, node.limit_seconds);
-  }
-  if (profile.seconds > 0 && profile.limit_seconds) profile.limit_fraction = *profile.limit_seconds / profile.seconds;
-  profile.classes.clear();
-  for (auto& [op, group] : classes) {
-    if (group.seconds > 0) {
-      group.share = group.seconds / profile.seconds;
-      if (*group.flops > 0) group.flops_per_second = *group.flops / group.seconds;
-      group.bytes_per_second = *group.bytes / group.seconds;
-      if (group.limit_seconds) group.limit_fraction = *group.limit_seconds / group.seconds;
-    }
-    profile.classes.push_back(std::move(group));
-  }
-  std::ranges::stable_sort(profile.classes, std::greater(), &ProfileClass::seconds);
-}
-
-void identify(Run& run, const PlannedCase& planned) {
-  run.name = planned.spec.name;
-  run.repetition = planned.spec.repetition;
-  run.workload = planned.workload;
-  run.precision = name(planned.spec.precision);
-  run.settings = planned.settings;
-}
-
-void add_rates(Run& run, const PlannedCase& planned, std::optional<double> peak) {
-  if (run.status != RunStatus::ok || !run.throughput) return;
-  if (!run.efficiency) run.efficiency.emplace();
-  if (run.workload.tokens_per_sample)
-    run.throughput->tokens_per_second =
-        static_cast<double>(*run.workload.tokens_per_sample) * run.throughput->samples_per_second;
-  run.efficiency->flops_per_second = planned.flops_per_sample * run.throughput->samples_per_second;
-  if (peak) run.efficiency->peak_fraction = run.efficiency->flops_per_second / *peak;
-}
 
 TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<double> budget_seconds, const Context* context) {
   std::vector<ExpectedCase> expected;
@@ -304,10 +202,9 @@ Measurement measure(const MeasuringRequest& request) {
     const PlannedCase& planned = remaining[i];
     if (!planned.obstacle) display.begin(planned.spec.name);  // print_obstacles() has shown the others
     left.begin(i);
-    Run run = measured(planned, worker, budget, meters, result.context.gpus, display, left);
+    Run run = finished_run(measured(planned, worker, budget, meters, result.context.gpus, display, left), planned,
+                           limits_of(result.context, planned), &prices);
     left.end(run.status == RunStatus::ok);
-    identify(run, planned);
-    derive(run, planned, result.context, prices);
     if (!planned.obstacle) display.end(run);
     if (!planned.obstacle && !interrupted()) peaks.after_run(++done);
     if (run.status != RunStatus::ok && run.status != RunStatus::skipped && request.quiet) print_error(one_line(run));

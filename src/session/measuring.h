@@ -65,19 +65,6 @@ struct Measurement {
 
 inline constexpr const char* kStandardOutput = "-";  // as `out`: the result is printed at the end and kept in no file
 
-struct DeviceLimits {  // measured; empty: not known
-  std::optional<double> flops_per_second, bytes_per_second;
-};
-
-// Where a step's time goes, compared to what the machine could do: derives the rest of the profile from the nodes' name, op,
-// seconds, FLOPs and bytes. Nodes that move nothing, such as views, are left out. If a node's limit needs a peak that is
-// unknown, it stays empty, as does that of its class.
-void complete_profile(Profile& profile, const DeviceLimits& limits);
-
-void identify(Run& run, const PlannedCase& planned);  // name, repetition, workload, precision, settings
-// Adds what follows from the throughput of an ok run. `peak`: of its device, in FLOP/s.
-void add_rates(Run& run, const PlannedCase& planned, std::optional<double> peak);
-
 // How long these cases take, by the peaks of `context`, or those of usual devices if it is nullptr.
 TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<double> budget_seconds, const Context* context);
 std::string expected_text(const std::vector<PlannedCase>& cases, const TimeLeft& left);  // "9 runs, expected to take about ..."

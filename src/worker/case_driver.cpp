@@ -224,7 +224,6 @@ class Driver {
 
   void fill_run() {
     totals_.fill(run_, epochs_);
-    run_.timing->warmup_steps = static_cast<int>(warm_up_.taken());
     run_.timing->warmup_settled = warm_up_.settled();
     run_.timing->stopped_by = stopped_by_;
     if (epochs_ > 0 && evaluated_ > 0 && totals_.ready.data_seconds) {

@@ -34,10 +34,9 @@ struct DriverOptions {
 
 Device planned_device(const CaseSpec& spec);  // as far as it is known before the case's process reports it
 
-// Starts the worker in this process group, or the launcher of a case with ranks. Fills in everything except name, repetition,
-// workload, precision and settings (the caller's), the efficiency's peak_fraction, cost, parity, and the parts of a profile
-// that follow from its nodes and the machine's peaks (src/session/measuring.h). `interrupted` is polled; once true, the case is
-// ended and the run's status is `interrupted`.
+// Starts the worker in this process group, or the launcher of a case with ranks. Fills in everything that the process measured;
+// src/session/finished_run.h adds the rest. `interrupted` is polled; once true, the case is ended and the run's status is
+// `interrupted`.
 Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::function<void(const Progress&)>& progress,
              const std::function<bool()>& interrupted, const DriverOptions& options = {});
 

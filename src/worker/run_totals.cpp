@@ -25,13 +25,18 @@ std::optional<std::int64_t> shorten(std::vector<double>& series, std::size_t mos
 
 }  // namespace
 
-void RunTotals::add_warm_up(const StepBlock& block) {
+void RunTotals::add_any(const StepBlock& block) {
   losses_.insert(losses_.end(), block.loss.begin(), block.loss.end());
-  steps_ += static_cast<std::int64_t>(block.step_seconds.size());
+  steps_ += std::ssize(block.step_seconds);
+}
+
+void RunTotals::add_warm_up(const StepBlock& block) {
+  add_any(block);
+  warm_up_steps_ += std::ssize(block.step_seconds);
 }
 
 void RunTotals::add_timed(StepBlock block) {
-  add_warm_up(block);
+  add_any(block);
   const std::int64_t first = timed_steps() + std::ssize(stopped_steps_);
   for (const std::int64_t step : block.stopped) {
     if (step < 0 || step >= std::ssize(block.step_seconds)) throw ProtocolError("a stopped step that is not in its block");
@@ -83,6 +88,7 @@ void RunTotals::fill(Run& run, std::int64_t epochs) {
   }
   if (!run.timing) run.timing.emplace();
   Timing& timing = *run.timing;
+  timing.warmup_steps = static_cast<int>(warm_up_steps_);
   timing.compile_seconds = ready.compile_seconds.value_or(0);
   timing.step_seconds = step_seconds_;
   timing.step_seconds_median = median(step_seconds_);

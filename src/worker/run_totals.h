@@ -16,7 +16,7 @@ class RunTotals {
   void add_warm_up(const StepBlock& block);
   void add_timed(StepBlock block);  // steps during which the process was stopped are left out, and counted
 
-  // Fills in everything added so far, except what only the caller knows: warm-up, why it stopped, evaluations. `epochs`: whole
+  // Fills in everything added so far, except what only the caller knows: why it stopped, evaluations. `epochs`: whole
   // epochs in the timed steps; 0: the epoch is projected. Errors: CaseEnded if the timed steps took no time.
   void fill(Run& run, std::int64_t epochs);
 
@@ -34,7 +34,9 @@ class RunTotals {
   CaseResult result;
 
  private:
-  std::int64_t steps_ = 0, samples_ = 0, page_faults_ = 0;
+  void add_any(const StepBlock& block);
+
+  std::int64_t steps_ = 0, warm_up_steps_ = 0, samples_ = 0, page_faults_ = 0;
   std::vector<double> step_seconds_, losses_;
   std::vector<std::int64_t> stopped_steps_;
   double data_wait_seconds_ = 0, idle_seconds_ = 0, harness_seconds_ = 0, wall_seconds_ = 0, busy_cpu_seconds_ = 0,

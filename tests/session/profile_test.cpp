@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "src/report/text/result_text.h"
-#include "src/session/measuring.h"
+#include "src/session/finished_run.h"
 
 namespace epochbench {
 namespace {

@@ -37,6 +37,7 @@ TEST(RunTotals, ForeignTimeIsUnknownWhereTheCountersStandStill) {
 
 TEST(RunTotals, StoppedStepsAreLeftOutAndNamed) {
   RunTotals totals;
+  totals.add_warm_up(block_with(5, std::nullopt));
   StepBlock block;
   block.loss = {3, 2, 1};
   block.step_seconds = {1, 50, 2};
@@ -46,12 +47,13 @@ TEST(RunTotals, StoppedStepsAreLeftOutAndNamed) {
   totals.add_timed(block);
   totals.add_timed(block);
   EXPECT_THAT(totals.step_seconds(), testing::ElementsAre(1, 2, 1, 2));
-  EXPECT_THAT(totals.losses(), testing::SizeIs(6));
+  EXPECT_THAT(totals.losses(), testing::SizeIs(7));
   EXPECT_DOUBLE_EQ(totals.samples_per_second(), 40 / 6.0);
   EXPECT_DOUBLE_EQ(totals.wall_seconds(), 8);
   epochbench::Run run;
   totals.fill(run, 2);
   EXPECT_THAT(run.timing->stopped_steps, testing::ElementsAre(1, 4));
+  EXPECT_EQ(run.timing->warmup_steps, 1) << "stopped steps do not count as warm-up";
   EXPECT_DOUBLE_EQ(run.timing->epoch_seconds, 4.5) << "3 steps of 1.5 s";
   block.loss.clear();  // as in mode forward
   EXPECT_NO_THROW(totals.add_timed(block));
