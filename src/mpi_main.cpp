@@ -15,6 +15,7 @@
 
 #include "epochbench/gpu.h"
 #include "src/base/numbers.h"
+#include "src/base/process.h"
 #include "src/communication/bus_rate.h"
 #include "src/communication/mpi_communicator.h"
 #include "src/machine/cgroup.h"

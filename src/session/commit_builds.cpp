@@ -9,6 +9,7 @@
 #include "src/base/errors.h"
 #include "src/base/files.h"
 #include "src/base/hash.h"
+#include "src/base/process.h"
 #include "src/base/text.h"
 #include "src/session/outside_program.h"
 
@@ -37,7 +38,7 @@ void refuse_interrupted() {
 }  // namespace
 
 Repository::Repository() {
-  const auto git = program_in_path({"git"});
+  const auto git = find_program({"git"});
   if (!git) throw CallError("bisect: git is not installed; install it, as with apt install git");
   git_ = *git;
   ask({"rev-parse", "--git-dir"}, "bisect: the current folder is in no git repository; change into the one of the commits");
@@ -48,7 +49,7 @@ std::string Repository::ask(const std::vector<std::string>& arguments, const std
   command.insert(command.end(), arguments.begin(), arguments.end());
   const ProgramEnd end = run_program(command, kGitSeconds);
   refuse_interrupted();
-  if (!end.done) throw CallError(problem + " (git " + arguments.front() + " " + end.reason + ")");
+  if (!end.reason.empty()) throw CallError(problem + " (git " + arguments.front() + " " + end.reason + ")");
   return end.output;
 }
 
@@ -112,7 +113,7 @@ CommitBuilds::Built CommitBuilds::build(const Commit& commit) {
   seconds_ += steady_seconds() - begin;
   ++builds_;
   Built built;
-  if (!end.done)
+  if (!end.reason.empty())
     built.reason = "the build " + end.reason + " (" + log.string() + ")";
   else if (access(made.c_str(), X_OK) != 0 || !fs::is_regular_file(made, error))
     built.reason = "the build leaves no program " + recipe_.binary + " (" + log.string() + ")";

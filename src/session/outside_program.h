@@ -1,22 +1,16 @@
-// Programs installed on the machine, such as git and those that open a page: found in PATH, started without a shell, silent.
+// Programs installed on the machine, such as git and those that open a page: started without a shell, silent.
 #pragma once
 
 #include <functional>
-#include <initializer_list>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace epochbench {
 
-// The path of the first of these that PATH has; empty: none.
-std::optional<std::string> program_in_path(std::initializer_list<const char*> names);
-
 // What it wrote to stdout, or why it failed.
 struct ProgramEnd {
-  bool done = false;  // it exited with 0 in time
   std::string output;
-  std::string reason;  // "exited with 3", "took more than 60 s", "interrupted"
+  std::string reason;  // empty: it exited with 0 in time; "ended with exit code 3", "took more than 60 s", "interrupted"
 };
 // Standard input and error are /dev/null. The program is ended, with all that it started, if it takes longer or when
 // `interrupted`, which is polled and may be empty, becomes true: by SIGTERM, and by SIGKILL if it still runs 3 s later.

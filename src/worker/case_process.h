@@ -1,15 +1,14 @@
 // The parent's handle to a case's process: starts it, exchanges lines with it, and knows when and how it ended.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <sys/types.h>
-
+#include "src/base/process.h"
 #include "src/machine/topology.h"
 #include "src/worker/protocol.h"
 
@@ -21,24 +20,6 @@ struct ProcessLimits {
   double exit_seconds = 5;     // for the process to exit after its last answer
   bool silent = false;         // its standard error is discarded
   double grace_seconds = 0;    // between SIGTERM and SIGKILL: a launcher ends its ranks, and cleans up
-};
-
-// A program's file, held open, so that every process started from it executes the same image, even if a build replaces the
-// file.
-class ProgramFile {
- public:
-  explicit ProgramFile(std::string path);
-  ~ProgramFile();
-  ProgramFile(const ProgramFile&) = delete;
-  ProgramFile& operator=(const ProgramFile&) = delete;
-
-  int descriptor() const { return descriptor_; }  // -1: it cannot be opened
-  const std::string& path() const { return path_; }
-  bool is_still_there() const;  // at its path, unchanged
-
- private:
-  std::string path_;
-  int descriptor_;
 };
 
 // The command of a process that speaks the case protocol: a program and its arguments. A binary of epochbench is `BINARY case`.
@@ -59,15 +40,10 @@ struct WorkerCommand {
 
 // This process's environment with these settings, and without anything else of OpenMP's run-times, as "KEY=value".
 std::vector<std::string> environment_with(const EnvironmentSettings& settings);
-std::vector<char*> pointers_to(std::vector<std::string>& strings);  // as execve takes them
 
 class CaseProcess {
  public:
-  // Starts the command in this process group, in environment_with(settings). The process ignores SIGINT, keeps no other file
-  // open, and is killed when the thread that made this object ends. SIGCHLD is reset to its default if ignored, since the
-  // kernel would discard the exit status.
-  // Errors: std::system_error; std::runtime_error when the command cannot be executed, or is a script that was changed since
-  // `command` was made (its interpreter reads it from its path).
+  // Starts the command in this process group, in environment_with(settings). Errors: those of Process.
   CaseProcess(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits = {});
   ~CaseProcess();  // kills the process if it still runs
   CaseProcess(const CaseProcess&) = delete;
@@ -80,26 +56,14 @@ class CaseProcess {
   // Errors: ProtocolError for a line that is too long.
   Received receive(std::string& line, const std::function<bool()>& interrupted);
 
-  struct End {
-    int exit_code = -1;  // or
-    int signal = 0;
-    bool overdue = false;  // killed here, because it did not exit within exit_seconds
-  };
-  End wait();                              // for it to exit
-  void kill(double patience_seconds = 0);  // and waits; first gives it this long to exit by itself
-  pid_t pid() const { return pid_; }
+  ProcessEnd wait() { return process_.wait(limits_.exit_seconds); }  // for it to exit
+  void kill(double patience_seconds = 0);                            // first gives it this long to exit by itself
 
  private:
-  std::optional<End> reap(bool block);
-  bool ends_within(double seconds);
-
   ProcessLimits limits_;
-  pid_t pid_ = -1;
-  int socket_ = -1;
+  std::array<FileDescriptor, 2> sockets_;  // this process's, and the other's until it has started
+  Process process_;
   LineBuffer lines_;
-  std::optional<End> end_;
 };
-
-std::string to_string(const CaseProcess::End& end);  // "was killed by SIGSEGV", "ended with exit code 3"
 
 }  // namespace epochbench

@@ -120,11 +120,11 @@ Ready Conversation::prepare(const CaseSpec& spec, const std::optional<Workload>&
 }
 
 void Conversation::await_exit() {
-  const CaseProcess::End end = process_.wait();
+  const ProcessEnd end = process_.wait();
   if (end.signal != 0 || end.exit_code != 0) throw ended_by(end);
 }
 
-CaseEnded Conversation::ended_by(const CaseProcess::End& end) const {
+CaseEnded Conversation::ended_by(const ProcessEnd& end) const {
   if (interrupted_ && interrupted_()) return {RunStatus::interrupted, "interrupted"};
   if (end.overdue)
     return {RunStatus::failed, called_ + std::string(" gave its last answer, did not end within ") +
@@ -135,7 +135,7 @@ CaseEnded Conversation::ended_by(const CaseProcess::End& end) const {
   std::string message = called_ + (" " + to_string(end));
   // Like a shell, a launcher reports a killed rank with a code above 128; 255 is an error of its own.
   if (const int signal = end.exit_code - kKilledCode; launches_ && signal > 0 && signal < NSIG)
-    message += ": a rank " + to_string(CaseProcess::End{.signal = signal});
+    message += ": a rank " + to_string(ProcessEnd{.signal = signal});
   return {RunStatus::failed, message};
 }
 

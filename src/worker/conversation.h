@@ -38,7 +38,7 @@ class Conversation {
 
  private:
   std::string next_line();
-  CaseEnded ended_by(const CaseProcess::End& end) const;
+  CaseEnded ended_by(const ProcessEnd& end) const;
   bool killed_for_memory() const;
   void note_memory();
 

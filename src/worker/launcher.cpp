@@ -4,28 +4,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
-#include <sstream>
 
 #include <unistd.h>
 
+#include "src/base/process.h"
 #include "src/base/text.h"
 
 namespace epochbench {
 namespace {
 
 constexpr const char* kMpirun = "mpirun";
-
-// A program's file, searched for as by a shell; empty: there is none.
-std::string found_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
-  const char* folders = std::getenv("PATH");
-  std::istringstream path(folders ? folders : "");
-  for (std::string folder; std::getline(path, folder, ':');) {
-    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
-    if (std::error_code error; access(file.c_str(), X_OK) == 0 && !std::filesystem::is_directory(file, error)) return file;
-  }
-  return "";
-}
 
 std::string ranks_program() {  // beside this one
   std::error_code error;
@@ -67,11 +55,12 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
   if (ranks_program().empty())
     return ranks + ": " + kRanksProgram + " was not found next to epochbench; copy it there, or install libopenmpi-dev and " +
            "openmpi-bin, and build again";
-  const std::string name = command_parts(spec).front(), launcher = found_program(name);
-  if (launcher.empty())
+  const std::string name = command_parts(spec).front();
+  const auto launcher = find_program({name});
+  if (!launcher)
     return ranks + ": the launcher " + name + " was not found; " +
            (spec.launcher.empty() ? "install openmpi-bin, or name another one (--launcher)" : "name one that is installed");
-  if (const std::string mpi = mpi_name(launcher); !mpi.empty() && !kBuiltWith.empty() && mpi != kBuiltWith)
+  if (const std::string mpi = mpi_name(*launcher); !mpi.empty() && !kBuiltWith.empty() && mpi != kBuiltWith)
     return ranks + ": the launcher " + name + " belongs to " + mpi + ", but " + kRanksProgram + " was built with " +
            std::string(kBuiltWith) + "; use a launcher of " + std::string(kBuiltWith) + " (--launcher)";
   if (!spec.launcher.empty()) return std::nullopt;  // the launcher knows its machines
@@ -80,7 +69,7 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
     return ranks + (threads > 1 ? " of --threads " + std::to_string(threads) : "") +
            (exchanging > 0 ? ", with --communication-threads " + std::to_string(exchanging) : "") + ": more than the " +
            std::to_string(cores) + (cores == 1 ? " core" : " cores") + " here; ask for fewer, or add --oversubscribe";
-  if (geteuid() == 0 && mpi_name(launcher) == kOpenMpi &&
+  if (geteuid() == 0 && mpi_name(*launcher) == kOpenMpi &&
       !(is_set("OMPI_ALLOW_RUN_AS_ROOT") && is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")))
     return ranks +
            ": Open MPI does not run as root; be another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and "
@@ -90,7 +79,7 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores) {
 
 WorkerCommand launch_command(const CaseSpec& spec, double patience_seconds) {
   std::vector<std::string> parts = command_parts(spec);
-  const std::string launcher = found_program(parts.front());
+  const std::string launcher = find_program({parts.front()}).value_or(parts.front());
   if (spec.launcher.empty() && mpi_name(launcher) == kOpenMpi) {  // ranks place their threads themselves
     parts.insert(parts.end(), {"--bind-to", "none"});
     if (spec.oversubscribe) parts.insert(parts.end(), {"--oversubscribe", "--mca", "mpi_yield_when_idle", "1"});

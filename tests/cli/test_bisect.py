@@ -92,7 +92,7 @@ class Bisect(History):
         answer = json.loads(call.stdout)
         self.assertEqual((answer["verdict"], answer["suspects"]), ("range", self.shas[7:9]))
         reason, = [commit["reason"] for commit in answer["commits"] if commit["sha"] == self.shas[7]]
-        self.assertIn("the build exited with 3", reason)
+        self.assertIn("the build ended with exit code 3", reason)
 
     def test_an_interrupt_keeps_builds_and_pairs(self):
         self.make(plans_of(20))
@@ -131,7 +131,7 @@ class Bisect(History):
             (["bisect", "main", good], ["not an ancestor"]),
             (["bisect", good, "main", "--max-pairs", "7"], ["--max-pairs", "8"]),
             (["bisect", good, "main", "--case", "vgg"], ["--case", "no case", "resnet20"]),
-            (["bisect", good, "main~1", "--build", "sh build.sh", "--binary", "out/epochbench"], ["exited with 3", "--build"]),
+            (["bisect", good, "main~1", "--build", "sh build.sh", "--binary", "out/epochbench"], ["ended with exit code 3", "--build"]),
             (["bisect", good, "main", "--build", "true"], ["leaves no program build/epochbench"]),
             (["bisect", good, "main", "--build", "sh build.sh", "--binary", "out/epochbench"], ["Release"]),
         ]:

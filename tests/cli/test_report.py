@@ -74,7 +74,7 @@ class Report(CliTest):
         self.assertEqual((self.folder / "opened").read_text(), "page.html\n")
         call = self.call("report", MEASURED, "-o", "page.html", "--open", env={"PATH": str(programs), "CODE": "3"})
         self.assertEqual(call.returncode, 0)
-        self.assertIn("exited with 3", call.stdout)
+        self.assertIn("ended with exit code 3", call.stdout)
 
     def test_leaves_a_browser_alone_that_it_opened(self):
         programs = self.folder / "bin"
@@ -97,7 +97,7 @@ class Report(CliTest):
         browser.chmod(0o755)
         call = self.call("report", MEASURED, "-o", "page.html", "--charts", "charts", env={"PATH": str(self.folder)})
         self.assertEqual(call.returncode, 2)
-        self.assertRegex(call.stderr, "^epochbench: .*charts are not drawn: .*exited with 1\n$")
+        self.assertRegex(call.stderr, "^epochbench: .*charts are not drawn: .*ended with exit code 1\n$")
         self.assertEqual(list((self.folder / "charts").iterdir()), [])
 
     def test_reads_no_file_that_it_would_replace(self):

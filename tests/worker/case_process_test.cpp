@@ -87,15 +87,6 @@ bool becomes_true(Condition condition, double seconds = 10) {
   return false;
 }
 
-TEST(CaseProcess, KnowsItsEndAlsoWhereSigchldWasLeftIgnored) {
-  std::signal(SIGCHLD, SIG_IGN);
-  CaseProcess process("/bin/false", {});
-  const CaseProcess::End end = process.wait();
-  std::signal(SIGCHLD, SIG_DFL);
-  EXPECT_EQ(end.exit_code, 1);
-  EXPECT_FALSE(end.overdue);
-}
-
 TEST(RunCase, FillsTheRunOfFixedSteps) {
   const epochbench::Run run = run_fake(spec_of("good"));
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");

@@ -8,10 +8,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "src/base/file_descriptor.h"
 #include "src/base/text.h"
 #include "src/data/byte_source.h"
 #include "src/data/images/decoder.h"
-#include "src/data/images/file_descriptor.h"
 #include "src/data/images/image_files.h"
 #include "src/data/images/tar_headers.h"
 

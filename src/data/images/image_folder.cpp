@@ -10,9 +10,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "src/base/file_descriptor.h"
 #include "src/data/byte_source.h"
 #include "src/data/images/decoder.h"
-#include "src/data/images/file_descriptor.h"
 #include "src/data/images/image_files.h"
 
 namespace epochbench {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "src/data/images/file_descriptor.h"
+#include "src/base/file_descriptor.h"
 
 namespace epochbench {
 

@@ -11,6 +11,7 @@
 
 #include "src/base/errors.h"
 #include "src/base/files.h"
+#include "src/base/process.h"
 #include "src/report/html/html_page.h"
 #include "src/session/outside_program.h"
 
@@ -81,7 +82,7 @@ std::string url_of(const std::string& path) {
 }  // namespace
 
 std::string chart_browser() {
-  const auto browser = program_in_path({"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"});
+  const auto browser = find_program({"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"});
   if (browser) return *browser;
   throw CallError(
       "--charts draws with Chromium, which is not in PATH; install it (apt install chromium), or leave out --charts");
@@ -111,7 +112,7 @@ std::vector<std::string> write_charts(const std::string& folder, const std::stri
   // Its sandbox does not work as root, as in a container; the page is our own.
   if (geteuid() == 0) command.insert(command.begin() + 2, "--no-sandbox");
   const ProgramEnd end = run_program(command, kDrawSeconds);
-  if (!end.done) throw std::runtime_error("charts are not drawn: " + browser + " " + end.reason);
+  if (!end.reason.empty()) throw std::runtime_error("charts are not drawn: " + browser + " " + end.reason);
   std::vector<std::string> names;
   for (const Json& chart : drawn_charts(end.output)) {
     names.push_back(chart.at("name").get<std::string>());

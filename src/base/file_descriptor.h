@@ -16,8 +16,10 @@ class FileDescriptor {
   explicit FileDescriptor(int number) : number_(number) {}
   FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   FileDescriptor& operator=(FileDescriptor&&) = delete;
-  ~FileDescriptor() {
-    if (number_ >= 0) close(number_);
+  ~FileDescriptor() { close(); }
+  void close() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
   }
   int number() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
