@@ -13,7 +13,7 @@
 #include "src/result/result_json.h"
 #include "src/session/measuring.h"
 #include "src/session/resume.h"
-#include "src/worker/runner.h"
+#include "src/worker/step_block.h"
 
 namespace epochbench {
 namespace {

@@ -35,7 +35,7 @@
 #include "src/base/json_fields.h"
 #include "src/case/case_option.h"
 #include "src/result/result_json.h"
-#include "src/worker/runner.h"
+#include "src/worker/step_block.h"
 
 namespace epochbench {
 

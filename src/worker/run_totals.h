@@ -7,7 +7,7 @@
 
 #include "src/result/result.h"
 #include "src/worker/protocol.h"
-#include "src/worker/runner.h"
+#include "src/worker/step_block.h"
 
 namespace epochbench {
 
