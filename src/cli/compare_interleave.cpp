@@ -2,11 +2,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "epochbench/gpu.h"
 #include "src/analysis/compare/comparison.h"
 #include "src/base/errors.h"
 #include "src/cli/compare.h"
-#include "src/machine/environment.h"
 #include "src/result/anonymous.h"
 #include "src/session/interleaved_pairs.h"
 #include "src/session/planned_case.h"
@@ -44,11 +42,11 @@ int compare_interleave(const CompareOptions& options) {
   plan_pairs(options.suite);  // refuses what is wrong before a binary is started
   const std::array<WorkerCommand, 2> binaries{options.interleave.at(0), options.interleave.at(1)};
   catch_interrupts();
-  TurnsDocument document;
+  std::array<BuildInfo, 2> builds;
   std::vector<std::string> suites;
   for (const Side side : kSides) {
     BinaryIdentity identity = identified(binaries[side], options);
-    document.builds[side] = std::move(identity.build);
+    builds[side] = std::move(identity.build);
     if (identity.suite) suites.push_back(std::move(*identity.suite));
   }
   const std::vector<PlannedCase> planned = plan_pairs(options.suite, suites);
@@ -58,19 +56,15 @@ int compare_interleave(const CompareOptions& options) {
   check_allowed(options, names);
   std::optional<ResultFile> file;
   if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::replaced : Existing::refused);
-  document.order_seed = options.order_seed.value_or(0);
+  TurnsDocument document = begin_turns(options.suite, cases, rule, options.command_line);
+  document.builds = std::move(builds);
   document.binaries = {options.interleave.at(0), options.interleave.at(1)};
-  document.context = describe_context(options.command_line);
-  document.context.gpus = list_gpus();
+  document.order_seed = options.order_seed.value_or(0);
   if (options.anonymous) {
     document.context = anonymous(std::move(document.context));
     for (std::string& binary : document.binaries)
       if (std::filesystem::path(binary).is_absolute()) binary = "<path>";
   }
-  document.suite = options.suite;
-  document.threshold = rule.threshold;
-  document.max_pairs = static_cast<std::int64_t>(rule.max_pairs);
-  for (const PairedCase& one : cases) document.cases.push_back(turns_of(one));
   print_obstacles(planned);
   const bool kept = measure_pairs(cases, rule, binaries, std::move(file), options.quiet, document);
   const int code = present(compare_turns(document, rule), options);

@@ -9,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "epochbench/gpu.h"
 #include "src/base/clock.h"
 #include "src/base/errors.h"
 #include "src/base/files.h"
@@ -19,8 +18,6 @@
 #include "src/base/rank_shift.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
-#include "src/machine/environment.h"
-#include "src/report/text/text_parts.h"
 #include "src/result/result_json.h"
 #include "src/session/finished_run.h"
 #include "src/session/interleaved_pairs.h"
@@ -54,13 +51,6 @@ std::vector<PairedCase> cases_of(const BisectRequest& request) {
                     " case of suite " + request.suite + ", which has " + joined(without_repeats(names)));
   }
   return chosen;
-}
-
-std::vector<double> log_ratios(const TurnsDocument& document) {
-  std::vector<double> logs;
-  for (const TurnsPair& pair : document.cases.front().pairs)
-    if (pair.log_ratio) logs.push_back(*pair.log_ratio);
-  return logs;
 }
 
 // Why the new side of a document cannot be measured beside the good one; empty: it can. Errors: CallError if the good one is
@@ -102,10 +92,8 @@ class Bisecting {
 
   BisectOutcome run() {
     const std::string good = needed(answer_.good), bad = needed(bad_);
-    TurnsDocument ends = document(good, bad, cases_);
     const PairedRule rule{.threshold = request_.threshold};
-    measure(ends, bad_.sha, cases_, rule, {good, bad});
-    const Comparison comparison = compare_turns(ends, rule);
+    const Comparison comparison = compare_turns(measure(bad_.sha, {good, bad}, cases_, rule), rule);
     if (!choose(comparison)) return {comparison, std::nullopt};
     good_ = good;
     search();
@@ -164,21 +152,12 @@ class Bisecting {
     throw;
   }
 
-  TurnsDocument document(const std::string& baseline, const std::string& contender,
-                         const std::vector<PairedCase>& cases) const {
-    TurnsDocument document;
-    document.binaries = {baseline, contender};
-    for (const Side side : kSides) document.builds[side] = identified(document.binaries[side]);
-    document.context = describe_context(request_.command_line);
-    document.context.gpus = list_gpus();
-    document.suite = request_.suite;
-    for (const PairedCase& one : cases) document.cases.push_back(turns_of(one));
-    return document;
-  }
-
-  // Continues with the pairs kept under `name`, and adds those that the rule asks for.
-  void measure(TurnsDocument& document, const std::string& name, const std::vector<PairedCase>& cases, const PairedRule& rule,
-               const std::array<WorkerCommand, 2>& binaries) {
+  // The pairs of two binaries: those kept under `name`, and as many more as the rule asks for.
+  TurnsDocument measure(const std::string& name, const std::array<std::string, 2>& binaries,
+                        const std::vector<PairedCase>& cases, const PairedRule& rule) {
+    TurnsDocument document = begin_turns(request_.suite, cases, rule, request_.command_line);
+    document.binaries = binaries;
+    for (const Side side : kSides) document.builds[side] = identified(binaries[side]);
     const std::string path = (pairs_ / (name + ".json")).string();
     if (fs::exists(path)) {
       TurnsDocument kept = parse_turns(read_text_file(path), path);
@@ -186,16 +165,16 @@ class Bisecting {
         throw CallError(path + ": has other cases than suite " + request_.suite + " has now; begin again with --overwrite");
       document.cases = std::move(kept.cases);
     }
-    document.threshold = rule.threshold;
-    document.max_pairs = static_cast<std::int64_t>(rule.max_pairs);
     const std::size_t before = pairs_of(document);
     const double begin = steady_seconds();
     display_.clear();
-    const bool written = measure_pairs(cases, rule, binaries, ResultFile(path), request_.quiet, document);
+    const bool written =
+        measure_pairs(cases, rule, {binaries[kBaseline], binaries[kContender]}, ResultFile(path), request_.quiet, document);
     pairs_measured_ += pairs_of(document) - before;
     seconds_measured_ += steady_seconds() - begin;
     go_on();
     if (!written) throw FileError(path + ": the pairs cannot be kept; make room there, and continue with --resume");
+    return document;
   }
 
   static std::size_t pairs_of(const TurnsDocument& document) {
@@ -240,13 +219,12 @@ class Bisecting {
     const CommitBuilds::Built built = binary_of(commit);
     commit.reason = built.reason;
     if (built.binary.empty()) return skipped(commit);
-    TurnsDocument turns = document(good_, built.binary, followed_);
     const std::size_t pairs = answer_.search.pairs;
     say("measure " + commit.short_sha() + " " + commit.subject);
-    measure(turns, commit.sha, followed_, {.threshold = request_.threshold, .first_pairs = pairs, .max_pairs = pairs},
-            {good_, built.binary});
+    const TurnsDocument turns = measure(commit.sha, {good_, built.binary}, followed_,
+                                        {.threshold = request_.threshold, .first_pairs = pairs, .max_pairs = pairs});
     commit.reason = obstacle_of(turns);
-    const std::vector<double> logs = log_ratios(turns);
+    const std::vector<double> logs = log_ratios(turns.cases.front());
     commit.pairs = logs.size();
     if (!logs.empty()) commit.ratio = std::exp(paired_shift(logs).estimate());
     if (!commit.reason.empty()) return skipped(commit);
@@ -262,9 +240,8 @@ class Bisecting {
     const Commit &fast = answer_.last_fast(), &slow = answer_.first_slow();
     const std::string before = needed(fast), after = needed(slow);
     say("measure " + slow.short_sha() + " beside " + fast.short_sha());
-    TurnsDocument turns = document(before, after, followed_);
     const PairedRule rule{.threshold = request_.threshold};
-    measure(turns, fast.sha + "-" + slow.sha, followed_, rule, {before, after});
+    const TurnsDocument turns = measure(fast.sha + "-" + slow.sha, {before, after}, followed_, rule);
     const Comparison comparison = compare_turns(turns, rule);
     if (const std::string obstacle = obstacle_of(turns); !obstacle.empty())
       throw CallError("bisect: " + slow.short_sha() + " beside " + fast.short_sha() + ": " + obstacle);

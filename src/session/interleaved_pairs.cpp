@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "epochbench/gpu.h"
 #include "src/analysis/compare/comparison.h"
 #include "src/base/clock.h"
 #include "src/base/errors.h"
@@ -17,6 +18,7 @@
 #include "src/case/case_option.h"
 #include "src/case/run_name.h"
 #include "src/case/suite.h"
+#include "src/machine/environment.h"
 #include "src/result/result_json.h"
 #include "src/session/progress.h"
 #include "src/session/time_left.h"
@@ -27,7 +29,7 @@ namespace {
 
 // The median of the pairs so far: "+0.3 %". Empty without any.
 std::string so_far(const TurnsCase& turns) {
-  const auto middle = median_if_any(known_values(turns.pairs, [](const TurnsPair& pair) { return pair.log_ratio; }));
+  const auto middle = median_if_any(log_ratios(turns));
   if (!middle) return "";
   char text[32];
   std::snprintf(text, sizeof text, "%+.1f %%", 100 * std::expm1(*middle));
@@ -72,20 +74,20 @@ class InterleavedPairs {
 
   void take_pair(std::size_t index, const std::vector<std::size_t>& wanted) {
     TurnsCase& turns = document_.cases[index];
-    PairSettings settings;
-    settings.order_seed = document_.order_seed;
-    settings.pair = static_cast<std::uint32_t>(turns.pairs.size());
-    if (!turns.pairs.empty()) settings.steps_per_turn = turns.pairs.front().steps_per_turn;
     const std::vector<std::uint64_t>& seeds = cases_[index].seeds;
     CaseSpec spec = cases_[index].spec;
     spec.seed = seeds[turns.pairs.size() % seeds.size()];
+    InterleaverSettings settings;
+    settings.order = {document_.order_seed, spec.name, static_cast<std::uint32_t>(turns.pairs.size())};
+    settings.pin = spec.pin;
+    if (!turns.pairs.empty()) settings.steps_per_turn = turns.pairs.front().steps_per_turn;
     const std::string line = progress(index, wanted);
     display_.note(line);
     const double begin = steady_seconds();
     TurnsPair pair = interleave_pair(
         spec, binaries_, settings,
         [&](std::int64_t done) {
-          const std::int64_t rounds = settings.dropped_rounds + settings.rounds;
+          const std::int64_t rounds = settings.dropped_rounds + kRoundsOfAPair;
           display_.note(line + "; round " + std::to_string(done) + "/" + std::to_string(rounds));
         },
         interrupted);
@@ -157,6 +159,20 @@ class InterleavedPairs {
   MeanDurations durations_;  // of a pair, set-up included
 };
 
+// The case of a document, without pairs.
+TurnsCase turns_of(const PairedCase& one) {
+  TurnsCase turns;
+  turns.name = one.spec.name;
+  turns.model = one.spec.model;
+  turns.device = to_string(one.spec.device);
+  turns.precision = name(one.spec.precision);
+  turns.batch = *one.spec.batch;
+  turns.settings = one.settings;
+  if (one.spec.device.kind == DeviceKind::cpu) turns.threads = one.spec.threads;
+  if (one.obstacle) turns.skipped = one.obstacle->reason;
+  return turns;
+}
+
 }  // namespace
 
 std::vector<PlannedCase> plan_pairs(const std::string& name, const std::vector<std::string>& of_binaries) {
@@ -196,17 +212,16 @@ std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned) {
   return pooled.take();
 }
 
-TurnsCase turns_of(const PairedCase& one) {
-  TurnsCase turns;
-  turns.name = one.spec.name;
-  turns.model = one.spec.model;
-  turns.device = to_string(one.spec.device);
-  turns.precision = name(one.spec.precision);
-  turns.batch = *one.spec.batch;
-  turns.settings = one.settings;
-  if (one.spec.device.kind == DeviceKind::cpu) turns.threads = one.spec.threads;
-  if (one.obstacle) turns.skipped = one.obstacle->reason;
-  return turns;
+TurnsDocument begin_turns(const std::string& suite, const std::vector<PairedCase>& cases, const PairedRule& rule,
+                          const std::vector<std::string>& command_line) {
+  TurnsDocument document;
+  document.context = describe_context(command_line);
+  document.context.gpus = list_gpus();
+  document.suite = suite;
+  document.threshold = rule.threshold;
+  document.max_pairs = static_cast<std::int64_t>(rule.max_pairs);
+  for (const PairedCase& one : cases) document.cases.push_back(turns_of(one));
+  return document;
 }
 
 bool measure_pairs(const std::vector<PairedCase>& cases, const PairedRule& rule, const std::array<WorkerCommand, 2>& binaries,

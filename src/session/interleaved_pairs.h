@@ -32,10 +32,11 @@ std::vector<PlannedCase> plan_pairs(const std::string& suite, const std::vector<
 // In the order of the first seeds.
 std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned);
 
-// The case of a document, without pairs.
-TurnsCase turns_of(const PairedCase& one);
+// A document of this machine about these cases, in their order, without pairs. The caller says which binaries it is about.
+TurnsDocument begin_turns(const std::string& suite, const std::vector<PairedCase>& cases, const PairedRule& rule,
+                          const std::vector<std::string>& command_line);
 
-// `document` has a case for each of `cases`, in their order; the pairs are added to it. Measures one pair of every case, then
+// Adds pairs to a document that was begun with these cases. Measures one pair of every case, then
 // the next, so that the evidence of all cases is from the same time. Ends when all are decided or have all their pairs, or at
 // an interrupt, which discards the current pair. `file` keeps the document; it may be empty. Returns whether everything is in
 // the file.

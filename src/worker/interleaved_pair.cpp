@@ -13,25 +13,13 @@
 namespace epochbench {
 namespace {
 
-InterleaverSettings interleaver_settings(const CaseSpec& spec, const PairSettings& settings) {
-  InterleaverSettings result;
-  result.order = {settings.order_seed, spec.name, settings.pair};
-  result.dropped_rounds = settings.dropped_rounds;
-  result.turn_seconds = settings.turn_seconds;
-  result.steps_per_turn = settings.steps_per_turn;
-  result.pin = spec.pin;
-  result.process = settings.process;
-  return result;
-}
-
 class Pair {
  public:
-  Pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries, const PairSettings& settings,
+  Pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries, const InterleaverSettings& settings,
        const std::function<bool()>& interrupted)
       : spec_(spec),
         settings_(settings),
-        interleaver_({{binaries[kBaseline], spec}, {binaries[kContender], spec}}, interleaver_settings(spec, settings),
-                     interrupted),
+        interleaver_({{binaries[kBaseline], spec}, {binaries[kContender], spec}}, settings, interrupted),
         baseline_(interleaver_.participants()[kBaseline]),
         contender_(interleaver_.participants()[kContender]) {}
 
@@ -43,7 +31,7 @@ class Pair {
     interleaver_.take_rounds([&](const RoundsSoFar& so_far) {
       if (rounds > 0 && round) round(rounds);
       ++rounds;
-      return so_far.timed >= settings_.rounds || crowded();
+      return so_far.timed >= kRoundsOfAPair || crowded();
     });
     steps_per_turn_ = baseline_.steps_per_turn;
     interleaver_.finish(ends);
@@ -128,7 +116,7 @@ class Pair {
   }
 
   const CaseSpec& spec_;
-  const PairSettings& settings_;
+  const InterleaverSettings& settings_;
   Interleaver interleaver_;
   Participant &baseline_, &contender_;
   std::int64_t steps_per_turn_ = 1;
@@ -137,8 +125,9 @@ class Pair {
 
 }  // namespace
 
-TurnsPair interleave_pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries, const PairSettings& settings,
-                          const std::function<void(std::int64_t)>& round, const std::function<bool()>& interrupted) {
+TurnsPair interleave_pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries,
+                          const InterleaverSettings& settings, const std::function<void(std::int64_t)>& round,
+                          const std::function<bool()>& interrupted) {
   return Pair(spec, binaries, settings, interrupted).measure(round);
 }
 

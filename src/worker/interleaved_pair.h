@@ -14,23 +14,16 @@
 
 namespace epochbench {
 
-struct PairSettings {
-  std::int64_t rounds = 20;         // timed; each side has one turn in each
-  std::int64_t dropped_rounds = 2;  // before the timed ones
-  double turn_seconds = 0.05;
-  std::uint64_t order_seed = 0;
-  std::uint32_t pair = 0;                      // its index among the pairs of the case
-  std::optional<std::int64_t> steps_per_turn;  // as found by an earlier pair of the case
-  ProcessLimits process;
-};
+inline constexpr std::int64_t kRoundsOfAPair = 20;  // timed; each side has one turn in each
 
-// Starts `BINARY case` of both and measures one pair. A side that ends early gets its status and the reason; the other
-// continues alone, which shows whether it would have ended as well. If a side lacks memory beside the other, each is tried
-// alone: one that still lacks it is out_of_memory; if neither does, both are skipped, with the reason and without times.
-// `round` is called after each round, including dropped ones; it may be empty. `interrupted` is polled, as in run_case; once
-// true, neither side is ok.
-TurnsPair interleave_pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries, const PairSettings& settings,
-                          const std::function<void(std::int64_t done)>& round, const std::function<bool()>& interrupted);
+// Starts `BINARY case` of both and measures one pair, which the order of `settings` numbers. A side that ends early gets its
+// status and the reason; the other continues alone, which shows whether it would have ended as well. If a side lacks memory
+// beside the other, each is tried alone: one that still lacks it is out_of_memory; if neither does, both are skipped, with the
+// reason and without times. `round` is called after each round, including dropped ones; it may be empty. `interrupted` is
+// polled, as in run_case; once true, neither side is ok.
+TurnsPair interleave_pair(const CaseSpec& spec, const std::array<WorkerCommand, 2>& binaries,
+                          const InterleaverSettings& settings, const std::function<void(std::int64_t done)>& round,
+                          const std::function<bool()>& interrupted);
 
 class UnsuitableBinary : public std::runtime_error {  // one line: which, why, what to do
  public:

@@ -36,6 +36,7 @@ class InterleavedPairTest : public testing::Test {
     spec_.batch = 4;
     spec_.threads = 1;
     spec_.warmup = kWarmUpSteps;
+    settings_.order.name = spec_.name;
     settings_.process.hung_seconds = 0.4;
     settings_.process.tick_seconds = 0.05;
   }
@@ -74,7 +75,7 @@ class InterleavedPairTest : public testing::Test {
 
   std::filesystem::path folder_;
   CaseSpec spec_;
-  PairSettings settings_;
+  InterleaverSettings settings_;
 };
 
 TEST_F(InterleavedPairTest, TheRatioIsThatOfTheSteps) {
@@ -126,13 +127,12 @@ TEST_F(InterleavedPairTest, OrderIsDrawnFromTheSeedAndIsWhatTheProcessesSaw) {
   const std::array<std::string, 2> names = {"even", "slower"};
   for (std::size_t round = 0; round < 20; ++round) {
     const Side first = pair.first[round];
-    EXPECT_EQ(first,
-              RoundOrder({settings_.order_seed, spec_.name, 0}).order_of_round(static_cast<std::uint32_t>(round + 2), 2)[0]);
+    EXPECT_EQ(first, settings_.order.order_of_round(static_cast<std::uint32_t>(round + 2), 2)[0]);
     EXPECT_EQ(steps[2 * round], names[first] + " step");
     EXPECT_EQ(steps[2 * round + 1], names[1 - first] + " step") << "each has one turn a round";
   }
   EXPECT_EQ(prepared.front(), names[pair.started_first] + " prepare");
-  EXPECT_EQ(pair.started_first, RoundOrder({settings_.order_seed, spec_.name, 0}).order_of_starts(2)[0]);
+  EXPECT_EQ(pair.started_first, settings_.order.order_of_starts(2)[0]);
   EXPECT_EQ(take("even", "slower").first, pair.first) << "the same seed draws the same";
 }
 
@@ -185,7 +185,7 @@ TEST_F(InterleavedPairTest, ASideThatEndsIsReportedAndTheOtherGoesOn) {
 
 TEST_F(InterleavedPairTest, WhatFitsIntoMemoryAloneIsNoFailure) {
   for (const char* name : {"large", "grows"}) {
-    for (settings_.pair = 0; settings_.pair < 4; ++settings_.pair) {  // whichever starts first
+    for (settings_.order.group = 0; settings_.order.group < 4; ++settings_.order.group) {  // whichever starts first
       const TurnsPair pair = take(name, name);
       EXPECT_FALSE(pair.ok());
       for (const Side side : kSides) {
@@ -201,7 +201,7 @@ TEST_F(InterleavedPairTest, WhatFitsIntoMemoryAloneIsNoFailure) {
 
 TEST_F(InterleavedPairTest, WhatDoesNotFitIntoMemoryAloneEither) {
   for (const char* name : {"refuses", "leaks"})
-    for (settings_.pair = 0; settings_.pair < 4; ++settings_.pair) {
+    for (settings_.order.group = 0; settings_.order.group < 4; ++settings_.order.group) {
       const TurnsPair pair = take("large", name);
       EXPECT_EQ(pair.sides[kBaseline].status, RunStatus::ok) << name;
       EXPECT_EQ(pair.sides[kContender].status, RunStatus::out_of_memory) << name;
@@ -215,10 +215,10 @@ TEST_F(InterleavedPairTest, TheLaterToStartEndsFirst) {
   keep_log();
   const std::array<std::string, 2> names = {"even", "slower"};
   std::set<Side> first;
-  for (settings_.pair = 0; settings_.pair < 8; ++settings_.pair) {
+  for (settings_.order.group = 0; settings_.order.group < 8; ++settings_.order.group) {
     const Side later = take(names[kBaseline], names[kContender]).started_first == kBaseline ? kContender : kBaseline;
     const std::vector<std::string> finished = log_of("finish");
-    EXPECT_EQ(finished.at(2 * settings_.pair), names[later] + " finish");
+    EXPECT_EQ(finished.at(2 * settings_.order.group), names[later] + " finish");
     first.insert(later);
   }
   EXPECT_THAT(first, SizeIs(2)) << "either was the later one";

@@ -81,6 +81,8 @@ Comparison compare_results(const std::vector<NamedResult>& baseline, const std::
 std::string suite_of(const Context& context);
 std::string suite_of(const std::vector<NamedResult>& results);  // the first that is known
 
+std::vector<double> log_ratios(const TurnsCase& turns);  // one per pair whose sides are both ok
+
 // The rule by which the document's pairs were measured; the default's parts where it does not say.
 PairedRule rule_of(const TurnsDocument& document);
 

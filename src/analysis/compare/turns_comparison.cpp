@@ -59,13 +59,6 @@ std::vector<double> reported_by(const TurnsCase& turns, Side side, const Get& ge
   return known_values(turns.pairs, [&](const TurnsPair& pair) { return get(pair.sides[side]); });
 }
 
-std::vector<double> log_ratios(const TurnsCase& turns) {
-  std::vector<double> logs;
-  for (const TurnsPair& pair : turns.pairs)
-    if (pair.log_ratio) logs.push_back(*pair.log_ratio);
-  return logs;
-}
-
 // The maximum over all pairs; empty if one does not know it.
 std::optional<double> foreign_cores_of(const TurnsCase& turns) {
   const auto cores = known_values(turns.pairs, [](const TurnsPair& pair) { return pair.foreign_cpu_cores; });
@@ -177,6 +170,10 @@ std::vector<PairedDecision> decide(const TurnsDocument& document, const PairedRu
 }
 
 }  // namespace
+
+std::vector<double> log_ratios(const TurnsCase& turns) {
+  return known_values(turns.pairs, [](const TurnsPair& pair) { return pair.log_ratio; });
+}
 
 PairedRule rule_of(const TurnsDocument& document) {
   PairedRule rule;
