@@ -35,7 +35,7 @@ MeasuredStep measured(const CaseSpec& spec, const PredictionTarget& target, doub
     nodes.push_back({node.flops, node.bytes, node.winograd, node.work_class});
   MeasuredStep step;
   step.device = target.device->id;
-  step.model = spec.model + " " + name(spec.precision) + " b" + std::to_string(spec.batch.value());
+  step.model = spec.model.name + " " + name(spec.precision) + " b" + std::to_string(spec.batch.value());
   step.demands = demands_of(nodes, target, spec.precision);
   step.bound_seconds = time_bound(nodes, limits_of(target, spec.precision)).seconds;
   step.seconds = seconds;
@@ -44,7 +44,7 @@ MeasuredStep measured(const CaseSpec& spec, const PredictionTarget& target, doub
 
 CaseSpec case_of(const std::string& model, std::int64_t batch, const std::string& precision) {
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.batch = batch;
   spec.precision = precision_from_name(precision).value();
   return spec;

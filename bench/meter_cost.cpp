@@ -39,7 +39,8 @@ constexpr double kMaxCostPercent = 0.5;  // of a step
 
 CaseSpec small_case() {
   CaseSpec spec;
-  spec.name = spec.model = "mlp:width=64";
+  spec.model = find_model("mlp:width=64");
+  spec.name = spec.model.name;
   spec.data = "digits";
   spec.batch = 64;
   spec.threads = default_threads();

@@ -1,7 +1,7 @@
 // All model families, and the parser of model names.
 #include <algorithm>
 #include <charconv>
-#include <set>
+#include <map>
 #include <stdexcept>
 
 #include "models/families.h"
@@ -15,13 +15,13 @@ std::string known_models() {
   return text;
 }
 
-ModelOption& find_option(std::vector<ModelOption>& options, const std::string& family, std::string_view name) {
+const ModelOption& find_option(const ModelFamily& family, std::string_view name) {
   std::string known;
-  for (ModelOption& option : options) {
+  for (const ModelOption& option : family.options) {
     if (option.name == name) return option;
     known += (known.empty() ? "" : ", ") + option.name;
   }
-  throw std::invalid_argument("model " + family + " has no option '" + std::string(name) + "'; " +
+  throw std::invalid_argument("model " + family.name + " has no option '" + std::string(name) + "'; " +
                               (known.empty() ? "it takes none" : "it takes " + known));
 }
 
@@ -33,6 +33,24 @@ std::int64_t parse_value(const std::string& family, const ModelOption& option, s
                                 " must be a whole number from " + std::to_string(option.minimum) + " to " +
                                 std::to_string(option.maximum));
   return value;
+}
+
+// The model of this family with the options `given`. An option that depends on the data is named even at its default.
+Model made(const ModelFamily& family, const std::map<std::string, std::int64_t>& given) {
+  Model model{.family = &family, .name = family.name};
+  for (const ModelOption& option : family.options) {
+    const auto found = given.find(option.name);
+    const std::int64_t value = model.options[option.name] = found == given.end() ? option.value : found->second;
+    if (found != given.end() && (value != option.value || option.of_byte_text)) model.named[option.name] = value;
+  }
+  if (const std::string problem = family.problem ? family.problem(model.options) : ""; !problem.empty())
+    throw std::invalid_argument("model " + family.name + ": " + problem);
+  char separator = ':';
+  for (const auto& [name, value] : model.named) {
+    model.name += separator + name + "=" + std::to_string(value);
+    separator = ',';
+  }
+  return model;
 }
 
 }  // namespace
@@ -76,49 +94,32 @@ Model find_model(std::string_view text) {
   if (family == families.end())
     throw std::invalid_argument("unknown model '" + std::string(family_name) + "'; known: " + known_models());
 
-  std::vector<ModelOption> options = family->options;
   std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
   if (colon != std::string_view::npos && rest.empty())
     throw std::invalid_argument("model '" + std::string(text) + "': an option=value must follow the colon");
-  std::set<std::string> given;
+  std::map<std::string, std::int64_t> given;
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
     const std::string_view part = rest.substr(0, comma);
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos)
       throw std::invalid_argument("model '" + std::string(text) + "': '" + std::string(part) + "' is not option=value");
-    ModelOption& option = find_option(options, family->name, part.substr(0, equals));
-    if (!given.insert(option.name).second)
+    const ModelOption& option = find_option(*family, part.substr(0, equals));
+    if (!given.emplace(option.name, parse_value(family->name, option, part.substr(equals + 1))).second)
       throw std::invalid_argument("model '" + std::string(text) + "': " + option.name + " is given twice; leave one out");
-    option.value = parse_value(family->name, option, part.substr(equals + 1));
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
   }
 
-  Model model{&*family, {}, family->name};
-  for (const ModelOption& option : options) model.options[option.name] = option.value;
-  if (const std::string problem = family->problem ? family->problem(model.options) : ""; !problem.empty())
-    throw std::invalid_argument("model " + family->name + ": " + problem);
-  std::string suffix;
-  for (const auto& [name, value] : model.options) {
-    const bool is_default =
-        std::any_of(family->options.begin(), family->options.end(), [&, &name = name, &value = value](const auto& option) {
-          return option.name == name && option.value == value && !(option.of_byte_text && given.contains(name));
-        });
-    if (!is_default) suffix += (suffix.empty() ? ":" : ",") + name + "=" + std::to_string(value);
-  }
-  model.name += suffix;
-  return model;
+  return made(*family, given);
 }
 
 Model with_text_ids(const Model& model, std::optional<std::int64_t> ids) {
-  std::string name = model.name;
-  for (const ModelOption& option : model.family->options) {
-    if (!option.of_byte_text || model.name.find(option.name + "=") != std::string::npos) continue;
-    const std::int64_t value = ids.value_or(*option.of_byte_text);
-    if (value != option.value)
-      name += (name.find(':') == std::string::npos ? ":" : ",") + option.name + "=" + std::to_string(value);
-  }
-  return find_model(name);
+  std::map<std::string, std::int64_t> given = model.named;
+  for (const ModelOption& option : model.family->options)
+    if (option.of_byte_text && !given.contains(option.name))
+      if (const std::int64_t value = ids.value_or(*option.of_byte_text); value != option.value)
+        given[option.name] = parse_value(model.family->name, option, std::to_string(value));
+  return made(*model.family, given);
 }
 
 }  // namespace epochbench

@@ -90,9 +90,10 @@ const std::vector<ModelFamily>& model_registry();
 
 // A model as the command line names it: the family with its options.
 struct Model {
-  const ModelFamily* family = nullptr;
-  std::map<std::string, std::int64_t> options;  // all, defaults included
-  std::string name;                             // "mlp:depth=3,width=4096": options that differ from their defaults, sorted
+  const ModelFamily* family = nullptr;               // null: only the name is known
+  std::map<std::string, std::int64_t> options = {};  // all, defaults included
+  std::map<std::string, std::int64_t> named = {};    // those that differ from their defaults
+  std::string name = {};                             // "mlp:depth=3,width=4096": the family with `named`
 };
 // Parses "mlp:width=4096,depth=3". Errors: std::invalid_argument, one line, with the known names or the allowed range.
 Model find_model(std::string_view text);

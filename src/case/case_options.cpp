@@ -25,9 +25,9 @@ constexpr const char *kMain = "What to run", *kLength = "How long", *kData = "Da
 
 std::string data_sources() { return joined(kDataSources, &DataSource::spec); }
 
-std::string parse_model(const std::string& text) {
+Model parse_model(const std::string& text) {
   try {
-    return find_model(text).name;
+    return find_model(text);
   } catch (const std::invalid_argument&) {
     if (find_family(text)) throw;
     std::vector<std::string> families;
@@ -110,10 +110,7 @@ bool has_ranks(const CaseSpec& spec) { return spec.ranks > 1; }
 bool on_cpu(const CaseSpec& spec) { return spec.device.kind == DeviceKind::cpu; }
 bool ranks_on_cpu(const CaseSpec& spec) { return has_ranks(spec) && on_cpu(spec); }
 
-bool may_have_dropout(const CaseSpec& spec) {
-  const ModelFamily* family = find_family(spec.model);
-  return !family || family->dropout;
-}
+bool may_have_dropout(const CaseSpec& spec) { return !spec.model.family || spec.model.family->dropout; }
 
 // Empty for the default number.
 std::optional<SettingValue> changed_warm_up(const CaseSpec& spec) {
@@ -131,10 +128,8 @@ CaseOption warm_up_option() {
 }
 
 // The model is one text in calls and the protocol, but two settings: its family and its options.
-std::optional<SettingValue> family_of(const CaseSpec& spec) { return to_setting(family_name(spec.model)); }
 std::optional<SettingValue> options_of_model(const CaseSpec& spec) {
-  const auto options = model_options(spec.model);
-  return options.empty() ? std::nullopt : std::optional<SettingValue>(options);
+  return spec.model.named.empty() ? std::nullopt : std::optional<SettingValue>(spec.model.named);
 }
 
 // Its folder stays private.
@@ -157,7 +152,7 @@ using Rows = std::vector<CaseOption>;
 Rows main_options() {
   return {
       row("model", "M,...", "a model, with options as in mlp:width=4096,depth=3; `list models` has them", Class::workload,
-          &CaseSpec::model, parse_model, {.in_name = false, .value = family_of}),
+          &CaseSpec::model, parse_model, {.in_name = false}),
       {.key = "model_options",
        .setting_class = Class::workload,
        .in_name = false,

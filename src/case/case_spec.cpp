@@ -1,9 +1,7 @@
 #include "src/case/case_spec.h"
 
 #include <algorithm>
-#include <cstdint>
-
-#include "src/base/numbers.h"
+#include <stdexcept>
 
 namespace epochbench {
 
@@ -12,30 +10,21 @@ std::optional<int> default_warm_up_steps(const CaseSpec& spec) {
   return spec.device.kind == DeviceKind::cuda && !counted ? std::nullopt : std::optional(kDefaultWarmUpSteps);
 }
 
-std::string family_name(const std::string& model) { return model.substr(0, model.find(':')); }
-
 const ModelFamily* find_family(const std::string& model) {
   const auto& families = model_registry();
-  const auto found = std::ranges::find(families, family_name(model), &ModelFamily::name);
+  const auto found = std::ranges::find(families, model.substr(0, model.find(':')), &ModelFamily::name);
   return found == families.end() ? nullptr : &*found;
 }
 
-std::map<std::string, std::int64_t> model_options(const std::string& model) {
-  std::map<std::string, std::int64_t> options;
-  const std::size_t colon = model.find(':');
-  if (colon == std::string::npos) return options;
-  for (const std::string& part : split_list(model.substr(colon + 1))) {
-    const std::size_t equals = std::min(part.find('='), part.size());
-    options[part.substr(0, equals)] = parse_integer(part.substr(std::min(equals + 1, part.size())), INT64_MIN, INT64_MAX);
-  }
-  return options;
+Model model_in_message(const std::string& name) try { return find_model(name); } catch (const std::invalid_argument&) {
+  return {.name = name};
 }
 
-CaseSpec default_case(const std::string& model, std::optional<int> threads) {
+CaseSpec default_case(const ModelFamily* family, std::optional<int> threads) {
   CaseSpec spec;
-  spec.model = model;
+  spec.model.family = family;
   spec.threads = threads;
-  if (const ModelFamily* family = find_family(model)) {
+  if (family) {
     spec.batch = family->default_batch;
     spec.data = family->default_data;
     spec.dropout = family->dropout;
@@ -45,7 +34,7 @@ CaseSpec default_case(const std::string& model, std::optional<int> threads) {
 
 CaseSpec finished(CaseSpec spec, int threads) {
   constexpr int kOwnOfFramework = 0;
-  const CaseSpec defaults = default_case(spec.model, threads);
+  const CaseSpec defaults = default_case(spec.model.family, threads);
   if (!spec.batch) spec.batch = defaults.batch;
   if (!spec.data) spec.data = defaults.data;
   if (!spec.dropout) spec.dropout = defaults.dropout;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
@@ -36,7 +35,7 @@ struct CaseSpec {
   std::string name;  // a label of the run, from its settings: "lenet5/cpu/fp32/b64"
   int repetition = 0;
 
-  std::string model;  // with its options: "mlp:width=4096"
+  Model model;
   DeviceId device;
   Precision precision = Precision::fp32;
   Mode mode = Mode::train;
@@ -95,13 +94,13 @@ inline int exchange_threads(const CaseSpec& spec) {
 // number of timed steps or epochs is given.
 std::optional<int> default_warm_up_steps(const CaseSpec& spec);
 
-std::string family_name(const std::string& model);                            // "mlp" of "mlp:width=4096"
-const ModelFamily* find_family(const std::string& model);                     // null: unknown
-std::map<std::string, std::int64_t> model_options(const std::string& model);  // those that it names
+const ModelFamily* find_family(const std::string& model);  // of "mlp:width=4096"; null: unknown
+// The model in a message from another build, which may not be known here; then it has only its name.
+Model model_in_message(const std::string& name);
 
-// The case of this model with all defaults, including those from the model and the machine. An unknown model adds none.
-// `threads`: the machine's; empty: unknown.
-CaseSpec default_case(const std::string& model, std::optional<int> threads);
+// The case of a model of this family with all defaults, including those from the family and the machine. `family`: null if it
+// is unknown, which adds none. `threads`: the machine's; empty: unknown.
+CaseSpec default_case(const ModelFamily* family, std::optional<int> threads);
 
 // The same case with the values left to the model and the machine filled in. Zero threads: a peer's own number.
 CaseSpec finished(CaseSpec spec, int threads);

@@ -24,6 +24,8 @@ std::optional<SettingValue> to_setting(const T& value) {
     return SettingValue(std::int64_t{value});
   } else if constexpr (std::is_same_v<T, std::string>) {
     return value.empty() ? std::nullopt : std::optional<SettingValue>(value);
+  } else if constexpr (std::is_same_v<T, Model>) {
+    return to_setting(value.family ? value.family->name : value.name);
   } else if constexpr (std::is_same_v<T, DeviceId>) {
     return SettingValue(to_string(value));
   } else if constexpr (std::is_same_v<T, Until>) {
@@ -41,6 +43,8 @@ template <class T>
 Json to_protocol(const T& value) {
   if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
     return value;
+  else if constexpr (std::is_same_v<T, Model>)
+    return value.name;
   else if constexpr (std::is_same_v<T, DeviceId> || NamedParts<T>)
     return to_string(value);
   else if constexpr (std::is_same_v<T, Until>)
@@ -55,6 +59,8 @@ template <class T>
 void from_protocol(T& value, const Json& json) {
   if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
     value = json.get<T>();
+  } else if constexpr (std::is_same_v<T, Model>) {
+    value = model_in_message(json.get<std::string>());
   } else if constexpr (std::is_same_v<T, DeviceId>) {
     value = parse_device(json.get<std::string>());
   } else if constexpr (NamedParts<T>) {

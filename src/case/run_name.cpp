@@ -1,9 +1,12 @@
 #include "src/case/run_name.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
+#include <map>
 #include <vector>
 
+#include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/case/case_option.h"
 
@@ -77,12 +80,24 @@ void read_device(Settings& settings, const std::string& text) {
     settings["device"] = text;
 }
 
+// The options that a model's name in an old file has, whether this version knows them or not. Errors: CallError.
+std::map<std::string, std::int64_t> options_in_name(const std::string& model) {
+  std::map<std::string, std::int64_t> options;
+  const std::size_t colon = model.find(':');
+  if (colon == std::string::npos) return options;
+  for (const std::string& part : split_list(model.substr(colon + 1))) {
+    const std::size_t equals = std::min(part.find('='), part.size());
+    options[part.substr(0, equals)] = parse_integer(part.substr(std::min(equals + 1, part.size())), INT64_MIN, INT64_MAX);
+  }
+  return options;
+}
+
 }  // namespace
 
 Settings settings_of(const CaseSpec& spec, const CaseSpec& defaults) {
   Settings settings;
   CaseSpec compared = defaults;
-  compared.model.clear();  // it has no default
+  compared.model = {};  // it has no default
   for (const CaseOption& option : case_options()) {
     if (!option.setting_class || (option.applies && !option.applies(spec))) continue;
     const auto value = option.value(spec);
@@ -100,7 +115,8 @@ Settings identifying(Settings settings) {
 }
 
 std::string run_name(const Settings& settings) {
-  const CaseSpec defaults = default_case(model_text(settings), std::nullopt);
+  const std::string model = model_text(settings);
+  const CaseSpec defaults = default_case(find_family(model), std::nullopt);
   const std::string device = text_of(settings, "device", name(DeviceKind::cpu));
   const std::string framework = text_of(settings, "framework", "");
   std::map<std::string, std::string> parts;  // sorted by key
@@ -111,7 +127,7 @@ std::string run_name(const Settings& settings) {
     if (key == "device" && framework.empty() && device == to_string(cuda_device(0))) continue;
     parts[option ? name_part(*option) : key] = to_text(value);
   }
-  std::string text = defaults.model + "/" + (framework.empty() ? device.substr(0, device.find(':')) : framework) + "/" +
+  std::string text = model + "/" + (framework.empty() ? device.substr(0, device.find(':')) : framework) + "/" +
                      text_of(settings, "precision", name(defaults.precision)) + "/b" +
                      text_of(settings, "batch", std::to_string(defaults.batch.value_or(0)));
   for (const auto& [key, value] : parts) text += "/" + key + "=" + value;
@@ -121,10 +137,10 @@ std::string run_name(const Settings& settings) {
 Settings settings_from_name(const std::string& name) {
   const std::vector<std::string> parts = parts_of(name);
   if (parts.size() < 4 || parts[0].empty() || !is_batch(parts[3])) return {{"model", name}};
-  const CaseSpec defaults = default_case(parts[0], std::nullopt);
-  Settings settings{{"model", family_name(parts[0])}};
+  const CaseSpec defaults = default_case(find_family(parts[0]), std::nullopt);
+  Settings settings{{"model", parts[0].substr(0, parts[0].find(':'))}};
   try {
-    if (const auto options = model_options(parts[0]); !options.empty()) settings["model_options"] = options;
+    if (const auto options = options_in_name(parts[0]); !options.empty()) settings["model_options"] = options;
   } catch (const CallError&) {
     settings["model"] = parts[0];
   }

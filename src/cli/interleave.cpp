@@ -37,7 +37,8 @@ std::vector<std::vector<GroupWorker>> cases_of(const InterleaveOptions& options)
     auto& workers = cases.emplace_back();
     workers.push_back({label_of(spec), WorkerCommand::own(), plan_case(spec, sizes)});
     for (CaseSpec& peer : expand(theirs)) {
-      if (peer.model != spec.model || peer.batch != spec.batch || peer.precision != spec.precision || peer.seed != spec.seed)
+      if (peer.model.name != spec.model.name || peer.batch != spec.batch || peer.precision != spec.precision ||
+          peer.seed != spec.seed)
         continue;
       peer.threads = workers.front().planned.spec.threads;
       workers.push_back({label_of(peer), WorkerCommand(options.worker), plan_case(peer, sizes)});

@@ -53,7 +53,7 @@ Json models_json() {
   Json list = Json::array();
   for (const ModelFamily& family : model_registry()) {
     CaseSpec spec;
-    spec.model = family.name;
+    spec.model = find_model(family.name);
     Json options = Json::array();
     for (const ModelOption& option : family.options)
       options.push_back(

@@ -74,11 +74,11 @@ std::vector<NodeDemand> demands_of(const Run& run) {
   const auto precision = from_name<Precision>(run.precision);
   if (!mode || !precision) return {};
   CaseSpec spec;
-  spec.model = run.workload.model;
   spec.batch = run.workload.batch;
   spec.mode = *mode;
   spec.precision = *precision;
   try {
+    spec.model = find_model(run.workload.model);
     const Counts counts = count(workload_spec(spec));
     const bool same =
         counts.parameters == run.workload.parameters && counts.train_flops_per_sample == run.workload.train_flops_per_sample;

@@ -15,7 +15,7 @@ namespace {
 // A small model whose nodes every device has in every precision that it computes in.
 CaseSpec probe(DeviceId device, Mode mode) {
   CaseSpec spec;
-  spec.model = "mlp";
+  spec.model = find_model("mlp");
   spec.device = device;
   spec.mode = mode;
   return spec;

@@ -32,7 +32,7 @@ Planner make_planner() {
 
 CaseSpec case_of(const PlannedStep& step) {
   CaseSpec spec;
-  spec.model = step.model;
+  spec.model = find_model(step.model);
   spec.batch = step.batch;
   spec.mode = *from_name<Mode>(step.mode);
   spec.precision = *from_name<Precision>(step.precision);

@@ -163,7 +163,7 @@ class InterleavedPairs {
 TurnsCase turns_of(const PairedCase& one) {
   TurnsCase turns;
   turns.name = one.spec.name;
-  turns.model = one.spec.model;
+  turns.model = one.spec.model.name;
   turns.device = to_string(one.spec.device);
   turns.precision = name(one.spec.precision);
   turns.batch = *one.spec.batch;

@@ -37,8 +37,7 @@ std::optional<Obstacle> input_obstacle(const CaseSpec& spec, const Settings& set
     std::erase_if(given, [&](const std::string& key) { return !settings.contains(key); });
     return wrong(flags_of(given) + ": " + *spec.data + " is not made of image files, as --data images:PATH is; leave it out");
   }
-  const Model model = find_model(spec.model);
-  const SampleSpec sample = model.family->sample({.options = model.options});
+  const SampleSpec sample = spec.model.family->sample({.options = spec.model.options});
   if (spec.cache != Cache::none && sample.text())
     return wrong("--cache decoded: the masks of a text are drawn again each epoch, so only images can be kept; leave it out");
   std::vector<std::string> asked;
@@ -231,7 +230,7 @@ PlannedCase plan_case(const CaseSpec& asked, DatasetSizes& sizes) {
   const int threads = default_process_threads(asked);
   PlannedCase planned;
   CaseSpec& spec = planned.spec = finished(asked, threads);
-  planned.settings = settings_of(asked, default_case(asked.model, threads));
+  planned.settings = settings_of(asked, default_case(asked.model.family, threads));
   spec.name = run_name(planned.settings);
   planned.obstacle = obstacle_of(spec, planned.settings);
   check_pin(spec);

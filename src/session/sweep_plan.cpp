@@ -115,7 +115,7 @@ void check_model(const CaseBlock& block, Axis axis) {
     throw CallError("sweep: takes one model, and there are " + std::to_string(models->second.values.size()));
   if (axis != Axis::width) return;
   const std::string& text = models->second.values[0];
-  const std::string family = family_name(expand({*models}).front().model);
+  const std::string family = expand({*models}).front().model.family->name;
   // The ResNets have an option of this name, which is the image's width.
   if (family != "mlp") throw CallError("--over width: " + family + " has no width to choose; take mlp, or sweep over batch");
   if (text.find("width=") != std::string::npos)
@@ -146,7 +146,7 @@ std::string threads_of_most(CaseSpec spec, const std::vector<std::string>& ranks
 }
 
 void give_each_rank_the_batch(std::vector<CaseSpec>& cases) {
-  for (CaseSpec& spec : cases) spec.batch = spec.batch.value_or(find_model(spec.model).family->default_batch) * spec.ranks;
+  for (CaseSpec& spec : cases) spec.batch = spec.batch.value_or(spec.model.family->default_batch) * spec.ranks;
 }
 
 std::vector<std::string> split_numbers(const std::string& text) {

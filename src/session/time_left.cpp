@@ -59,7 +59,7 @@ ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> pea
   ExpectedCase one;
   one.name = spec.name;
   const std::string where = "/" + to_string(spec.device) + "/" + name(spec.precision);
-  one.kinds = {spec.model + where, family_name(spec.model) + where, where, to_string(spec.device)};
+  one.kinds = {spec.model.name + where, spec.model.family->name + where, where, to_string(spec.device)};
   one.batch = spec.batch.value_or(1);
   if (peak && spec.device.kind == DeviceKind::cpu)
     *peak *= std::min(1.0, static_cast<double>(spec.ranks * spec.threads.value_or(1)) / machine_threads);

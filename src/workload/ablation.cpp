@@ -27,8 +27,8 @@ std::optional<std::string> nothing_to_drop(const CaseSpec& spec, const Backend& 
   const std::int64_t recomputing = activations(workload);
   workload.checkpoint = Checkpoint::none;
   if (recomputing < activations(workload)) return std::nullopt;
-  return "--checkpoint blocks does not make a step of " + spec.model + " with batch " + std::to_string(workload.config.batch) +
-         " smaller; leave it out";
+  return "--checkpoint blocks does not make a step of " + spec.model.name + " with batch " +
+         std::to_string(workload.config.batch) + " smaller; leave it out";
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
   if (spec.without.graph_capture && on_cpu)
     return std::string("--without graph-capture: only CUDA captures a step as a graph; leave it out on a CPU");
   if (spec.without.packed_weights && !packs_weights(workload_spec(spec), backend, spec))
-    return "--without packed-weights: " + spec.model + " on " + to_string(spec.device) +
+    return "--without packed-weights: " + spec.model.name + " on " + to_string(spec.device) +
            " packs no weights before its steps; leave it out (the CPU packs them with --mode forward)";
   if (spec.without.prefetch && spec.data == "synthetic")
     return std::string(
@@ -49,7 +49,7 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
   if (spec.without.prefetch && spec.loader_threads == 0)
     return std::string("--without prefetch: with --loader-threads 0 nothing is prefetched; leave out one of the two");
   if (spec.without.winograd && !has_algorithm(workload_spec(spec), backend, spec))
-    return "--without winograd: " + spec.model + " has no convolution that runs so on " + to_string(spec.device) + " in " +
+    return "--without winograd: " + spec.model.name + " has no convolution that runs so on " + to_string(spec.device) + " in " +
            name(spec.precision) + "; leave it out";
   if (spec.checkpoint != Checkpoint::none) return nothing_to_drop(spec, backend);
   return std::nullopt;

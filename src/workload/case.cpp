@@ -175,7 +175,7 @@ void check_files(const CaseSpec& spec) {
 
 WorkloadSpec workload_spec(const CaseSpec& spec) {
   WorkloadSpec workload;
-  workload.model = find_model(spec.model);
+  workload.model = spec.model.family ? spec.model : find_model(spec.model.name);  // which says what is wrong with it
   const std::string data = spec.data.value_or(workload.model.family->default_data);
   if (!spec.tokenizer.empty()) workload.tokenizer = open_tokenizer(spec.tokenizer);
   if (data != "synthetic")

@@ -27,7 +27,7 @@ PredictionTarget catalog_target(const std::string& name) {
 Prediction prediction(const std::string& device, const std::string& model, std::int64_t batch, Precision precision,
                       Mode mode = Mode::train) {
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.batch = batch;
   spec.precision = precision;
   spec.mode = mode;
@@ -52,7 +52,7 @@ TEST(ExpectedTime, NeverBeatsTheRooflineAndSaysWhatBoundsIt) {
   for (const char* model : {"resnet50", "bert-base", "mlp"})
     for (const Precision precision : {Precision::fp32, Precision::fp16}) {
       CaseSpec spec;
-      spec.model = model;
+      spec.model = find_model(model);
       spec.batch = 16;
       spec.precision = precision;
       for (const Prediction& each : predictions_of({{"all"}, {spec}, false, {}, {}, false})) {
@@ -93,12 +93,12 @@ TEST(ExpectedTime, SaysWhyThereIsNone) {
 
 TEST(ExpectedTime, OfTokensIsThatOfTheirSamples) {
   CaseSpec spec;
-  spec.model = "gpt2";
+  spec.model = find_model("gpt2");
   spec.batch = 8;
   const Prediction one = predictions_of({{"rtx-4090"}, {spec}, false, {}, 1024'000}).front();
   EXPECT_EQ(one.asked->samples, 1000);
   EXPECT_DOUBLE_EQ(one.hours->expected.value(), 1000 / 8.0 * one.expected->seconds / 3600);
-  spec.model = "resnet50";
+  spec.model = find_model("resnet50");
   EXPECT_THROW(predictions_of({{"rtx-4090"}, {spec}, false, {}, 1000}), CallError);
 }
 
@@ -106,7 +106,7 @@ TEST(Rentals, TakeTheCheapestPrecisionOfEachInstanceAtTheWholePrice) {
   RentalQuestion question;
   for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::fp32}) {
     CaseSpec spec;
-    spec.model = "bert-base";
+    spec.model = find_model("bert-base");
     spec.batch = 32;
     spec.precision = precision;
     question.request.cases.push_back(spec);

@@ -25,7 +25,7 @@ PredictionTarget target(const std::string& name) { return find_target(embedded_d
 
 CaseSpec case_of(const std::string& model, std::int64_t batch, Precision precision = Precision::fp32) {
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.batch = batch;
   spec.precision = precision;
   return spec;

@@ -99,7 +99,7 @@ TEST_P(CpuBf16Models, SameThreadsGiveBitEqualLosses) {
 
 TEST_F(CpuBf16, TheResultSaysWhichInstructionsRan) {
   CaseSpec spec;
-  spec.model = "mlp:width=16";
+  spec.model = find_model("mlp:width=16");
   spec.data = "digits";
   spec.batch = 8;
   spec.threads = 1;

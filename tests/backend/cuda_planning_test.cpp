@@ -24,7 +24,7 @@ using test::FakeLibraries;
 
 WorkloadSpec workload(const char* model, std::int64_t batch) {
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.batch = batch;
   return workload_spec(spec);
 }
@@ -33,7 +33,7 @@ std::string reason_not_to_leave_out_winograd(const char* model, Precision precis
   const auto device = std::make_shared<FakeDevice>(0, compute_capability);
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.precision = precision;
   spec.device = cuda_device(0);
   spec.batch = 2;

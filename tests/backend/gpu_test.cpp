@@ -263,7 +263,7 @@ TEST_F(Gpu, PaddedRowsDoNotCountInAnEvaluation) {
 
 TEST_F(Gpu, TooLittleMemoryIsReportedAndTheNextProgramRuns) {
   CaseSpec spec;
-  spec.model = "lenet5";
+  spec.model = find_model("lenet5");
   spec.batch = std::int64_t{1} << 27;  // tens of terabytes
   const WorkloadSpec workload = workload_spec(spec);
   const Program program = make_program(workload, gpu(), {Entry::train});

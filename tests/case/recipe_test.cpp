@@ -28,7 +28,7 @@ CaseSpec with(const CaseBlock& own) { return expand(over_recipe(parse_recipe(kRe
 
 TEST(Recipe, IsWhatACaseDoesNotSayItself) {
   const CaseSpec spec = with({{"ema", {{"0.5"}, "--ema"}}, {"batch", {{"8"}, "--batch"}}});
-  EXPECT_EQ(spec.model, "mlp");
+  EXPECT_EQ(spec.model.name, "mlp");
   EXPECT_EQ(spec.ema, 0.5);
   EXPECT_EQ(spec.batch, 8);
   EXPECT_EQ(spec.lr_schedule, Schedule::cosine);
@@ -47,7 +47,7 @@ TEST(Recipe, IsNamedByACaseOfASuite) {
       R"({"cases": [{"recipe": "lenet5-fashion-mnist", "batch": 8}, {"recipe": "lenet5-fashion-mnist", "until": "loss=1"}]})",
       "s");
   const CaseSpec first = expand(suite.cases[0]).at(0), second = expand(suite.cases[1]).at(0);
-  EXPECT_EQ(first.model, "lenet5");
+  EXPECT_EQ(first.model.name, "lenet5");
   EXPECT_EQ(first.batch, 8);
   EXPECT_TRUE(second.stop.until && second.stop.epochs);
 }

@@ -16,7 +16,7 @@ namespace {
 
 Settings settings_on(const CaseBlock& block, int threads) {
   const CaseSpec spec = finished(expand(block).at(0), threads);
-  return settings_of(spec, default_case(spec.model, threads));
+  return settings_of(spec, default_case(spec.model.family, threads));
 }
 
 const CaseBlock kEverything = block_of({{"model", "mlp:depth=3,width=64"},

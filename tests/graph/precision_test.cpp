@@ -219,7 +219,7 @@ TEST(Fingerprint, OfEveryModelStays) {
       {"bert-large", "10443e6ef884bcf65c1db9488f2ed3ff"}};
   for (const auto& [model, fingerprint] : known) {
     CaseSpec spec;
-    spec.model = model;
+    spec.model = find_model(model);
     spec.batch = find_model(model).family->default_batch;
     EXPECT_EQ(count(workload_spec(spec)).fingerprint, fingerprint) << model;
   }

@@ -51,7 +51,7 @@ bool is_depthwise(Op op) {
 
 Asked asked_by(const std::string& model, Precision precision) {
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.batch = 32;
   const WorkloadSpec workload = workload_spec(spec);
   const Program program =

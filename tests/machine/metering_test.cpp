@@ -237,7 +237,7 @@ TEST_F(MetersTest, AMachineWithoutMetersStartsNoThreadAndSaysWhy) {
 CaseSpec fake_case() {
   CaseSpec spec;
   spec.name = "on_gpu/cuda/fp32/b4";
-  spec.model = "on_gpu";
+  spec.model.name = "on_gpu";
   spec.device = cuda_device(0);
   spec.data = "none";
   spec.batch = 4;
@@ -283,7 +283,7 @@ TEST_F(MetersTest, ACaseWithTheMetersOffReadsNothing) {
 TEST_F(MetersTest, ACaseThatFailsEndsItsMeters) {
   const MachineMeters all = meters();
   CaseSpec spec = fake_case();
-  spec.model = "throw_step";
+  spec.model.name = "throw_step";
   EXPECT_EQ(run_case(spec, FAKE_CASE_BINARY, nullptr, nullptr, {.meters = &all}).status, RunStatus::failed);
 }
 

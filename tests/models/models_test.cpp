@@ -168,7 +168,7 @@ TEST(Models, LlamasHaveTheExpectedFlops) {
 TEST(Models, TheVocabularyFollowsTheData) {
   const auto classes = [](const std::string& model, const char* data) {
     CaseSpec spec;
-    spec.model = find_model(model).name;
+    spec.model = find_model(model);
     if (data) spec.data = data;
     const WorkloadSpec workload = workload_spec(spec);
     return std::pair(workload.model.name, workload.model.family->sample(workload.config).classes);
@@ -192,14 +192,14 @@ TEST(Models, TheVocabularyFollowsTheData) {
 
 TEST(Models, TheTokenizerIsPartOfTheWorkload) {
   CaseSpec spec;
-  spec.model = "gpt2:heads=1,layers=1,sequence=32,units=32";
+  spec.model = find_model("gpt2:heads=1,layers=1,sequence=32,units=32");
   spec.batch = 2;
   spec.data = "founding-documents";
   spec.tokenizer = std::string("gpt2:") + TOKENIZER_FOLDER;
   const WorkloadSpec tokens = workload_spec(spec);
-  EXPECT_EQ(tokens.model.name, spec.model + ",vocabulary=600");
+  EXPECT_EQ(tokens.model.name, spec.model.name + ",vocabulary=600");
   spec.tokenizer.clear();
-  spec.model = tokens.model.name;
+  spec.model = tokens.model;
   const WorkloadSpec bytes = workload_spec(spec);
   EXPECT_EQ(bytes.model.name, tokens.model.name);
   EXPECT_NE(count(bytes).fingerprint, count(tokens).fingerprint);

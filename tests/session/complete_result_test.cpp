@@ -37,7 +37,7 @@ TEST(NominalDataset, IsKnownOfEveryModel) {
     EXPECT_FALSE(family.nominal_epoch.dataset.empty()) << family.name;
     EXPECT_GT(family.nominal_epoch.samples, 10'000) << family.name;
     CaseSpec spec;
-    spec.model = family.name;
+    spec.model = find_model(family.name);
     const SampleSpec sample = family.sample(workload_spec(spec).config);
     const auto tokens = sample.text() ? std::optional(sample.sequence) : std::nullopt;
     EXPECT_EQ(nominal_dataset(synthetic_work(family.name, family.nominal_epoch.samples, 1, tokens)),
@@ -48,7 +48,7 @@ TEST(NominalDataset, IsKnownOfEveryModel) {
 
 TEST(NominalDataset, IsPartOfACasesWorkload) {
   CaseSpec spec;
-  spec.model = "lenet5";
+  spec.model = find_model("lenet5");
   spec.batch = 64;
   DatasetSizes sizes;
   const auto dataset_of = [&](const char* data) {

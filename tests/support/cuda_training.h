@@ -33,7 +33,7 @@ inline void PrintTo(const Training& training, std::ostream* out) { *out << train
 
 inline WorkloadSpec workload(const Training& training) {
   CaseSpec spec;
-  spec.model = training.model;
+  spec.model = find_model(training.model);
   spec.batch = training.batch;
   spec.learning_rate = training.learning_rate;
   WorkloadSpec workload = workload_spec(spec);

@@ -29,7 +29,7 @@ using namespace epochbench;
 }
 
 PreparedCase prepare(const CaseSpec& spec) {
-  const std::string model = spec.model;
+  const std::string model = spec.model.name;
   if (model == "hang_early") hang();
   if (model == "bad_alloc") throw std::bad_alloc();
   if (model == "too_large") throw OutOfMemory("needs 5 GiB, 1 GiB is available");

@@ -33,7 +33,7 @@ inline std::vector<float> logits(const std::string& model, std::int64_t batch, c
                                  Precision precision = Precision::fp32, bool fusion = true,
                                  const std::vector<Entry>& entries = {Entry::forward}) {
   CaseSpec named;
-  named.model = model;
+  named.model = find_model(model);
   named.batch = batch;
   const WorkloadSpec spec = workload_spec(named);
   Program program = make_program(spec, backend, entries, precision, fusion);

@@ -23,7 +23,7 @@ inline CaseBlock block_of(std::initializer_list<std::pair<std::string, std::stri
 // The run's name on a machine of so many cores.
 inline std::string name_on(CaseSpec spec, int threads) {
   spec = finished(spec, threads);
-  return run_name(settings_of(spec, default_case(spec.model, threads)));
+  return run_name(settings_of(spec, default_case(spec.model.family, threads)));
 }
 
 }  // namespace epochbench

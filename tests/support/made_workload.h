@@ -57,7 +57,7 @@ inline const std::vector<Entry> kAllEntries{Entry::train, Entry::evaluate, Entry
 
 inline WorkloadSpec made_workload(const std::string& model, std::int64_t batch) {
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.batch = batch;
   return workload_spec(spec);
 }

@@ -29,7 +29,7 @@ inline StoredLosses stored_losses(const std::string& name) {
   if (!file) throw std::runtime_error(path + " cannot be read");
   const auto stored = nlohmann::json::parse(file);
   StoredLosses of;
-  of.spec.model = stored.at("model");
+  of.spec.model = find_model(stored.at("model").get<std::string>());
   of.spec.data = stored.at("data");
   of.spec.order = from_name<Order>(stored.at("order").get<std::string>()).value();
   of.spec.batch = stored.at("batch");

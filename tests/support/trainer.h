@@ -40,7 +40,7 @@ class Trainer {
  public:
   Trainer(const Training& training, const Backend& backend) : training_(training) {
     CaseSpec spec;
-    spec.model = training.model;
+    spec.model = find_model(training.model);
     spec.batch = training.batch;
     spec.weight_decay = training.weight_decay;
     spec.label_smoothing = training.label_smoothing;

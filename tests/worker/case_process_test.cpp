@@ -36,7 +36,7 @@ const std::function<bool()> kNever = [] { return false; };
 CaseSpec spec_of(const std::string& model) {
   CaseSpec spec;
   spec.name = model + "/cpu/fp32/b4";
-  spec.model = model;
+  spec.model.name = model;
   spec.data = "none";
   spec.batch = 4;
   spec.threads = 1;

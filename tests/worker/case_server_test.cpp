@@ -94,7 +94,7 @@ TEST_F(ServerTest, BurstsNeedNoCaseAndTheProcessGoesOn) {
 TEST(Protocol, CaseSurvivesTheJourney) {
   CaseSpec spec;
   spec.name = "mlp:width=4096/cpu/fp32/b64";
-  spec.model = "mlp:width=4096";
+  spec.model = find_model("mlp:width=4096");
   spec.batch = 64;
   spec.threads = 2;
   spec.seed = std::numeric_limits<std::uint64_t>::max();
@@ -119,6 +119,15 @@ TEST(Protocol, CaseSurvivesTheJourney) {
   EXPECT_EQ(there.loader_threads, 0);
   EXPECT_EQ(there.decode_cost_seconds, 0.002);
   EXPECT_EQ(there.cache, Cache::decoded);
+  EXPECT_EQ(there.model.options.at("width"), 4096);
+}
+
+TEST(Protocol, AModelThatThisBuildDoesNotKnowHasOnlyItsName) {
+  CaseSpec spec;
+  spec.model.name = "later:size=3";
+  const CaseSpec there = case_from_json(Json::parse(case_to_json(spec).dump()));
+  EXPECT_EQ(there.model.name, "later:size=3");
+  EXPECT_EQ(there.model.family, nullptr);
 }
 
 TEST(Protocol, LinesAreCutFromAnyPieces) {

@@ -31,7 +31,7 @@ class InterleavedPairTest : public testing::Test {
     std::string pattern = testing::TempDir() + "turns-XXXXXX";
     folder_ = mkdtemp(pattern.data());
     spec_.name = "mlp/cpu/fp32/b4";
-    spec_.model = "mlp";
+    spec_.model = find_model("mlp");
     spec_.data = "synthetic";
     spec_.batch = 4;
     spec_.threads = 1;

@@ -174,10 +174,10 @@ TEST(Checkpoint, SaysWhereNothingIsSaved) {
   const auto cpu = make_cpu_backend(1);
   CaseSpec spec;
   spec.checkpoint = Checkpoint::blocks;
-  spec.model = "mlp:width=8,depth=1";
+  spec.model = find_model("mlp:width=8,depth=1");
   spec.batch = 1;
   EXPECT_NE(nothing_to_leave_out(spec, *cpu).value_or("").find("smaller; leave it out"), std::string::npos);
-  spec.model = "resnet20";
+  spec.model = find_model("resnet20");
   EXPECT_EQ(nothing_to_leave_out(spec, *cpu), std::nullopt);
 }
 

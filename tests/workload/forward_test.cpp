@@ -19,7 +19,7 @@ using test::logits;
 
 WorkloadSpec workload(const std::string& model, std::int64_t batch) {
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.batch = batch;
   return workload_spec(spec);
 }
@@ -142,7 +142,7 @@ std::string reason_of(CaseSpec spec) {
 TEST(Ablation, RefusesToLeaveOutMissingParts) {
   using testing::HasSubstr;
   CaseSpec spec;
-  spec.model = "resnet20";
+  spec.model = find_model("resnet20");
   spec.batch = 2;
   spec.data = "synthetic";
   EXPECT_EQ(reason_of(spec), "");
@@ -174,7 +174,7 @@ TEST(Ablation, RefusesToLeaveOutMissingParts) {
   EXPECT_EQ(reason_of(spec), "");
   spec.kernels = Kernels::best;
   spec.without = {.winograd = true};
-  spec.model = "lenet5";  // windows of 5x5
+  spec.model = find_model("lenet5");  // windows of 5x5
   EXPECT_THAT(reason_of(spec), HasSubstr("lenet5 has no convolution"));
 }
 

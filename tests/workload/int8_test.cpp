@@ -43,7 +43,7 @@ Accuracy accuracy_on_digits(const char* model, std::uint64_t seed, int epochs) {
   constexpr std::int64_t kBatch = 32;
   const auto backend = make_cpu_backend(2);
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.batch = kBatch;
   const WorkloadSpec workload = workload_spec(spec);
   const auto data = open_dataset("digits", workload.model.family->sample(workload.config), 0, seed);

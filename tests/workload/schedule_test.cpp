@@ -50,7 +50,7 @@ TEST(Schedule, StepsAreAtEachThird) {
 
 CaseSpec case_of(Schedule schedule, std::int64_t warmup) {
   CaseSpec spec;
-  spec.model = "mlp:width=32";
+  spec.model = find_model("mlp:width=32");
   spec.data = "digits";
   spec.batch = 16;
   spec.threads = 1;

@@ -29,7 +29,7 @@ class StepMemory : public testing::TestWithParam<Training> {
  protected:
   void SetUp() override {
     CaseSpec spec;
-    spec.model = GetParam().model;
+    spec.model = find_model(GetParam().model);
     spec.batch = GetParam().batch;
     const auto reason = unsupported(workload_spec(spec), *make_cpu_backend(1), {Entry::train}, GetParam().precision);
     if (reason) GTEST_SKIP() << *reason;
@@ -52,7 +52,7 @@ TEST_P(StepMemory, IsAllThereBeforeTheSecondStep) {
 
 TEST_P(StepMemory, RunnerAndLoaderAllocateNothing) {
   CaseSpec spec;
-  spec.model = GetParam().model;
+  spec.model = find_model(GetParam().model);
   spec.batch = GetParam().batch;
   spec.data = GetParam().data;
   spec.precision = GetParam().precision;

@@ -39,7 +39,7 @@ TEST_P(TenLosses, AreThoseOfPyTorch) {
 
 TEST(Evaluation, TextLossIsTheMeanOverItsLabels) {
   CaseSpec spec;
-  spec.model = "bert-tiny:sequence=32";
+  spec.model = find_model("bert-tiny:sequence=32");
   spec.data = "founding-documents";
   spec.batch = 64;  // of 182 test windows, so the last batch is padded
   spec.threads = 2;
@@ -53,7 +53,7 @@ TEST(Evaluation, TextLossIsTheMeanOverItsLabels) {
 
 TEST(Evaluation, LossOfNextTokensIsTheMeanOverAllPositions) {
   CaseSpec spec;
-  spec.model = "lstm-lm:units=16,vocabulary=256";
+  spec.model = find_model("lstm-lm:units=16,vocabulary=256");
   spec.data = "founding-documents";
   spec.batch = 50;
   spec.threads = 2;

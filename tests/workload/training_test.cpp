@@ -46,7 +46,7 @@ TEST(Determinism, SameThreadsGiveBitEqualLosses) {
 TEST(ClipNorm, LimitsTheGradientOfAllParametersTogether) {
   const auto norm_of_moments = [](const Backend& backend, Precision precision, double clip_norm) {
     CaseSpec spec;
-    spec.model = test::kSmallGpt2;
+    spec.model = find_model(test::kSmallGpt2);
     spec.batch = 2;
     spec.dropout = 0;
     WorkloadSpec workload = workload_spec(spec);
@@ -96,7 +96,7 @@ TEST(WeightDecay, ChangesTheLossesUnlessItIsTheModels) {
 
 TEST(WeightDecay, BelongsToTheIdentityOfTheWorkload) {
   CaseSpec spec;
-  spec.model = "resnet20";
+  spec.model = find_model("resnet20");
   const std::string own = count(workload_spec(spec)).fingerprint;
   spec.weight_decay = 1e-4;
   EXPECT_EQ(count(workload_spec(spec)).fingerprint, own);
@@ -124,7 +124,7 @@ TEST(LabelSmoothing, IsTrainedButNotEvaluated) {
 
 TEST(LabelSmoothing, BelongsToTheIdentityOfTheWorkload) {
   CaseSpec spec;
-  spec.model = "lenet5";
+  spec.model = find_model("lenet5");
   const std::string own = count(workload_spec(spec)).fingerprint;
   spec.label_smoothing = 0.1;
   EXPECT_NE(count(workload_spec(spec)).fingerprint, own);
@@ -181,7 +181,7 @@ TEST(Mixup, GradientMatchesFiniteDifference) {
 
 TEST(Mixup, BelongsToTheIdentityOfTheWorkload) {
   CaseSpec spec;
-  spec.model = "lenet5";
+  spec.model = find_model("lenet5");
   const std::string own = count(workload_spec(spec)).fingerprint;
   spec.mixup = 0.2;
   const std::string mixed = count(workload_spec(spec)).fingerprint;
@@ -201,12 +201,12 @@ TEST(Mixup, IsOfImagesThatAreTrained) {
     }
     return std::string();
   };
-  spec.model = "lenet5";
+  spec.model = find_model("lenet5");
   EXPECT_EQ(refusal(), "");
   spec.mode = Mode::forward;
   EXPECT_EQ(refusal(), "--mixup: mode forward trains nothing; leave it out");
   spec.mode = Mode::train;
-  spec.model = "bert-tiny";
+  spec.model = find_model("bert-tiny");
   EXPECT_EQ(refusal(), "--mixup: bert-tiny reads texts, and only images can be mixed; leave it out");
 }
 
@@ -239,7 +239,7 @@ TEST(Bytes, AreStagedWhereImagesAreNotResizedAndTheBackendHasAKernel) {
   const test::TemporaryFolder folder;
   test::write_idx_folder(folder, 28, 28, 20, 8);
   CaseSpec spec;
-  spec.model = "lenet5";
+  spec.model = find_model("lenet5");
   spec.data = "idx:" + folder.path().string();
   spec.batch = 4;
   spec.threads = 1;

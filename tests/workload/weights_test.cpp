@@ -22,7 +22,7 @@ using testing::ElementsAre;
 
 CaseSpec spec_of(const std::string& model, std::int64_t batch) {
   CaseSpec spec;
-  spec.model = model;
+  spec.model = find_model(model);
   spec.data = find_model(model).family->default_data;
   spec.batch = batch;
   spec.threads = 2;
