@@ -1,11 +1,11 @@
 // Figures of rounds: pure functions. A round's numbers are compared only with those of the same round; the interval of a figure
-// is over processes (src/analysis/estimate.h).
+// is over processes (src/figures/estimate.h).
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "src/analysis/estimate.h"
+#include "src/figures/estimate.h"
 
 namespace epochbench::bench {
 

@@ -6,7 +6,6 @@
 
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
-#include "src/analysis/case_summary.h"
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/parity.h"
 #include "src/analysis/unusable.h"
@@ -33,7 +32,7 @@ std::optional<double> max_over_runs(const Series& series, const Get& get) {
 
 // The relative standard deviation of the repetitions' throughput; empty for fewer than two.
 std::optional<double> repetition_noise(const Series& series) {
-  std::vector<double> rates = series.samples_per_second();
+  std::vector<double> rates = series.rates();
   if (rates.size() < 2) return std::nullopt;
   const double scale = *std::ranges::max_element(rates);
   for (double& rate : rates) rate /= scale;

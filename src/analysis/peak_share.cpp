@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/analysis/case_summary.h"
 #include "src/analysis/series.h"
+#include "src/figures/figure.h"
 
 namespace epochbench {
 
@@ -57,14 +57,9 @@ void use_best_peaks(Result& result) {
   }
 }
 
-std::optional<double> shown_peak_fraction(const Run& run) {
-  const auto share = figure<&Run::efficiency, &Efficiency::peak_fraction>(run);
-  return share ? std::optional(std::min(*share, 1.0)) : std::nullopt;
-}
-
 bool exceeds_peak(const Run& run) {
   constexpr double kShown = 1.0005;  // less is 100.0 %
-  return figure<&Run::efficiency, &Efficiency::peak_fraction>(run).value_or(0) > kShown;
+  return recorded<&Run::efficiency, &Efficiency::peak_fraction>(run).value_or(0) > kShown;
 }
 
 }  // namespace epochbench

@@ -1,7 +1,6 @@
 #include "src/analysis/series.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -25,8 +24,7 @@ std::string origin_of(const NamedResult& source) {
 std::string why_useless(const Run& run) {
   if (run.status != RunStatus::ok) return describe(run.status, run.message);
   if (run.device.backend == "reference") return "the reference backend is an oracle for tests, and its time says nothing";
-  const double rate = run.throughput ? run.throughput->samples_per_second : 0;
-  return std::isfinite(rate) && rate > 0 ? "" : "it has no throughput above 0";
+  return kThroughput.value(run).value_or(0) > 0 ? "" : "it has no throughput above 0";
 }
 
 bool same_measurement(const Run& a, const Run& b) {
@@ -40,7 +38,7 @@ CaseKey case_key(const Run& run) { return {speed_settings(run), run.device.name,
 
 struct KeyedGroup {
   CaseKey key;
-  std::vector<const Run*> runs;
+  Repetitions runs;
 };
 
 }  // namespace
@@ -54,6 +52,12 @@ std::vector<RunGroup> runs_by_case(std::span<const Run> runs, const std::functio
   return list;
 }
 
+std::vector<RunGroup> measured_cases(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted) {
+  return runs_by_case(runs, [&](const Run& run) {
+    return run.status == RunStatus::ok && run.timing && run.throughput && (!wanted || wanted(run));
+  });
+}
+
 std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted) {
   ListByKey<&RunGroup::name> groups;
   for (const Run& run : runs)
@@ -61,7 +65,7 @@ std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::functio
   return groups.take();
 }
 
-std::string name_of(const std::vector<const Run*>& repetitions) {
+std::string name_of(const Repetitions& repetitions) {
   const Run& first = *repetitions.front();
   const bool one_name = std::ranges::all_of(repetitions, [&](const Run* run) { return run->name == first.name; });
   return one_name ? first.name : label_of(speed_settings(first));
@@ -71,13 +75,9 @@ bool is_ours(const Run& run) { return run.device.backend != "pytorch"; }
 
 bool runs_on_gpu(const Run& run) { return run.device.backend == "cuda" || (!is_ours(run) && !run.device.threads); }
 
-std::vector<double> Series::samples_per_second() const {
-  std::vector<double> rates;
-  for (const Run* run : runs) rates.push_back(run->throughput->samples_per_second);
-  return rates;
-}
+std::vector<double> Series::rates() const { return values_of(runs, kThroughput); }
 
-double Series::rate() const { return geometric_mean(samples_per_second()); }
+double Series::rate() const { return geometric_mean(rates()); }
 
 AllSeries series_of(const std::vector<NamedResult>& results) {
   AllSeries all;

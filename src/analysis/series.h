@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "src/figures/summarize.h"
 #include "src/result/turns.h"
 
 namespace epochbench {
@@ -23,22 +24,26 @@ inline bool same_work(const Workload& a, const Workload& b) { return work_key(a)
 // A case and its repetitions, from one result.
 struct RunGroup {
   std::string name;
-  std::vector<const Run*> runs;  // at least one
+  Repetitions runs;  // at least one
+
+  const Run& first() const { return *runs.front(); }
 };
 // Repetitions have the same settings except for the seed, and the same device and work. In the order of their first runs;
 // points to `runs`.
 std::vector<RunGroup> runs_by_case(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
-// The same, with each seed separate: for qualities, which a seed changes.
+// The same, over runs that are ok and have times and throughput.
+std::vector<RunGroup> measured_cases(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
+// Like runs_by_case, with each seed separate: for qualities, which a seed changes.
 std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::function<bool(const Run&)>& wanted = {});
 
 // Their name if they share one; for several seeds the name without them.
-std::string name_of(const std::vector<const Run*>& repetitions);
+std::string name_of(const Repetitions& repetitions);
 
 bool is_ours(const Run& run);      // not another framework's, which begins with weights and batches of its own
 bool runs_on_gpu(const Run& run);  // PyTorch runs do if they have no threads
 
 struct Series {
-  std::vector<const Run*> runs;         // ok, with a throughput above 0, one per repetition; at least one
+  Repetitions runs;                     // ok, with a throughput above 0, one per repetition; at least one
   const NamedResult* source = nullptr;  // the first file that has it
   std::size_t file = 0;                 // that file's place among all
   bool machine_is_known = false;        // the result has a host name
@@ -49,8 +54,8 @@ struct Series {
 
   const Run& first() const { return *runs.front(); }
   std::string name() const { return name_of(runs); }
-  std::vector<double> samples_per_second() const;  // one per repetition
-  double rate() const;                             // their geometric mean
+  std::vector<double> rates() const;  // samples per second, one per repetition
+  double rate() const;                // their geometric mean
   bool on_gpu() const { return runs_on_gpu(first()); }
 };
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/estimate.h"
 #include "src/analysis/series.h"
+#include "src/figures/estimate.h"
 #include "src/result/result.h"
 
 namespace epochbench {

@@ -5,6 +5,7 @@
 #include "epochbench/embedded.h"
 #include "src/base/errors.h"
 #include "src/base/numbers.h"
+#include "src/figures/figure.h"
 #include "src/machine/environment.h"
 
 namespace epochbench {

@@ -1,9 +1,10 @@
-# Tests of src/base, src/result, src/published, src/case, src/analysis, src/report and src/session.
+# Tests of src/base, src/result, src/figures, src/published, src/case, src/analysis, src/report and src/session.
 epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
-  analysis/bisection_test analysis/case_summary_test analysis/change_points_test analysis/comparison_test analysis/curves_test
-  analysis/decision_simulation_test analysis/decision_test analysis/estimate_test analysis/precision_quality_test
+  analysis/bisection_test analysis/change_points_test analysis/comparison_test analysis/curves_test
+  analysis/decision_simulation_test analysis/decision_test analysis/precision_quality_test
   analysis/rank_scaling_test analysis/scaling_test analysis/turns_comparison_test base/cpu_name_test base/files_test base/gpu_code_test base/json_fields_test
-  base/lookup_test base/rank_shift_test base/rounds_test base/statistics_test base/text_test base/process_test)
+  base/lookup_test base/rank_shift_test base/rounds_test base/statistics_test base/text_test base/process_test
+  figures/estimate_test figures/figures_test figures/summarize_test)
 epochbench_test(analysis/coverage_test LABEL slow LIBRARIES epochbench_analysis)
 epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
   analysis/fairness_test analysis/input_pipeline_test analysis/local_cost_test analysis/peer_ratios_test

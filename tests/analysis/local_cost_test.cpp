@@ -52,7 +52,7 @@ TEST(LocalCost, AMonthIsPurchaseWorkAndIdleHours) {
 
 TEST(LocalCost, AtBreakEvenBothCostTheSame) {
   const CloudMachine cloud{0.5, 1};
-  const Figure hours = break_even_hours(machine(), cloud);
+  const Amount hours = break_even_hours(machine(), cloud);
   ASSERT_TRUE(hours.value);
   EXPECT_NEAR(*hours.value, (36.5 + 0.02 * 730) / (0.5 - 0.08), 1e-9);
   EXPECT_NEAR(*local_usd_per_month(machine(), *hours.value).value, *cloud_usd_per_month(cloud, *hours.value).value, 1e-9);
@@ -61,7 +61,7 @@ TEST(LocalCost, AtBreakEvenBothCostTheSame) {
 
 TEST(LocalCost, SaysWhyThereIsNoBreakEven) {
   const auto reason = [](const LocalMachine& local, const CloudMachine& cloud) {
-    const Figure hours = break_even_hours(local, cloud);
+    const Amount hours = break_even_hours(local, cloud);
     EXPECT_FALSE(hours.value);
     return hours.reason;
   };

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/analysis/case_summary.h"
 #include "src/analysis/fairness.h"
+#include "src/analysis/series.h"
 #include "src/report/export/export_formats.h"
 #include "support/made_speedup.h"
 
@@ -83,15 +83,12 @@ TEST(PeakShare, IsShownUpTo100Percent) {
   runs[1].efficiency->peak_fraction = 0.81;
   EXPECT_TRUE(exceeds_peak(runs[0]));
   EXPECT_FALSE(exceeds_peak(runs[1]));
-  EXPECT_THAT(shown_peak_fraction(runs[0]), Optional(1.0));
-  EXPECT_THAT(shown_peak_fraction(runs[1]), Optional(0.81));
-  EXPECT_DOUBLE_EQ(case_summaries(runs).at(0).peak_fraction->value, 0.9) << "the geometric mean of what is shown of each";
-  const auto metrics = export_metrics();
-  const auto metric =
-      std::ranges::find_if(metrics, [](const ExportMetric& each) { return std::string(each.key) == "peak_fraction"; });
-  EXPECT_THAT(metric->of(runs[0]), Optional(1.0));
+  EXPECT_THAT(kPeakShare.value(runs[0]), Optional(1.0));
+  EXPECT_THAT(kPeakShare.value(runs[1]), Optional(0.81));
+  EXPECT_DOUBLE_EQ(summarize(measured_cases(runs).at(0).runs, kPeakShare)->value, 0.9)
+      << "the geometric mean of what is shown of each";
   runs[0].efficiency.reset();
-  EXPECT_FALSE(shown_peak_fraction(runs[0]));
+  EXPECT_FALSE(kPeakShare.value(runs[0]));
 }
 
 // A weak baseline is one that is slow beside direct kernels at the best peak of the file: neither the first peak nor the share

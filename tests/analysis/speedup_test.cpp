@@ -191,7 +191,7 @@ TEST(Speedup, PoolsSeedsAsRepetitions) {
   const epochbench::Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
   ASSERT_EQ(speedup.pairs.size(), 1u);
   EXPECT_EQ(speedup.pairs[0].baseline.name, "resnet50/cpu/fp32/b16");
-  EXPECT_EQ(speedup.pairs[0].contender.samples_per_second.size(), 5u);
+  EXPECT_EQ(speedup.pairs[0].contender.rates.size(), 5u);
   EXPECT_TRUE(speedup.pairs[0].ratio.ci95);
   EXPECT_THAT(speedup.unpaired, IsEmpty());
 }
@@ -202,7 +202,7 @@ TEST(Speedup, LeavesOutRunsThatSayNothing) {
   result.result.runs[1].message = "needs 5 GB";
   const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
   ASSERT_EQ(speedup.pairs.size(), 1u);
-  EXPECT_EQ(speedup.pairs[0].contender.samples_per_second.size(), 4u);
+  EXPECT_EQ(speedup.pairs[0].contender.rates.size(), 4u);
   EXPECT_THAT(speedup.pairs[0].ratio.reason, HasSubstr("the baseline has 5, the contender 4"));
   EXPECT_EQ(reason_of(speedup, "resnet50/cuda/fp32/b16"), "out of memory: needs 5 GB");
   EXPECT_EQ(reason_of(speedup, "resnet50/cuda/bf16/b16"), "it has no throughput above 0");
@@ -277,9 +277,9 @@ TEST(Speedup, PoolsRepetitionsOfOneMachineAndCountsACopyOnce) {
   for (auto& run : b.result.runs) run.timing->wall_seconds += 1;  // measured again
   const Speedup pooled = speedup_of({a, b}, SpeedupOf::same_batch);
   ASSERT_EQ(pooled.pairs.size(), 1u);
-  EXPECT_EQ(pooled.pairs[0].baseline.samples_per_second.size(), 10u);
+  EXPECT_EQ(pooled.pairs[0].baseline.rates.size(), 10u);
   const Speedup copied = speedup_of({a, a}, SpeedupOf::same_batch);
-  EXPECT_EQ(copied.pairs[0].baseline.samples_per_second.size(), 5u);
+  EXPECT_EQ(copied.pairs[0].baseline.rates.size(), 5u);
   EXPECT_THAT(reason_of(copied, "resnet50/cpu/fp32/b16"), HasSubstr("the same measurement is in a.json"));
 }
 

@@ -241,15 +241,14 @@ TEST(ExportTimes, WhatDatesItsEventsNeedsADate) {
 TEST(ExportMetrics, SumUpRepetitions) {
   Result result = result_of({{.rate = 128, .repetitions = 4}});
   for (int i = 0; i < 4; ++i) result.runs[static_cast<std::size_t>(i)].timing->epoch_seconds = i < 3 ? 1 << i : kNaN;
-  const ExportMetric& epoch = export_metrics()[1];
-  const auto summary = summary_of(runs_by_case(result.runs)[0], epoch);
+  const auto summary = summarize(runs_by_case(result.runs)[0].runs, kEpochTime);
   EXPECT_DOUBLE_EQ(summary->value, 2);
   EXPECT_EQ(summary->count, 3u) << "the fourth is not known";
   EXPECT_EQ(summary->ends(Spread::range), std::pair(1.0, 4.0));
   result.runs.resize(1);
-  for (const ExportMetric& metric : export_metrics())
-    if (const auto single = summary_of(runs_by_case(result.runs)[0], metric)) {
-      EXPECT_EQ(single->spread, Spread::none) << metric.key;
+  for (const Figure* figure : exported_figures())
+    if (const auto single = summarize(runs_by_case(result.runs)[0].runs, *figure)) {
+      EXPECT_EQ(single->spread, Spread::none) << figure->key;
     }
 }
 

@@ -185,15 +185,6 @@ TEST(ExportOpenMetrics, EscapesLabelsAndRefusesTwins) {
   EXPECT_THROW(mlflow_text(result), FormatError);
 }
 
-TEST(ExportOpenMetrics, EveryUnitIsTheEndOfItsName) {
-  std::set<std::string> families, keys;
-  for (const ExportMetric& metric : export_metrics()) {
-    const std::string family = metric.family, unit = metric.unit;
-    EXPECT_TRUE(families.insert(family).second && keys.insert(metric.key).second) << family;
-    EXPECT_EQ(family.substr(family.size() - std::min(family.size(), unit.size())), unit);
-  }
-}
-
 TEST(ExportGoogleBenchmark, HasRepetitionsApart) {
   Result result = result_of({{.rate = 128, .repetitions = 2}});
   result.runs[1].timing->steps_total_seconds = 5;

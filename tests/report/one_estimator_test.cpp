@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/analysis/case_summary.h"
 #include "src/analysis/cost/local_cost.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/base/text.h"
@@ -38,10 +37,9 @@ struct Shown {
 std::map<std::string, Shown> shown_numbers(const Result& result) {
   std::map<std::string, Shown> all;
   std::map<std::string, int> count;
-  for (const CaseSummary& summary : case_summaries(result.runs)) {
-    all[summary.name] = {cell(summary.samples_per_second, format_rate), cell(summary.epoch_seconds, format_seconds),
-                         cell(summary.cost_per_epoch, format_usd)};
-    ++count[summary.name];
+  for (const RunGroup& group : measured_cases(result.runs)) {
+    all[group.name] = {cell(group.runs, kThroughput), cell(group.runs, kEpochTime), cell(group.runs, kCost)};
+    ++count[group.name];
   }
   std::erase_if(all, [&](const auto& entry) { return count[entry.first] > 1; });
   return all;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "src/analysis/claims/claims.h"
-#include "src/analysis/estimate.h"
 #include "src/analysis/series.h"
+#include "src/figures/estimate.h"
 
 namespace epochbench {
 

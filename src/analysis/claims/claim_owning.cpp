@@ -74,14 +74,14 @@ RentOrBuy question_of(const std::vector<StatedFigure>& figures) {
 }
 
 // The number of hours of work per month up to which renting is cheaper.
-double hours_of_renting(const RunCost& cost, const Figure& break_even) {
+double hours_of_renting(const RunCost& cost, const Amount& break_even) {
   if (break_even.value) return *break_even.value;
-  const Figure owned = local_usd_per_month(cost.local, kHoursAMonth), rented = cloud_usd_per_month(cost.cloud, kHoursAMonth);
+  const Amount owned = local_usd_per_month(cost.local, kHoursAMonth), rented = cloud_usd_per_month(cost.cloud, kHoursAMonth);
   return *rented.value <= *owned.value ? kHoursAMonth : 0;
 }
 
 ClaimAnswer answer_of(const ClaimQuantity& quantity, const RunCost& cost, EvidenceClass evidence) {
-  const Figure hours = break_even_hours(cost.local, cost.cloud), month_of_rest = local_usd_per_month(cost.local, 0);
+  const Amount hours = break_even_hours(cost.local, cost.cloud), month_of_rest = local_usd_per_month(cost.local, 0);
   if (!month_of_rest.value || !cloud_usd_per_month(cost.cloud, kHoursAMonth).value) return unanswered(quantity, hours.reason);
   ClaimAnswer answer;
   if (quantity.measure == "idle") {

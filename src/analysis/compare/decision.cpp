@@ -19,25 +19,25 @@ constexpr double kMaterialShare = 2.0 / 3;                // a change below this
 constexpr double kNormal99 = 2.3263, kNormal95 = 1.6449;  // quantiles
 constexpr double kMaxPairs = 1e6;                         // the most that are named; a larger number says no more
 
-struct Unit {
+struct EvidenceUnit {
   const char *one, *several;
   double (*smallest_p)(std::size_t count);  // possible with this count
 };
 
-constexpr Unit kPair{"pair", "pairs", [](std::size_t count) { return std::pow(0.5, count); }};
-constexpr Unit kRepetitionPerSide{"repetition per side", "repetitions per side", [](std::size_t count) {
-                                    double one_order_of_all = 1;
-                                    for (std::size_t i = 1; i <= count; ++i)
-                                      one_order_of_all *= static_cast<double>(i) / static_cast<double>(count + i);
-                                    return one_order_of_all;
-                                  }};
+constexpr EvidenceUnit kPair{"pair", "pairs", [](std::size_t count) { return std::pow(0.5, count); }};
+constexpr EvidenceUnit kRepetitionPerSide{"repetition per side", "repetitions per side", [](std::size_t count) {
+                                            double one_order_of_all = 1;
+                                            for (std::size_t i = 1; i <= count; ++i)
+                                              one_order_of_all *= static_cast<double>(i) / static_cast<double>(count + i);
+                                            return one_order_of_all;
+                                          }};
 
 // The evidence about a case.
 struct CaseEvidence {
   RankShift shift;    // of the log ratio
   std::size_t count;  // pairs, or repetitions of the side that has fewer
   double deviation;   // standard deviation of the log ratio from one pair, or from one repetition per side
-  const Unit* unit;
+  const EvidenceUnit* unit;
 };
 
 // A case at one look: with evidence, or with what an earlier look found.

@@ -86,8 +86,6 @@ bool is_of_other_machine(std::string_view source) { return source.find(kOtherMac
 
 std::string source_text(const std::string& source) { return source == kGivenPrice ? "given with --price" : source; }
 
-bool in_usd(const Cost& cost) { return cost.currency.value_or("USD") == "USD"; }
-
 Cost cost_of(const Timing& timing, const HourlyPrice& price) {
   const auto for_seconds = [&](double seconds) -> std::optional<double> {
     const double usd = price.usd_per_hour * seconds / kSecondsPerHour;

@@ -57,9 +57,6 @@ std::string describe(const CatalogPrice& price, const std::string& share, bool m
 const CatalogPrice* described_price(std::span<const CatalogPrice> catalog, std::string_view source);
 bool is_of_other_machine(std::string_view source);
 
-// Whether the amounts are in USD, as their names say; a file of another origin may name another currency; the two never mix.
-bool in_usd(const Cost& cost);
-
 inline constexpr const char* kGivenPrice = "user";  // source of a price that the call gives
 
 // A price's source for people: "given with --price" for kGivenPrice, others as they are.

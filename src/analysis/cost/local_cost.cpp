@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "src/analysis/case_summary.h"
 #include "src/analysis/series.h"
 #include "src/base/text.h"
 #include "src/result/load.h"
@@ -17,12 +16,12 @@ constexpr double kMonthsAYear = 12, kWattsAKilowatt = 1000, kSecondsAnHour = 360
 bool usable(const std::optional<double>& value) { return value && std::isfinite(*value) && *value >= 0; }
 bool above_zero(const std::optional<double>& value) { return usable(value) && *value > 0; }
 
-Figure figure(double value) {
+Amount amount(double value) {
   if (std::isfinite(value)) return {value, ""};
   return {std::nullopt, "the numbers are too large to compute with"};
 }
 
-Figure missing(const std::vector<std::string>& what) { return {std::nullopt, "not known: " + joined(what)}; }
+Amount missing(const std::vector<std::string>& what) { return {std::nullopt, "not known: " + joined(what)}; }
 
 std::vector<std::string> unknowns(const LocalMachine& machine) {
   std::vector<std::string> list;
@@ -52,19 +51,19 @@ Rates rates_of(const LocalMachine& machine) {
 
 // Without a reason if these hours have a cost.
 template <class Machine>
-Figure why_no_month(const Machine& machine, double hours) {
+Amount why_no_month(const Machine& machine, double hours) {
   if (const auto list = unknowns(machine); !list.empty()) return missing(list);
   return {std::nullopt, hours >= 0 && hours <= kHoursAMonth ? "" : "a month has 0 to 730 hours"};
 }
 
 // `usd_per_hour` for this many seconds.
-Figure for_seconds(const Figure& usd_per_hour, const Figure& seconds) {
+Amount for_seconds(const Amount& usd_per_hour, const Amount& seconds) {
   if (!seconds.value) return seconds;
   if (!usd_per_hour.value) return usd_per_hour;
   const double usd_per_second = *usd_per_hour.value / kSecondsAnHour;
-  Figure cost = figure(usd_per_second * *seconds.value);
+  Amount cost = amount(usd_per_second * *seconds.value);
   if (cost.value == 0 && *usd_per_hour.value > 0) return {std::nullopt, "the numbers are too small to compute with"};
-  for (const auto ends : {&Figure::ci95, &Figure::range})
+  for (const auto ends : {&Amount::ci95, &Amount::range})
     if (const auto& of_seconds = seconds.*ends; of_seconds && std::isfinite(usd_per_second * of_seconds->second))
       cost.*ends = {usd_per_second * of_seconds->first, usd_per_second * of_seconds->second};
   return cost;
@@ -79,11 +78,11 @@ void fill_watts(std::optional<double>& watts, std::string& source, const std::ve
   }
   for (const Run* run : runs)
     if (run->energy && above_zero((*run->energy).*member)) source = "measured: " + run->energy->source;
-  const auto measured = estimate_over(runs, [&](const Run& run) {
-    const auto value = member_of(run.energy, member);
+  const std::vector<double> measured = known_values(runs, [&](const Run* run) {
+    const auto value = member_of(run->energy, member);
     return above_zero(value) ? value : std::nullopt;
   });
-  if (measured) watts = figure(measured->value).value;
+  if (!measured.empty()) watts = amount(geometric_mean_estimate(measured).value).value;
 }
 
 void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
@@ -97,11 +96,11 @@ void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
 }
 
 // Adds why the run's own price does not count, if its currency is the reason.
-Figure explained(Figure figure, const RunCost& cost, const std::vector<const Run*>& runs) {
+Amount explained(Amount amount, const RunCost& cost, const std::vector<const Run*>& runs) {
   const Run& run = *runs.front();
-  if (!figure.value && !cost.cloud.usd_per_hour && run.cost && !in_usd(*run.cost))
-    figure.reason += "; that of the result is in " + *run.cost->currency;
-  return figure;
+  if (!amount.value && !cost.cloud.usd_per_hour && run.cost && !in_usd(*run.cost))
+    amount.reason += "; that of the result is in " + *run.cost->currency;
+  return amount;
 }
 
 void fill_epoch(RunCost& cost, const std::vector<const Run*>& runs) {
@@ -114,7 +113,7 @@ void fill_epoch(RunCost& cost, const std::vector<const Run*>& runs) {
     cost.epoch_seconds = {std::nullopt, epochs.empty() ? "the result has no time of an epoch" : estimate.reason};
     return;
   }
-  cost.epoch_seconds = figure(estimate.value);
+  cost.epoch_seconds = amount(estimate.value);
   cost.epoch_seconds.ci95 = estimate.ci95;
   cost.epoch_seconds.range = estimate_of_groups(epochs).ends(Spread::range);
 }
@@ -134,13 +133,13 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
   fill_watts(cost.local.power_watts, cost.power_source, runs, &Energy::average_watts);
   fill_watts(cost.local.idle_watts, cost.idle_source, runs, &Energy::idle_watts);
   fill_cloud(cost, runs);
-  const Figure local_hour = local_usd_per_hour(cost.local, question.utilization);
-  const Figure cloud_hour = cloud_usd_per_month(cost.cloud, 1);
+  const Amount local_hour = local_usd_per_hour(cost.local, question.utilization);
+  const Amount cloud_hour = cloud_usd_per_month(cost.cloud, 1);
   cost.local_usd_per_epoch = for_seconds(local_hour, cost.epoch_seconds);
   cost.cloud_usd_per_epoch = explained(for_seconds(cloud_hour, cost.epoch_seconds), cost, runs);
   cost.break_even_hours_per_month = explained(break_even_hours(cost.local, cost.cloud), cost, runs);
   if (time) {
-    const Figure seconds = time->seconds.value ? figure(*time->seconds.value) : Figure{std::nullopt, median_reason(*time)};
+    const Amount seconds = time->seconds.value ? amount(*time->seconds.value) : Amount{std::nullopt, median_reason(*time)};
     cost.quality = {*time, for_seconds(local_hour, seconds), for_seconds(cloud_hour, seconds)};
   }
   return cost;
@@ -148,40 +147,40 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
 
 }  // namespace
 
-Figure local_usd_per_month(const LocalMachine& machine, double hours) {
-  if (const Figure none = why_no_month(machine, hours); !none.reason.empty()) return none;
+Amount local_usd_per_month(const LocalMachine& machine, double hours) {
+  if (const Amount none = why_no_month(machine, hours); !none.reason.empty()) return none;
   const Rates rates = rates_of(machine);
-  return figure(rates.owning + rates.work * hours + rates.idle * (kHoursAMonth - hours));
+  return amount(rates.owning + rates.work * hours + rates.idle * (kHoursAMonth - hours));
 }
 
-Figure cloud_usd_per_month(const CloudMachine& machine, double hours) {
-  if (const Figure none = why_no_month(machine, hours); !none.reason.empty()) return none;
-  return figure(*machine.usd_per_hour * hours / machine.speed);
+Amount cloud_usd_per_month(const CloudMachine& machine, double hours) {
+  if (const Amount none = why_no_month(machine, hours); !none.reason.empty()) return none;
+  return amount(*machine.usd_per_hour * hours / machine.speed);
 }
 
-Figure local_usd_per_hour(const LocalMachine& machine, double utilization) {
+Amount local_usd_per_hour(const LocalMachine& machine, double utilization) {
   if (!(utilization > 0 && utilization <= 1))
     return {std::nullopt, "a machine that never works has no cost for an hour of work"};
-  const Figure month = local_usd_per_month(machine, kHoursAMonth * utilization);
-  return month.value ? figure(*month.value / (kHoursAMonth * utilization)) : month;
+  const Amount month = local_usd_per_month(machine, kHoursAMonth * utilization);
+  return month.value ? amount(*month.value / (kHoursAMonth * utilization)) : month;
 }
 
-Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud) {
+Amount break_even_hours(const LocalMachine& local, const CloudMachine& cloud) {
   std::vector<std::string> list = unknowns(local);
   for (std::string& what : unknowns(cloud)) list.push_back(std::move(what));
   if (!list.empty()) return missing(list);
   const Rates rates = rates_of(local);
   const double fixed = rates.owning + rates.idle * kHoursAMonth;  // even without any work
   const double saved_an_hour = *cloud.usd_per_hour / cloud.speed - (rates.work - rates.idle);
-  if (!std::isfinite(saved_an_hour) || !std::isfinite(fixed)) return figure(saved_an_hour + fixed);
+  if (!std::isfinite(saved_an_hour) || !std::isfinite(fixed)) return amount(saved_an_hour + fixed);
   if (fixed <= 0)
-    return saved_an_hour > 0 ? Figure{std::nullopt, "no break-even: without a purchase price local is cheaper at any hours"}
-                             : Figure{std::nullopt, "no break-even: electricity alone costs what the cloud does, or more"};
+    return saved_an_hour > 0 ? Amount{std::nullopt, "no break-even: without a purchase price local is cheaper at any hours"}
+                             : Amount{std::nullopt, "no break-even: electricity alone costs what the cloud does, or more"};
   if (saved_an_hour <= 0)
     return {std::nullopt, "no break-even: the cloud is always cheaper, an hour of it costs no more than the electricity"};
   const double hours = fixed / saved_an_hour;
   if (hours > kHoursAMonth) return {std::nullopt, "no break-even: the cloud is always cheaper, even at 730 h per month"};
-  return figure(hours);
+  return amount(hours);
 }
 
 std::vector<RunCost> rent_or_buy(std::span<const Run> runs, const RentOrBuy& question) {

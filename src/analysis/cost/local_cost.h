@@ -19,15 +19,15 @@
 #include <vector>
 
 #include "src/analysis/cost/cost.h"
-#include "src/analysis/estimate.h"
 #include "src/analysis/time_to_quality.h"
+#include "src/figures/estimate.h"
 #include "src/result/result.h"
 
 namespace epochbench {
 
 inline constexpr double kHoursAMonth = 730;
 
-struct Figure {  // a number, or why there is none
+struct Amount {  // a number, or why there is none
   std::optional<double> value;
   std::string reason;
   std::optional<std::pair<double, double>> ci95 = {};   // if repetitions gave the number
@@ -45,14 +45,14 @@ struct CloudMachine {
 };
 
 // USD per month with this many hours of work, 0 to 730.
-Figure local_usd_per_month(const LocalMachine& machine, double hours);
-Figure cloud_usd_per_month(const CloudMachine& machine, double hours);
+Amount local_usd_per_month(const LocalMachine& machine, double hours);
+Amount cloud_usd_per_month(const CloudMachine& machine, double hours);
 
 // USD per hour of work if the machine works this fraction of all hours, 0 to 1.
-Figure local_usd_per_hour(const LocalMachine& machine, double utilization);
+Amount local_usd_per_hour(const LocalMachine& machine, double utilization);
 
 // Hours of work per month; empty also if one of the two is cheaper at any number of hours; the reason says which.
-Figure break_even_hours(const LocalMachine& local, const CloudMachine& cloud);
+Amount break_even_hours(const LocalMachine& local, const CloudMachine& cloud);
 
 struct RentOrBuy {
   LocalMachine local;  // if power or idle draw is empty, what a run's meters measured
@@ -63,24 +63,24 @@ struct RentOrBuy {
 
 struct QualityCost {  // what the median time costs
   TimeToQuality time;
-  Figure local_usd, cloud_usd;
+  Amount local_usd, cloud_usd;
 };
 
 struct RunCost {
   std::string name;
   int repetitions = 0;
   bool loaded = false;  // any of them, by other processes (src/result/load.h)
-  // The geometric mean of the repetitions, as in every output (src/analysis/case_summary.h). The costs of an epoch have its
+  // The geometric mean of the repetitions, as in every output (src/figures/summarize.h). The costs of an epoch have its
   // interval or range, with prices and power taken as they are.
-  Figure epoch_seconds;
+  Amount epoch_seconds;
   std::string interval_reason;  // why there is none; empty if there is one
   std::string epoch_kind;       // measured | projected
   Workload workload;            // the first repetition's, which says what an epoch is
   LocalMachine local;
   CloudMachine cloud;
-  std::string power_source, idle_source;  // "given", "measured: rapl"; empty if the figure is unknown
+  std::string power_source, idle_source;  // "given", "measured: rapl"; empty if the power is unknown
   std::string cloud_source;
-  Figure local_usd_per_epoch, cloud_usd_per_epoch, break_even_hours_per_month;
+  Amount local_usd_per_epoch, cloud_usd_per_epoch, break_even_hours_per_month;
   std::optional<QualityCost> quality;  // if the runs trained to one
 };
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/estimate.h"
+#include "src/figures/estimate.h"
 #include "src/result/result.h"
 
 namespace epochbench {

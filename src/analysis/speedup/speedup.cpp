@@ -211,8 +211,8 @@ class Pairing {
 
   static SpeedupSide side_of(const Series& series) {
     const Run& run = series.first();
-    return {series.name(),   series.source->path,         run.workload, run.device, run.precision, series.settings,
-            series.on_gpu(), series.samples_per_second(), series.rate()};
+    return {series.name(),   series.source->path, run.workload,   run.device,   run.precision,
+            series.settings, series.on_gpu(),     series.rates(), series.rate()};
   }
 
   // baseline / contender of what `get` returns for each repetition; the reason for no interval is that of throughput's ratio.
@@ -229,7 +229,7 @@ class Pairing {
       }
     Estimate estimate = ratio_estimate(ours, theirs);
     if (std::isfinite(estimate.value) && !estimate.ci95)
-      estimate.reason = ratio_estimate(baseline.samples_per_second(), contender.samples_per_second()).reason;
+      estimate.reason = ratio_estimate(baseline.rates(), contender.rates()).reason;
     return estimate;
   }
 
@@ -247,12 +247,12 @@ class Pairing {
   void pair(const Series& baseline, const Series& contender) {
     paired_.insert({&baseline, &contender});
     if (what_ == Question::to_quality) return answer_.pairs.push_back(quality_pair(baseline, contender));
-    answer_.pairs.push_back(
-        {side_of(baseline), side_of(contender), what_ == Question::best_batch, what_ == Question::each_at_best, "",
-         ratio_estimate(baseline.samples_per_second(), contender.samples_per_second()), cost_ratio(baseline, contender),
-         per_epoch(baseline, contender, "energy per epoch",
-                   [](const Run& run) { return member_of(run.energy, &Energy::joules_per_epoch); }),
-         fairness_warnings(baseline, contender)});
+    answer_.pairs.push_back({side_of(baseline), side_of(contender), what_ == Question::best_batch,
+                             what_ == Question::each_at_best, "", ratio_estimate(baseline.rates(), contender.rates()),
+                             cost_ratio(baseline, contender),
+                             per_epoch(baseline, contender, "energy per epoch",
+                                       [](const Run& run) { return member_of(run.energy, &Energy::joules_per_epoch); }),
+                             fairness_warnings(baseline, contender)});
   }
 
   void add_setting_pairs() {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/estimate.h"
 #include "src/analysis/fairness.h"
+#include "src/figures/estimate.h"
 #include "src/result/turns.h"
 
 namespace epochbench {
@@ -20,8 +20,8 @@ struct SpeedupSide {
   std::string precision;
   Settings settings;  // of its case
   bool on_gpu = false;
-  std::vector<double> samples_per_second;  // one per repetition
-  double rate = 0;                         // their geometric mean
+  std::vector<double> rates;  // samples per second, one per repetition
+  double rate = 0;            // their geometric mean
   // For trainings to a target: how many there are, and how many reached it; 0 if another question is asked.
   std::size_t trained = 0, reached = 0;
 };

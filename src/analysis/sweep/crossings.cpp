@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "epochbench/precision.h"
-#include "src/analysis/estimate.h"
 #include "src/analysis/sweep/curves.h"
 #include "src/analysis/sweep/rank_scaling.h"
 #include "src/analysis/sweep/scaling.h"
+#include "src/figures/estimate.h"
 
 namespace epochbench {
 namespace {

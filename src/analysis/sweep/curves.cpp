@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "src/analysis/case_settings.h"
-#include "src/analysis/cost/cost.h"
-#include "src/analysis/estimate.h"
 #include "src/base/lookup.h"
+#include "src/figures/estimate.h"
+#include "src/figures/figures.h"
 
 namespace epochbench {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/analysis/estimate.h"
 #include "src/base/statistics.h"
+#include "src/figures/estimate.h"
 
 namespace epochbench {
 namespace {

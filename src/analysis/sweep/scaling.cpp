@@ -206,12 +206,11 @@ ScalingAnswer scaling_of(const Curve& threads, const Result& result) {
   for (const ScalingLaw law : {ScalingLaw::amdahl, ScalingLaw::usl}) answer.fits.push_back(fit_scaling(points, law));
   const Workload& work = threads.points.front().runs.front()->workload;
   const std::vector<RunGroup> contenders = runs_by_case(result.runs, [&](const Run& run) {
-    return run.status == RunStatus::ok && run.device.backend == "cuda" && run.throughput && same_work(run.workload, work) &&
-           std::isfinite(run.throughput->samples_per_second) && run.throughput->samples_per_second > 0;
+    return run.status == RunStatus::ok && run.device.backend == "cuda" && same_work(run.workload, work) &&
+           kThroughput.value(run).value_or(0) > 0;
   });
   for (const RunGroup& contender : contenders) {
-    std::vector<double> rates;
-    for (const Run* run : contender.runs) rates.push_back(run->throughput->samples_per_second);
+    const std::vector<double> rates = values_of(contender.runs, kThroughput);
     for (const ScalingLaw law : {ScalingLaw::amdahl, ScalingLaw::usl})
       answer.extrapolations.push_back(cores_needed(points, law, contender.name, rates));
   }

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "epochbench/precision.h"
-#include "src/analysis/case_summary.h"
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/precision_quality.h"
+#include "src/analysis/series.h"
 #include "src/base/text.h"
 #include "src/report/answers/answers_page.h"
 #include "src/report/text/result_text.h"
@@ -21,16 +21,14 @@ namespace epochbench {
 namespace {
 
 // Ok, with times and throughput.
-bool usable(const Run& run) {
-  return run.status == RunStatus::ok && run.timing && run.throughput && std::isfinite(run.throughput->samples_per_second);
-}
+bool usable(const Run& run) { return run.status == RunStatus::ok && run.timing && kThroughput.value(run).has_value(); }
 
 bool on_gpu(const Run& run) { return run.device.backend == "cuda"; }
 
 // Marks the cases that other processes disturbed.
-std::vector<CaseSummary> marked_cases(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
-  std::vector<CaseSummary> list = case_summaries(runs, [&](const Run& run) { return usable(run) && wanted(run); });
-  for (CaseSummary& work : list) work.name += load_mark(any_loaded(work.runs));
+std::vector<RunGroup> marked_cases(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
+  std::vector<RunGroup> list = measured_cases(runs, [&](const Run& run) { return usable(run) && wanted(run); });
+  for (RunGroup& work : list) work.name += load_mark(any_loaded(work.runs));
   return list;
 }
 
@@ -56,7 +54,7 @@ bool any_on_synthetic_data(const std::vector<Run>& runs) {
 
 // Workloads on synthetic data that ran in more than one precision or on more than one device, or all on synthetic data if there
 // are none. If nothing ran on synthetic data, as with --until, all trainings.
-std::vector<CaseSummary> compared_workloads(const std::vector<Run>& runs) {
+std::vector<RunGroup> compared_workloads(const std::vector<Run>& runs) {
   std::map<std::string, std::set<std::string>> sides;
   for (const Run& run : runs)
     if (usable(run) && run.workload.dataset == "synthetic")
@@ -66,7 +64,7 @@ std::vector<CaseSummary> compared_workloads(const std::vector<Run>& runs) {
     return run.workload.dataset == "synthetic" && found != sides.end() && found->second.size() > 1;
   };
   if (!any_on_synthetic_data(runs)) return marked_cases(runs, [](const Run& run) { return run.workload.mode == "train"; });
-  std::vector<CaseSummary> list = marked_cases(runs, compared);
+  std::vector<RunGroup> list = marked_cases(runs, compared);
   return list.empty() ? marked_cases(runs, [](const Run& run) { return run.workload.dataset == "synthetic"; }) : list;
 }
 
@@ -125,24 +123,23 @@ std::string no_gpu_text(const std::vector<Run>& runs) {
   return "no run on a GPU: this result has none";
 }
 
-std::string epoch_text(const CaseSummary& work) {
-  if (!work.samples_per_second) return work.name + ": samples/s not known";
-  return work.name + ": " + format_rate(work.samples_per_second->value) + " samples/s" +
-         spread_text(*work.samples_per_second, format_rate) +
-         (work.epoch_seconds
-              ? ", an epoch in " + format_seconds(work.epoch_seconds->value) + " (" + work.first().timing->epoch_kind + ")"
-              : "");
+std::string epoch_text(const RunGroup& work) {
+  const auto rate = summarize(work.runs, kThroughput);
+  if (!rate) return work.name + ": samples/s not known";
+  const std::string epoch = cell(work.runs, kEpochTime);
+  return work.name + ": " + kThroughput.unit.text(rate->value) + " samples/s" + spread_text(*rate, kThroughput.unit.text) +
+         (epoch.empty() ? "" : ", an epoch in " + epoch + " (" + work.first().timing->epoch_kind + ")");
 }
 
 // What the epochs of these cases are: "; an epoch: ImageNet, 1,281,167 images". "" without cases.
-std::string epochs_read(const std::vector<CaseSummary>& works) {
+std::string epochs_read(const std::vector<RunGroup>& works) {
   std::vector<const Workload*> list;
-  for (const CaseSummary& work : works)
+  for (const RunGroup& work : works)
     for (const Run* run : work.runs) list.push_back(&run->workload);
   return list.empty() ? "" : "; an epoch: " + epochs_text(list);
 }
 
-std::string source_of(const CaseSummary& work) {
+std::string source_of(const RunGroup& work) {
   for (const Run* run : work.runs)
     if (run->energy && run->energy->source != "unavailable") return run->energy->source;
   return "unknown source";
@@ -150,26 +147,21 @@ std::string source_of(const CaseSummary& work) {
 
 // ", 900 W (CPU 200 W, GPU 700 W; rapl+nvml), 9.80 kJ per epoch"; if only the card has a meter: ", GPU alone 700 W (nvml), 7.60
 // kJ per epoch". "" if no part is known.
-std::string power_text(const CaseSummary& work) {
-  const auto text = [&](const std::string& whose, const GroupEstimate& value, const std::string& parts,
-                        const std::optional<GroupEstimate>& epoch) {
-    return ", " + whose + three_digits(value.value) + " W (" + parts + source_of(work) + ")" +
-           (epoch ? ", " + format_si(epoch->value, "J") + " per epoch" : "");
+std::string power_text(const RunGroup& work) {
+  const auto text = [&](const std::string& watts, const std::string& parts, const Figure& energy) {
+    const std::string epoch = cell(work.runs, energy);
+    return ", " + watts + " (" + parts + source_of(work) + ")" + (epoch.empty() ? "" : ", " + epoch + " per epoch");
   };
-  const auto &cpu = work.cpu_average_watts, &gpu = work.gpu_average_watts;
-  if (work.average_watts) {
-    const std::string parts =
-        cpu && gpu ? "CPU " + three_digits(cpu->value) + " W, GPU " + three_digits(gpu->value) + " W; " : "";
-    return text("", *work.average_watts, parts, work.joules_per_epoch);
-  }
-  if (gpu) return text("GPU alone ", *gpu, "", work.gpu_joules_per_epoch);
-  return cpu ? text("CPU alone ", *cpu, "", work.cpu_joules_per_epoch) : "";
+  const std::string all = cell(work.runs, kPower), cpu = cell(work.runs, kCpuPower), gpu = cell(work.runs, kGpuPower);
+  if (!all.empty()) return text(all, cpu.empty() || gpu.empty() ? "" : "CPU " + cpu + ", GPU " + gpu + "; ", kEnergy);
+  if (!gpu.empty()) return text("GPU alone " + gpu, "", kGpuEnergy);
+  return cpu.empty() ? "" : text("CPU alone " + cpu, "", kCpuEnergy);
 }
 
 // Why a part of the power is not known: each reason once, with the number of runs.
-std::vector<std::string> power_gaps(const std::vector<CaseSummary>& works) {
+std::vector<std::string> power_gaps(const std::vector<RunGroup>& works) {
   Reasons gaps;
-  for (const CaseSummary& work : works)
+  for (const RunGroup& work : works)
     for (const Run* run : work.runs)
       if (!run->energy || !run->energy->average_watts)
         add_reason(gaps,
@@ -219,10 +211,10 @@ std::vector<std::string> setting_ratios(const Speedup& speedup, const Speedup& t
   return lines;
 }
 
-std::vector<std::string> epoch_costs(const std::vector<CaseSummary>& works) {
+std::vector<std::string> epoch_costs(const std::vector<RunGroup>& works) {
   std::vector<std::string> lines;
-  for (const CaseSummary& work : works) {
-    const auto& cost = work.cost_per_epoch;
+  for (const RunGroup& work : works) {
+    const auto cost = summarize(work.runs, kCost);
     if (cost && in_usd(*work.first().cost))
       lines.push_back(work.name + ": " + format_usd(cost->value) + " per epoch" +
                       (cost->value < 0.01 ? "" : spread_text(*cost, format_usd)) + ", " + work.first().timing->epoch_kind);
@@ -243,8 +235,8 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
   if (!section.answers.empty()) return section;
   section.answers.push_back(any_on_gpu(runs) ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
                                              : no_gpu_text(runs));
-  const std::vector<CaseSummary> works = compared_workloads(runs);
-  for (const CaseSummary& work : works) section.answers.push_back(epoch_text(work));
+  const std::vector<RunGroup> works = compared_workloads(runs);
+  for (const RunGroup& work : works) section.answers.push_back(epoch_text(work));
   section.read =
       "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be" + epochs_read(works);
   if (!any_on_synthetic_data(runs)) section.read += kOfRealData;
@@ -253,13 +245,11 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
 
 AnswerSection utilization_section(const std::vector<Run>& runs) {
   AnswerSection section{"How busy was each device, and what did it draw?", {}, ""};
-  const std::vector<CaseSummary> works = compared_workloads(runs);
-  for (const CaseSummary& work : works) {
-    const auto& peak = work.peak_fraction;
-    const auto busy = mean_over(work.runs, figure<&Run::efficiency, &Efficiency::gpu_busy_fraction>);
-    section.answers.push_back(work.name + ":" +
-                              (peak ? " " + format_percent(peak->value) + " of the measured peak" : " peak not known") +
-                              (busy ? ", busy " + format_percent(*busy) + " of the time" : "") + power_text(work));
+  const std::vector<RunGroup> works = compared_workloads(runs);
+  for (const RunGroup& work : works) {
+    const std::string peak = cell(work.runs, kPeakShare), busy = cell(work.runs, kGpuBusy);
+    section.answers.push_back(work.name + ":" + (peak.empty() ? " peak not known" : " " + peak + " of the measured peak") +
+                              (busy.empty() ? "" : ", busy " + busy + " of the time") + power_text(work));
   }
   for (std::string& gap : power_gaps(works)) section.answers.push_back(std::move(gap));
   if (section.answers.empty()) section.answers.emplace_back("no run on synthetic data, and no training, succeeded");
@@ -267,7 +257,7 @@ AnswerSection utilization_section(const std::vector<Run>& runs) {
       "of peak: multiply-adds, as direct products and convolutions have them, over the best burst of this device in that "
       "precision; above 60 % is strong";
   std::vector<const Run*> shown;
-  for (const CaseSummary& work : works) shown.insert(shown.end(), work.runs.begin(), work.runs.end());
+  for (const RunGroup& work : works) shown.insert(shown.end(), work.runs.begin(), work.runs.end());
   for (const std::string& sentence : capped_shares(shown)) section.read += "; " + sentence;
   if (!any_on_synthetic_data(runs)) section.read += kOfRealData;
   return section;
@@ -299,7 +289,7 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
     if (std::isfinite(pair->cost.value) && why_unusable(*pair).empty())
       section.answers.push_back(sides_text(*pair) + ": on the CPU an epoch costs " + ratio_text(pair->cost) +
                                 " what it costs on the GPU");
-  const std::vector<CaseSummary> works = compared_workloads(runs);
+  const std::vector<RunGroup> works = compared_workloads(runs);
   if (section.answers.empty()) section.answers = epoch_costs(works);
   if (!section.answers.empty()) section.read += epochs_read(works);
   if (section.answers.empty())

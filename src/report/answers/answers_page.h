@@ -33,7 +33,7 @@ AnswerSection parts_section(const Speedup& speedup, const Speedup& to_quality);
 AnswerSection threads_section(const Speedup& speedup, const Speedup& to_quality);
 
 // At most 60 lines of 100 columns, whatever the result holds (a word longer than a line gets its own line). A section that has
-// more to say names the command that prints all of it. The numbers of a case come from src/analysis/case_summary.h.
+// more to say names the command that prints all of it. The numbers of a case come from src/figures/summarize.h.
 std::string answers_page(const NamedResult& result);
 
 Json answers_json(const NamedResult& result);  // machine, date, sections[]{question, answers[], read}, not_measured[]

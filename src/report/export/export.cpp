@@ -94,6 +94,13 @@ void require_distinct_runs(const Result& result) {
                         std::to_string(run.repetition) + ", which this format cannot distinguish; remove one of them");
 }
 
+std::vector<const Figure*> exported_figures() {
+  std::vector<const Figure*> exported;
+  for (const Figure& figure : kFigures)
+    if (figure.metric) exported.push_back(&figure);
+  return exported;
+}
+
 bool has_projected_epochs(const Run& run) { return run.timing && run.timing->epoch_kind == "projected"; }
 
 std::string one_line_of(const std::string& text, std::size_t longest_bytes) {

@@ -5,13 +5,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "src/analysis/case_summary.h"
+#include "src/analysis/series.h"
 #include "src/report/export/export.h"
 #include "src/result/result.h"
 
@@ -57,33 +56,8 @@ std::vector<std::int64_t> run_starts(const Result& result);
 // One line of visible characters; a longer text is cut and ends with "...".
 std::string one_line_of(const std::string& text, std::size_t longest_bytes);
 
-// What tools that track benchmarks get from a run: named quantities with units, one table for all formats that take single
-// numbers. It is a selection: csv and the result file hold everything.
-enum class Better : std::uint8_t { smaller, bigger, neither };
-
-// How the repetitions of a case become one number (src/analysis/case_summary.h).
-enum class Pooling : std::uint8_t {
-  geometric_mean,
-  mean,      // for values that may be 0
-  greatest,  // for values that do not depend on chance, or that should not occur at all
-  by_seed    // for qualities: the mean of the repetitions with one seed; seeds stay apart
-};
-
-struct ExportMetric {
-  const char* key;                          // "step_seconds_median", as in the result if it has this key
-  const char* family;                       // OpenMetrics' name after "epochbench_"; ends with the unit, if it has one
-  const char* unit;                         // of `of`, in the terms of OpenMetrics: "seconds"; "" for a pure number
-  const char* title;                        // for people: "step time, median"
-  const char* shown_unit;                   // for people: "ms", which is
-  double shown_scale;                       // the value times this
-  Better better;                            // for tools that send alerts
-  std::optional<double> (*of)(const Run&);  // in `unit`; empty: not known
-  Pooling pooling = Pooling::geometric_mean;
-};
-std::span<const ExportMetric> export_metrics();
-
-// Over the repetitions for which the metric is known. Only a geometric mean has a spread.
-std::optional<GroupEstimate> summary_of(const RunGroup& group, const ExportMetric& metric);
+// The figures that tools which track benchmarks get: a selection, since csv and the result file hold everything.
+std::vector<const Figure*> exported_figures();
 
 // Runs as MLflow stores them, for requests and for a folder (both in export_mlflow.cpp): parameters and tags, which are texts,
 // and metrics, which are numbers with a time and a step.
@@ -102,7 +76,7 @@ struct MlflowRun {
   std::vector<MlflowMetric> metrics;
 };
 
-// Metrics are those of export_metrics(), and by step `loss` (from 0, warm-up first), `step_seconds` (likewise) and
+// Metrics are exported_figures(), and by step `loss` (from 0, warm-up first), `step_seconds` (likewise) and
 // `eval_history` (by epoch, from 1). Times within a run are the sum of its timed steps so far. Errors: FormatError if the date
 // is invalid or if two runs have the same name and repetition.
 std::vector<MlflowRun> mlflow_runs(const Result& result);

@@ -67,9 +67,8 @@ Json entry(const RunGroup& group, std::size_t family, std::size_t repetition) {
   const double microseconds = run.timing->steps_total_seconds / static_cast<double>(run.timing->steps()) * 1e6;
   json.update(
       {{"iterations", run.timing->steps()}, {"real_time", microseconds}, {"cpu_time", microseconds}, {"time_unit", "us"}});
-  for (const ExportMetric& metric : export_metrics())
-    if (const auto value = metric.of(run))
-      json[std::string(metric.key) == "samples_per_second" ? "items_per_second" : metric.key] = *value;
+  for (const Figure* figure : exported_figures())
+    if (const auto value = figure->value(run)) json[figure == &kThroughput ? "items_per_second" : figure->key] = *value;
   return json;
 }
 

@@ -3,7 +3,6 @@
 #include <cctype>
 #include <cmath>
 #include <functional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,60 +36,42 @@ struct Column {
   std::function<std::string(const RunGroup&)> cell;
 };
 
-const ExportMetric& metric(std::string_view key) {
-  const auto metrics = export_metrics();
-  return *std::find_if(metrics.begin(), metrics.end(), [&](const ExportMetric& other) { return other.key == key; });
+Column column(const Figure& figure) {
+  return {figure.short_title, "---:", [&figure](const RunGroup& group) { return cell(group.runs, figure); }};
 }
-
-// A column of one metric.
-Column column(const char* title, const char* key, std::string (*format)(double)) {
-  return {title, "---:", [key, format](const RunGroup& group) { return cell(summary_of(group, metric(key)), format); }};
-}
-
-// A column of a quality: if seeds differ, from the least to the greatest.
-Column quality_column(const char* title, const char* key, std::string (*format)(double)) {
-  return {title,
-          "---:", [key, format](const RunGroup& group) { return least_to_greatest(group.runs, metric(key).of, format); }};
-}
-
-std::string joules(double value) { return format_si(value, "J"); }
 
 std::string spread(const RunGroup& group) {
-  const auto summary = summary_of(group, metric("samples_per_second"));
+  const auto summary = summarize(group.runs, kThroughput);
   if (!summary || summary->spread == Spread::none) return "";
-  return range_text(summary->interval, format_rate) + (summary->spread == Spread::range ? " (range)" : "");
+  return range_text(summary->interval, kThroughput.unit.text) + (summary->spread == Spread::range ? " (range)" : "");
 }
 
 std::string epoch(const RunGroup& group) {
-  const auto summary = summary_of(group, metric("epoch_seconds"));
-  if (!summary) return "";
-  const bool any = std::any_of(group.runs.begin(), group.runs.end(), [](const Run* run) { return has_projected_epochs(*run); });
-  return format_seconds(summary->value) + (any ? " projected" : "");
+  const std::string text = cell(group.runs, kEpochTime);
+  const bool any = std::ranges::any_of(group.runs, [](const Run* run) { return has_projected_epochs(*run); });
+  return text.empty() || !any ? text : text + " projected";
 }
 
 // The largest load during any repetition; empty if quiet, so that the column appears only if it matters.
-std::string max_foreign_load(const RunGroup& group) {
-  const double most = max_foreign_cores(group.runs);
-  return most < kQuietForeignCores ? "" : significant(most, 2) + " cores";
-}
+std::string max_foreign_load(const RunGroup& group) { return any_loaded(group.runs) ? cell(group.runs, kForeignCores) : ""; }
 
 std::vector<Column> columns() {
   return {{"run", "---", [](const RunGroup& group) { return code(group.name) + load_mark(any_loaded(group.runs)); }},
           {"repetitions", "---:", [](const RunGroup& group) { return std::to_string(group.runs.size()); }},
-          column("step", "step_seconds_median", format_seconds),
-          column("samples/s", "samples_per_second", format_rate),
+          column(kStepTime),
+          column(kThroughput),
           {"95 % interval", "---:", spread},
-          {"epoch", "---:", epoch},
-          column("latency p50", "latency_p50_seconds", format_seconds),
-          column("latency p99", "latency_p99_seconds", format_seconds),
-          column("cost/epoch", "usd_per_epoch", format_usd),
-          column("energy/epoch", "joules_per_epoch", joules),
-          column("peak memory", "peak_bytes", format_bytes),
-          quality_column("accuracy", "eval_accuracy", format_percent),
-          quality_column("test loss", "eval_loss", three_digits),
-          quality_column("loss", "final_loss", three_digits),
-          column("of peak", "peak_fraction", format_percent),
-          {"others' load", "---:", max_foreign_load}};
+          {kEpochTime.short_title, "---:", epoch},
+          column(kMedianLatency),
+          column(kLatency99),
+          column(kCostInUsd),
+          column(kEnergy),
+          column(kPeakMemory),
+          column(kTestAccuracy),
+          column(kTestLoss),
+          column(kFinalLoss),
+          column(kPeakShare),
+          {kForeignCores.short_title, "---:", max_foreign_load}};
 }
 
 // Leaves out the columns that are empty for all runs.

@@ -120,8 +120,9 @@ MlflowRun mlflow_run(const Run& run, const Context& context, std::int64_t start)
     to.end_milliseconds = start + to_milliseconds(run.timing->wall_seconds);
   add_texts(run, context, to);
   if (to.status != RunStatus::ok) return to;
-  for (const ExportMetric& metric : export_metrics())
-    if (const auto value = metric.of(run)) to.metrics.push_back({metric.key, *value, to.end_milliseconds.value_or(start), 0});
+  for (const Figure* figure : exported_figures())
+    if (const auto value = figure->value(run))
+      to.metrics.push_back({figure->key, *value, to.end_milliseconds.value_or(start), 0});
   add_series(run, to);
   return to;
 }

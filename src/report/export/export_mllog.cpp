@@ -137,7 +137,7 @@ void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& lo
   if (evaluated == 0 && !metric.empty() && run.quality->eval_value)
     add_eval(metric, *run.quality->eval_value, Json::object(), log);
   log.point("trained_samples", static_cast<double>(run.timing->steps()) * static_cast<double>(w.batch));
-  if (run.throughput) log.point_if_known("samples_per_second", run.throughput->samples_per_second);
+  if (const auto rate = kThroughput.value(run)) log.point(kThroughput.key, *rate);
 }
 
 // In milliseconds since 1970. Precondition: the run's times are known.

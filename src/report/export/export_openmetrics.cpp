@@ -6,6 +6,8 @@
 // epochbench_run_info holds the rest of a run's identity, for joins. Every run has a state, so failed runs are included;
 // epochbench_run_loaded is the mark of load in tables; unknown values have no sample.
 #include <cctype>
+#include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,7 +57,7 @@ std::string states(const Result& result) {
 
 // One value per run that knows it; nothing if none does.
 std::string gauge(const Result& result, const std::string& family, const std::string& unit, const std::string& help,
-                  const FigureOf& value_of) {
+                  const std::function<std::optional<double>(const Run&)>& value_of) {
   std::string samples;
   for (const Run& run : result.runs)
     if (const auto value = value_of(run)) samples += sample(family, labels_of(run), Json(*value).dump());
@@ -107,11 +109,11 @@ std::string result_info(const Context& context) {
          sample(began, {}, Json(static_cast<double>(*date) / 1000).dump());
 }
 
-std::string gauge(const Result& result, const ExportMetric& metric) {
-  std::string help = metric.title;
+std::string gauge(const Result& result, const Figure& figure) {
+  std::string help = figure.title;
   help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(help[0])));
-  const auto value_of = [&](const Run& run) { return run.status == RunStatus::ok ? metric.of(run) : std::nullopt; };
-  return gauge(result, std::string("epochbench_") + metric.family, metric.unit, help + ".", value_of);
+  const auto value_of = [&](const Run& run) { return run.status == RunStatus::ok ? figure.value(run) : std::nullopt; };
+  return gauge(result, std::string("epochbench_") + figure.metric, figure.unit.name, help + ".", value_of);
 }
 
 }  // namespace
@@ -119,7 +121,7 @@ std::string gauge(const Result& result, const ExportMetric& metric) {
 std::string openmetrics_text(const Result& result) {
   require_distinct_runs(result);
   std::string text = result_info(result.context) + run_infos(result) + states(result) + loads(result);
-  for (const ExportMetric& metric : export_metrics()) text += gauge(result, metric);
+  for (const Figure* figure : exported_figures()) text += gauge(result, *figure);
   return text + "# EOF\n";
 }
 

@@ -1,4 +1,4 @@
-// Formats of tools that track benchmarks from commit to commit: one number per case and metric.
+// Formats of tools that track benchmarks from commit to commit: one number per case and figure.
 //
 // Bencher Metric Format (bencher.dev, reference): {benchmark: {measure: {value, lower_value, upper_value}}}. Two measures are
 // Bencher's own, with its units: latency, in nanoseconds, is the median step; throughput, in operations per second, counts
@@ -27,7 +27,7 @@ namespace {
 
 struct Number {
   const RunGroup* group = nullptr;
-  const ExportMetric* metric = nullptr;
+  const Figure* figure = nullptr;
   GroupEstimate summary;
 };
 
@@ -58,20 +58,20 @@ std::vector<RunGroup> ended_cases(const Result& result) {
   return cases;
 }
 
-// A measure of Bencher, and the factor from the metric to it.
-std::pair<std::string, double> measure_of(const ExportMetric& metric) {
-  std::string key = metric.key;
-  if (key == "step_seconds_median") return {"latency", 1e9};
-  if (key == "samples_per_second") return {"throughput", 1};
+// A measure of Bencher, and the factor from the figure to it.
+std::pair<std::string, double> measure_of(const Figure& figure) {
+  if (&figure == &kStepTime) return {"latency", 1e9};
+  if (&figure == &kThroughput) return {"throughput", 1};
+  std::string key = figure.key;
   std::replace(key.begin(), key.end(), '_', '-');  // a measure is found by its slug
   return {key, 1};
 }
 
-Json entry(const RunGroup& group, const ExportMetric& metric, const GroupEstimate& summary) {
+Json entry(const RunGroup& group, const Figure& figure, const GroupEstimate& summary) {
   Json json = {
-      {"name", group.name + ": " + metric.title}, {"unit", metric.shown_unit}, {"value", summary.value * metric.shown_scale}};
+      {"name", group.name + ": " + figure.title}, {"unit", figure.unit.shown}, {"value", summary.value * figure.unit.scale}};
   if (summary.spread != Spread::none)
-    json["range"] = "± " + significant((summary.interval.second - summary.interval.first) / 2 * metric.shown_scale, 3);
+    json["range"] = "± " + significant((summary.interval.second - summary.interval.first) / 2 * figure.unit.scale, 3);
   const Run& run = *group.runs.front();
   std::string extra = counted(summary.count, "repetition", "repetitions") + "\n" + one_line_of(run.device.name, 300);
   if (run.device.threads) extra += ", threads: " + std::to_string(*run.device.threads);
@@ -95,7 +95,7 @@ Json failed_entry(const CaseNumbers& one) {
           {"extra", joined(without_repeats(lines), "\n")}};
 }
 
-// Cases that only failed come last; each has its metrics in the order of their table.
+// Cases that only failed come last; each has its figures in the order of their table.
 template <class Take>
 void for_each_case(const Result& result, const Take& take) {
   const std::vector<RunGroup> ended = ended_cases(result), by_name = runs_by_name(result.runs, is_ok);
@@ -107,9 +107,9 @@ void for_each_case(const Result& result, const Take& take) {
     Repetitions& runs = cases[group.name].runs;
     runs.insert(runs.end(), group.runs.begin(), group.runs.end());
   }
-  for (const ExportMetric& metric : export_metrics())
-    for (const RunGroup& group : metric.pooling == Pooling::by_seed ? by_name : by_case)
-      if (const auto summary = summary_of(group, metric)) cases[group.name].numbers.push_back({&group, &metric, *summary});
+  for (const Figure* figure : exported_figures())
+    for (const RunGroup& group : figure->pooling == Pooling::by_seed ? by_name : by_case)
+      if (const auto summary = summarize(group.runs, *figure)) cases[group.name].numbers.push_back({&group, figure, *summary});
   for (const CaseNumbers& one : cases) take(one);
 }
 
@@ -117,7 +117,7 @@ std::string text_of(const Result& result, Better better) {
   Json entries = Json::array();
   for_each_case(result, [&](const CaseNumbers& one) {
     for (const Number& number : one.numbers)
-      if (number.metric->better == better) entries.push_back(entry(*number.group, *number.metric, number.summary));
+      if (number.figure->better == better) entries.push_back(entry(*number.group, *number.figure, number.summary));
     if (better == Better::smaller && !one.runs.empty()) entries.push_back(failed_entry(one));
   });
   return print_json(entries);
@@ -129,7 +129,7 @@ std::string tracker_left_out(const Run& run) {
   if (has_failed(run)) return "";
   if (!is_ok(run)) return name(run.status);
   const bool known =
-      std::ranges::any_of(export_metrics(), [&](const ExportMetric& metric) { return metric.of(run).has_value(); });
+      std::ranges::any_of(exported_figures(), [&](const Figure* figure) { return figure->value(run).has_value(); });
   return known ? "" : "ok, but nothing of it is known";
 }
 
@@ -138,7 +138,7 @@ std::string bmf_text(const Result& result) {
   for_each_case(result, [&](const CaseNumbers& one) {
     Json& measures = benchmarks[one.name];
     for (const Number& number : one.numbers) {
-      const auto [measure, scale] = measure_of(*number.metric);
+      const auto [measure, scale] = measure_of(*number.figure);
       Json values = {{"value", number.summary.value * scale}};
       if (number.summary.spread != Spread::none) {
         values["lower_value"] = number.summary.interval.first * scale;

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "src/analysis/case_settings.h"
-#include "src/analysis/case_summary.h"
 #include "src/analysis/compare/comparison.h"
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/fairness.h"
@@ -87,10 +86,11 @@ std::string subject_of(const Series& series) {
          ", batch " + std::to_string(run.workload.batch) + (run.workload.mode == "train" ? "" : ", " + run.workload.mode);
 }
 
-// null if the quantity is not known.
-Json entry_of(const CaseSummary& summary, const Series& series, const std::optional<GroupEstimate>& quantity) {
-  if (!quantity) return nullptr;
-  Json json = entry(subject_of(series), quantity->value, quantity->spread, quantity->interval, summary.runs.size());
+// null if the figure is not known.
+Json entry_of(const Series& series, const Figure& figure) {
+  const auto summary = summarize(series.runs, figure);
+  if (!summary) return nullptr;
+  Json json = entry(subject_of(series), summary->value, summary->spread, summary->interval, series.runs.size());
   json["doubts"] = doubt_texts(series);
   return json;
 }
@@ -101,20 +101,18 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
   Json speeds = Json::array(), epochs = Json::array(), costs = Json::array();
   for (std::size_t i = 0; i < std::min(headlines.size(), kMaxSubjects); ++i) {
     const Series& series = *headlines[i].series;
-    const CaseSummary summary = summary_of_case(series);
     const Run& first = series.first();
-    const auto add = [&](Json& list, const std::optional<GroupEstimate>& quantity, const Json& more) {
-      Json one = entry_of(summary, series, quantity);
+    const auto add = [&](Json& list, const Figure& figure, const Json& more) {
+      Json one = entry_of(series, figure);
       if (one.is_null()) return;
       one.update(more);
       list.push_back(std::move(one));
     };
-    add(speeds, summary.samples_per_second, Json::object());
+    add(speeds, kThroughput, Json::object());
     const std::string epoch = epochs_text({&first.workload});
-    add(epochs, summary.epoch_seconds,
-        {{"kind", first.timing ? Json(first.timing->epoch_kind) : Json(nullptr)}, {"epoch", epoch}});
+    add(epochs, kEpochTime, {{"kind", first.timing ? Json(first.timing->epoch_kind) : Json(nullptr)}, {"epoch", epoch}});
     if (first.cost)
-      add(costs, summary.cost_per_epoch,
+      add(costs, kCost,
           {{"currency", in_usd(*first.cost) ? Json(nullptr) : json_of(first.cost->currency)},
            {"source", json_of(first.cost->price_source)}});
   }
@@ -138,7 +136,7 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
     }
     if (!best) continue;
     const auto side = [](const SpeedupSide& one) { return device_word(one.on_gpu, one.device.backend) + " " + one.precision; };
-    const std::size_t n = std::min(best->baseline.samples_per_second.size(), best->contender.samples_per_second.size());
+    const std::size_t n = std::min(best->baseline.rates.size(), best->contender.rates.size());
     const std::int64_t ours = best->contender.workload.batch, theirs = best->baseline.workload.batch;
     Json one = entry(model_title(best->contender.workload.model) + ", " + side(best->contender) + " over " +
                          side(best->baseline) + (best->each_at_best && !are_alike(*best) ? ", each at its best" : "") +

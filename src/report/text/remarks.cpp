@@ -67,7 +67,7 @@ std::optional<double> mean_over_median(const Run& run) {
 
 // Bytes between planned and measured memory, if they differ by more than `plan` promises.
 std::optional<double> memory_off_plan(const Run& run) {
-  const auto planned = figure<&Run::memory, &Memory::planned_bytes>(run), peak = figure<&Run::memory, &Memory::peak_bytes>(run);
+  const auto planned = kPlannedMemory.value(run), peak = kPeakMemory.value(run);
   if (!planned || !peak) return std::nullopt;
   const double apart = std::fabs(*peak - *planned);
   return apart > kPlannedWithin * *planned + kPlannedWithinBytes ? std::optional(apart) : std::nullopt;
@@ -232,8 +232,9 @@ std::string time_to_quality(const TimeToQuality& time) {
   std::string text = time.name;
   if (time.repetitions == 0)
     return text + " did not reach " + time.target + (all > 1 ? " in any of " + std::to_string(all) : "");
-  const std::string reached = time.reached ? measure_text(time.metric, *time.reached) : "";
-  text += " reached " + (time.target.empty() ? measure_title(time.metric) + reached : time.target + " (" + reached + ")");
+  const Figure& measure = time.metric == "accuracy" ? kTestAccuracy : kTestLoss;
+  const std::string reached = cell(time.reached, measure.unit.text);
+  text += " reached " + (time.target.empty() ? measure.short_title + (" " + reached) : time.target + " (" + reached + ")");
   if (all > 1) text += " in " + std::to_string(time.repetitions) + " of " + std::to_string(all) + " repetitions";
   if (!time.seconds.value) return text + ": the median lies among those that did not";
   text += (all > 1 ? ", after " : " after ") + format_seconds(*time.seconds.value);

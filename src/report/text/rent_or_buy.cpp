@@ -15,20 +15,20 @@ namespace {
 constexpr std::array kHours{30.0, 80.0, 160.0, 365.0, kHoursAMonth};
 
 // "$0.357 ($0.350 to $0.364)", "$0.357 (range $0.33 to $0.37)"; "-" if not known.
-std::string usd(const Figure& figure) {
-  if (!figure.value) return "-";
-  return format_usd(*figure.value) + (figure.ci95    ? " (" + range_text(*figure.ci95, format_usd) + ")"
-                                      : figure.range ? " (range " + range_text(*figure.range, format_usd) + ")"
+std::string usd(const Amount& amount) {
+  if (!amount.value) return "-";
+  return format_usd(*amount.value) + (amount.ci95    ? " (" + range_text(*amount.ci95, format_usd) + ")"
+                                      : amount.range ? " (range " + range_text(*amount.range, format_usd) + ")"
                                                      : "");
 }
 std::string hours(double value) { return format_rate(value) + " h"; }
 std::string watts(double value) { return format_rate(value) + " W"; }
 
-void add_gap(Reasons& gaps, const std::string& what, const Figure& figure) {
-  if (!figure.value) add_reason(gaps, figure.reason, what);
+void add_gap(Reasons& gaps, const std::string& what, const Amount& amount) {
+  if (!amount.value) add_reason(gaps, amount.reason, what);
 }
 
-// Each reason once, with the figures that are not known because of it.
+// Each reason once, with the amounts that are not known because of it.
 std::string gaps_text(Reasons gaps) {
   std::string text;
   for (auto& [reason, what] : gaps) text += wrapped("", "  ", joined(without_repeats(std::move(what))) + ": " + reason);
@@ -38,7 +38,7 @@ std::string gaps_text(Reasons gaps) {
 std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
   Table table({"run", "->epoch", "-", ">local/epoch", ">cloud/epoch", ">break-even per month"});
   for (const RunCost& run : runs) {
-    const Figure& even = run.break_even_hours_per_month;
+    const Amount& even = run.break_even_hours_per_month;
     table.add({(run.repetitions > 1 ? run.name + ", " + std::to_string(run.repetitions) + " repetitions" : run.name) +
                    load_mark(run.loaded),
                in_doubt(run.loaded, run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-"), run.epoch_kind,
@@ -63,17 +63,17 @@ std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
 
 std::vector<double> months_of(const RentOrBuy& question) {
   std::vector<double> list(kHours.begin(), kHours.end());
-  const Figure even = break_even_hours(question.local, question.cloud);
+  const Amount even = break_even_hours(question.local, question.cloud);
   if (even.value) list.push_back(*even.value);
   std::sort(list.begin(), list.end());
   return list;
 }
 
 std::string months_text(const RentOrBuy& question, Reasons& gaps) {
-  const Figure even = break_even_hours(question.local, question.cloud);
+  const Amount even = break_even_hours(question.local, question.cloud);
   Table table({">work per month", ">local", ">cloud", ""});
   for (const double at : months_of(question)) {
-    const Figure local = local_usd_per_month(question.local, at), cloud = cloud_usd_per_month(question.cloud, at);
+    const Amount local = local_usd_per_month(question.local, at), cloud = cloud_usd_per_month(question.cloud, at);
     table.add({hours(at), usd(local), usd(cloud), even.value && *even.value == at ? "break-even" : ""});
     add_gap(gaps, "local", local);
     add_gap(gaps, "cloud", cloud);
@@ -122,15 +122,15 @@ std::string assumptions_text(const RentOrBuyAnswer& answer) {
   return joined(without_repeats(std::move(lines)), "");
 }
 
-void put(Json& object, const std::string& key, const Figure& figure) {
-  object[key] = json_of(figure.value);
-  object[key + "_reason"] = figure.value ? Json(nullptr) : Json(figure.reason);
+void put(Json& object, const std::string& key, const Amount& amount) {
+  object[key] = json_of(amount.value);
+  object[key + "_reason"] = amount.value ? Json(nullptr) : Json(amount.reason);
 }
 
-void put_with_interval(Json& object, const std::string& key, const Figure& figure) {
-  put(object, key, figure);
-  object[key + "_ci95"] = json_of(figure.ci95);
-  object[key + "_range"] = json_of(figure.range);
+void put_with_interval(Json& object, const std::string& key, const Amount& amount) {
+  put(object, key, amount);
+  object[key + "_ci95"] = json_of(amount.ci95);
+  object[key + "_range"] = json_of(amount.range);
 }
 
 Json run_json(const RunCost& run) {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "src/analysis/case_settings.h"
-#include "src/analysis/case_summary.h"
 #include "src/analysis/fairness.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/base/text.h"
@@ -15,52 +15,38 @@ namespace epochbench {
 namespace {
 
 std::string latency_cell(const Repetitions& runs) {
+  using Part = std::pair<const char*, const Figure*>;
   std::string text;
-  const auto add = [&](const char* title, const std::optional<double>& seconds) {
-    if (seconds) append(text, title + format_seconds(*seconds));
-  };
-  const auto typical = [&](const FigureOf& figure) {
-    const auto estimate = estimate_over(runs, figure);
-    return estimate ? std::optional(estimate->value) : std::nullopt;
-  };
-  add("p50 ", typical(figure<&Run::latency, &Latency::p50_seconds>));
-  add("p99 ", typical(figure<&Run::latency, &Latency::p99_seconds>));
-  add("worst ", greatest_over(runs, figure<&Run::latency, &Latency::worst_seconds>));
+  for (const auto& [title, figure] : {Part("p50 ", &kMedianLatency), Part("p99 ", &kLatency99), Part("worst ", &kWorstLatency)})
+    if (const std::string value = cell(runs, *figure); !value.empty()) append(text, title + value);
   return "latency " + text;
 }
 
-std::string quality_cell(const CaseSummary& summary) {
-  if (summary.first().latency) return latency_cell(summary.runs);
-  if (!summary.first().quality) return "";
-  const std::string metric = summary.first().quality->eval_metric.value_or("");
-  const std::string value = metric.empty() ? ""
-                                           : least_to_greatest(summary.runs, figure<&Run::quality, &Quality::eval_value>,
-                                                               [&](double value) { return measure_text(metric, value); });
-  if (!value.empty()) return measure_title(metric) + value;
-  const std::string loss = least_to_greatest(summary.runs, figure<&Run::quality, &Quality::final_loss>, three_digits);
-  return loss.empty() ? "" : "loss " + loss;
+std::string quality_cell(const Repetitions& runs) {
+  if (runs.front()->latency) return latency_cell(runs);
+  for (const Figure* figure : {&kTestAccuracy, &kTestLoss, &kFinalLoss})
+    if (const std::string value = cell(runs, *figure); !value.empty()) return figure->short_title + (" " + value);
+  return "";
 }
 
 // "±0.35 %"; "" for few steps.
 std::string within_run(const Run& run) {
-  const auto spread = relative_spread_within_run(run);
+  const auto spread = kStepSpread.value(run);
   return spread ? "±" + significant(*spread * 100, 2) + " %" : "";
 }
 
-std::string step_cell(const CaseSummary& summary) {
-  std::string text = cell(summary.step_seconds, format_seconds);
-  if (summary.runs.size() == 1) append(text, within_run(summary.first()), " ");
+std::string step_cell(const Repetitions& runs) {
+  std::string text = cell(runs, kStepTime);
+  if (runs.size() == 1) append(text, within_run(*runs.front()), " ");
   return text;
 }
 
-std::string energy_cell(const CaseSummary& summary) {
-  const auto joules = [](double value) { return format_si(value, "J"); };
-  if (summary.joules_per_epoch) return cell(summary.joules_per_epoch, joules);
-  if (summary.gpu_joules_per_epoch) return "GPU " + cell(summary.gpu_joules_per_epoch, joules);
-  return summary.cpu_joules_per_epoch ? "CPU " + cell(summary.cpu_joules_per_epoch, joules) : "";
+std::string energy_cell(const Repetitions& runs) {
+  const KnownPart energy = known_energy(runs);
+  std::string text = energy.part;
+  append(text, cell(energy.joules_per_epoch, kEnergy.unit.text), " ");
+  return text;
 }
-
-using Summaries = std::vector<CaseSummary>;
 
 // How to get an interval, once for the table; "" if every row has one.
 std::string advice(const SpreadColumn& spread, const std::string& table) {
@@ -70,45 +56,46 @@ std::string advice(const SpreadColumn& spread, const std::string& table) {
   return spread.has(Spread::range) ? "range: from the slowest to the fastest repetition; " + advice : "";
 }
 
-std::string table_of(const Summaries& rows) {
+std::string table_of(const std::vector<RunGroup>& rows) {
   if (rows.empty()) return "";
-  const bool repeat = std::ranges::any_of(rows, [](const CaseSummary& row) { return row.runs.size() > 1; });
+  const bool repeat = std::ranges::any_of(rows, [](const RunGroup& row) { return row.runs.size() > 1; });
   // Latencies and the quality reached are what the user asked for; otherwise the terminal may be too narrow for them.
   const bool sought = std::ranges::any_of(
-      rows, [](const CaseSummary& row) { return row.first().latency || row.first().settings.contains("until"); });
+      rows, [](const RunGroup& row) { return row.first().latency || row.first().settings.contains("until"); });
   SpreadColumn spread;
-  for (const CaseSummary& row : rows) spread.add(row.samples_per_second);
-  Table table({repeat ? "case" : "run", ">n", repeat ? "--->step" : ">step", ">samples/s", ">" + spread.title(), "->epoch",
-               "--", "->cost/epoch", "--->energy/epoch", sought ? "result" : "---result", "---->of peak"});
-  for (const CaseSummary& row : rows) {
+  for (const RunGroup& row : rows) spread.add(summarize(row.runs, kThroughput));
+  const auto title = [](const char* marks, const Figure& figure) { return std::string(marks) + figure.short_title; };
+  Table table({repeat ? "case" : "run", ">n", title(repeat ? "--->" : ">", kStepTime), title(">", kThroughput),
+               ">" + spread.title(), title("->", kEpochTime), "--", title("->", kCost), title("--->", kEnergy),
+               sought ? "result" : "---result", title("---->", kPeakShare)});
+  for (const RunGroup& row : rows) {
     const bool loaded = any_loaded(row.runs);
-    table.add({row.name + load_mark(loaded), repeat ? std::to_string(row.runs.size()) : "", step_cell(row),
-               cell(row.samples_per_second, format_rate), spread.cell(row.samples_per_second, format_rate),
-               in_doubt(loaded, cell(row.epoch_seconds, format_seconds)), row.first().timing->epoch_kind,
-               in_doubt(loaded, cell(row.cost_per_epoch, [&](double amount) { return money_text(amount, row.first().cost); })),
-               energy_cell(row), quality_cell(row), cell(row.peak_fraction, format_percent)});
+    table.add({row.name + load_mark(loaded), repeat ? std::to_string(row.runs.size()) : "", step_cell(row.runs),
+               cell(row.runs, kThroughput), spread.cell(summarize(row.runs, kThroughput), kThroughput.unit.text),
+               in_doubt(loaded, cell(row.runs, kEpochTime)), row.first().timing->epoch_kind,
+               in_doubt(loaded, cell(row.runs, kCost)), energy_cell(row.runs), quality_cell(row.runs),
+               cell(row.runs, kPeakShare)});
   }
   const std::string text = below_load_note(table.to_string());
   return text + advice(spread, text);
 }
 
 // What the epochs of the table are.
-std::string epochs_line(const Summaries& rows) {
+std::string epochs_line(const std::vector<RunGroup>& rows) {
   std::vector<const Workload*> works;
-  for (const CaseSummary& row : rows)
+  for (const RunGroup& row : rows)
     for (const Run* run : row.runs) works.push_back(&run->workload);
   return works.empty() ? "" : "epoch: " + epochs_text(works) + "\n";
 }
 
 bool is_shown(const Run& run) { return run.status == RunStatus::ok && run.timing && run.throughput; }
 
-Summaries rows_of(const Result& result, TableRows rows) {
-  if (rows == TableRows::cases) return case_summaries(result.runs);
-  Summaries list;
+std::vector<RunGroup> rows_of(const Result& result, TableRows rows) {
+  if (rows == TableRows::cases) return measured_cases(result.runs);
+  std::vector<RunGroup> list;
   const bool repeat = std::ranges::any_of(result.runs, [](const Run& run) { return run.repetition > 0; });
   for (const Run& run : result.runs)
-    if (is_shown(run))
-      list.push_back(summary_of_case(repeat ? run.name + " #" + std::to_string(run.repetition) : run.name, {&run}));
+    if (is_shown(run)) list.push_back({repeat ? run.name + " #" + std::to_string(run.repetition) : run.name, {&run}});
   return list;
 }
 
@@ -155,7 +142,7 @@ std::string summary(const Result& result, TableRows rows) {
     else if (!is_shown(run))
       others += one_line(run) + "\n";
   for (const auto& [reason, names] : skipped) others += "skipped: " + cases_text(names) + "\n  " + reason + "\n";
-  const Summaries shown = rows_of(result, rows);
+  const std::vector<RunGroup> shown = rows_of(result, rows);
   return table_of(shown) + epochs_line(shown) + others;
 }
 
@@ -185,8 +172,7 @@ std::string ratios_text(const Result& result) {
 
 std::string one_line(const Run& run) {
   if (!is_shown(run)) return run.name + ": " + describe(run.status, run.message);
-  const CaseSummary summary = summary_of_case(run.name, {&run});
-  const std::string quality = quality_cell(summary), spread = within_run(run);
+  const std::string quality = quality_cell({&run}), spread = within_run(run);
   return run.name + ": " + format_seconds(run.timing->step_seconds_median) + " per step" +
          (spread.empty() ? "" : " (" + spread + " within this run)") + ", " + format_rate(run.throughput->samples_per_second) +
          " samples/s" + (quality.empty() ? "" : ", " + quality);

@@ -189,7 +189,7 @@ Json speedup_json(const Speedup& speedup) {
       object[prefix + "file"] = side->file;
       object[prefix + "device"] = side->device.name;
       object[prefix + "samples_per_second"] = finite_or_null(side->rate);
-      object[prefix + "repetitions"] = side->samples_per_second.size();
+      object[prefix + "repetitions"] = side->rates.size();
       if (pair.target.empty()) continue;
       object[prefix + "trained"] = side->trained;
       object[prefix + "reached"] = side->reached;

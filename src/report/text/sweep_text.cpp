@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <set>
 
-#include "src/analysis/peak_share.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
@@ -27,16 +26,6 @@ const char* rate_title(Axis axis) {
 
 // A rate in the axis's measure, without a unit if it is samples per second.
 std::string rate_text(Axis axis, double rate) { return axis == Axis::width ? format_si(rate, "FLOP/s") : format_rate(rate); }
-
-// The mean over the ok runs of a point that have a value, geometric like that of the rates if all are above 0; empty if none
-// has one.
-std::optional<double> mean_of(const CurvePoint& point, std::optional<double> (*quantity)(const Run&)) {
-  const std::vector<double> values =
-      known_values(point.runs, [&](const Run* run) { return run->status == RunStatus::ok ? quantity(*run) : std::nullopt; });
-  if (values.empty()) return std::nullopt;
-  if (std::all_of(values.begin(), values.end(), [](double value) { return value > 0; })) return geometric_mean(values);
-  return mean(values);
-}
 
 std::optional<GroupEstimate> rate_of(const CurvePoint& point) {
   return point.rates.empty() ? std::nullopt : std::optional(estimate_of_groups(point.rates));
@@ -66,12 +55,9 @@ std::string table(const std::vector<Curve>& curves, std::size_t prefix, Axis axi
   for (const Curve& curve : curves)
     for (const CurvePoint& point : curve.points)
       table.add({curve.name.substr(prefix) + load_mark(any_loaded(point.runs)), format_count(point.value),
-                 cell(rate_of(point), number), spread.cell(rate_of(point), number),
-                 cell(mean_of(point, figure<&Run::timing, &Timing::step_seconds_median>), format_seconds),
-                 axis == Axis::samples ? cell(mean_of(point, figure<&Run::timing, &Timing::wall_seconds>), format_seconds) : "",
-                 cell(mean_of(point, figure<&Run::memory, &Memory::peak_bytes>), format_bytes),
-                 cell(mean_of(point, shown_peak_fraction), format_percent),
-                 cell(mean_of(point, figure<&Run::efficiency, &Efficiency::gpu_busy_fraction>), format_percent),
+                 cell(rate_of(point), number), spread.cell(rate_of(point), number), cell(point.runs, kStepTime),
+                 axis == Axis::samples ? cell(point.runs, kWallTime) : "", cell(point.runs, kPeakMemory),
+                 cell(point.runs, kPeakShare), cell(point.runs, kGpuBusy),
                  in_doubt(any_loaded(point.runs), point.usd.empty() ? "" : format_usd(geometric_mean(point.usd))),
                  failures(point)});
   return below_load_note(table.to_string());

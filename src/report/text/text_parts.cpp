@@ -118,21 +118,18 @@ std::string in_doubt(bool doubted, const std::string& text) {
   return !doubted || !shows_colors(Stream::out) || text.empty() ? text : "\033[90m" + text + "\033[0m";
 }
 
-std::string measure_text(const std::string& metric, double value) {
-  return metric == "accuracy" ? format_percent(value) : three_digits(value);
-}
-
-std::string measure_title(const std::string& metric) { return metric == "accuracy" ? "accuracy " : "test loss "; }
-
 std::string money_text(double amount, const std::optional<Cost>& cost) {
   return !cost || in_usd(*cost) ? format_usd(amount) : three_digits(amount) + " " + *cost->currency;
 }
 
-std::string least_to_greatest(const Repetitions& runs, const FigureOf& figure, const NumberText& number) {
-  const std::vector<double> values = known_values(runs, [&](const Run* run) { return figure(*run); });
+std::string cell(const Repetitions& runs, const Figure& figure) {
+  if (&figure.unit == &kMoney)
+    return cell(summarize(runs, figure), [&](double amount) { return money_text(amount, runs.front()->cost); });
+  if (figure.pooling != Pooling::by_seed) return cell(summarize(runs, figure), figure.unit.text);
+  const std::vector<double> values = values_of(runs, figure);
   if (values.empty()) return "";
   const auto [least, greatest] = std::ranges::minmax(values);
-  const std::string low = number(least), high = number(greatest);
+  const std::string low = figure.unit.text(least), high = figure.unit.text(greatest);
   return low == high ? low : low + " to " + high;
 }
 

@@ -8,14 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/case_summary.h"
-#include "src/analysis/estimate.h"
 #include "src/analysis/fairness.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/analysis/sweep/curves.h"
 #include "src/base/json.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
+#include "src/figures/summarize.h"
 #include "src/result/load.h"
 #include "src/result/result.h"
 
@@ -58,6 +57,8 @@ inline std::string cell(const std::optional<double>& value, const NumberText& nu
 inline std::string cell(const std::optional<GroupEstimate>& value, const NumberText& number) {
   return value ? number(value->value) : "";
 }
+// A figure of a case; of a quality "2.28 to 2.31" if repetitions differ, since a seed changes it and there is no mean.
+std::string cell(const Repetitions& runs, const Figure& figure);
 
 // " (95 % interval 6.5 to 7.2, 5 runs)", " (range 6.1 to 7.4, 3 runs)"; "" for one.
 std::string spread_text(const GroupEstimate& estimate, const NumberText& number = three_digits);
@@ -77,15 +78,8 @@ class SpreadColumn {
 // Gray if standard output shows colors, for figures of a run that other processes disturbed.
 std::string in_doubt(bool doubted, const std::string& text);
 
-// "97.2 %" for an accuracy, "3.12" for a loss, and the text before it: "accuracy ", "test loss ".
-std::string measure_text(const std::string& metric, double value);
-std::string measure_title(const std::string& metric);
-
 // "$1.23"; "1.23 EUR" for a file with another currency.
 std::string money_text(double amount, const std::optional<Cost>& cost);
-
-// "2.30", or "2.28 to 2.31" if repetitions differ: a seed changes a quality, so there is no mean. "" if not known.
-std::string least_to_greatest(const Repetitions& runs, const FigureOf& figure, const NumberText& number);
 
 // What the epochs of these workloads are: "ImageNet, 1,281,167 images", "SQuAD, 87,599 sequences of 128 tokens". If they
 // differ, each with its models: "ImageNet, 1,281,167 images (resnet50); digits, 1,280 to 1,408 images (lenet5, mlp)". "" for

@@ -86,8 +86,8 @@ function placesSection(data) {
 }
 
 function qualityText(row) {
-  if (isKnown(row.eval_value) && row.eval_metric === "accuracy") return `accuracy ${format.percent(row.eval_value)}`;
-  if (isKnown(row.eval_value)) return `test ${row.eval_metric} ${significant(row.eval_value)}`;
+  if (isKnown(row.eval_accuracy)) return `accuracy ${format.percent(row.eval_accuracy)}`;
+  if (isKnown(row.eval_loss)) return `test loss ${significant(row.eval_loss)}`;
   return isKnown(row.final_loss) ? `loss ${significant(row.final_loss)}` : null;
 }
 
@@ -106,7 +106,7 @@ function runColumns(data) {
     {...nameColumn("run", (row) => row.name + (row.doubts.length ? " †" : "")),
      small: (row) => [data.files.length > 1 ? fileOf(data, row).file : null, ...row.doubts].filter(Boolean).join("; ")},
     {...number("samples/s", "samples_per_second", format.rate), small: rateSpread},
-    number("median step", "step_seconds", format.seconds),
+    number("median step", "step_seconds_median", format.seconds),
     {...number("epoch", "epoch_seconds", format.seconds), small: (row) => row.epoch_kind, gray},
     {...number("cost/epoch", "cost_per_epoch", (value, row) => format.money(value, row.currency)), gray},
     number("energy/epoch", "joules_per_epoch", (value, row) => format.joules(value) + partText(row)),

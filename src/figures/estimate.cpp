@@ -1,4 +1,4 @@
-#include "src/analysis/estimate.h"
+#include "src/figures/estimate.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Ratios and their intervals: known values, refusals, and how often simulated intervals hold the truth.
-#include "src/analysis/estimate.h"
+#include "src/figures/estimate.h"
 
 #include <algorithm>
 #include <cmath>
