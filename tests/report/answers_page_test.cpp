@@ -193,8 +193,8 @@ TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {
       runs.push_back(run);
     }
   const AnswerSection section = answer_sections(named_result(runs))[kPrecision];
-  EXPECT_THAT(section.answers, Contains(HasSubstr("cpu bf16 over fp32: 1.60x (")));
-  EXPECT_THAT(section.answers, Contains(HasSubstr("cuda bf16 over fp32: 2.50x (")));
+  EXPECT_THAT(section.answers, Contains(HasSubstr("cpu, bf16 over fp32: 1.60x (")));
+  EXPECT_THAT(section.answers, Contains(HasSubstr("cuda, bf16 over fp32: 2.50x (")));
   EXPECT_THAT(section.answers,
               Contains(AllOf(HasSubstr("lenet5/cpu/b64, bf16 less fp32: accuracy -0.80 points (-1.0 to -0.60)"),
                              HasSubstr("5 seeds, 1 epochs"))));
@@ -221,7 +221,7 @@ TEST(AnswerSections, OfTrainingsToATargetSayHowSoonTheyReachIt) {
   EXPECT_THAT(sections[kSpeed].read, HasSubstr("on real data"));
   EXPECT_THAT(sections[kUtilization].answers, Contains(HasSubstr("80.0 % of the measured peak")));
   EXPECT_THAT(sections[kPrecision].answers,
-              Contains(AllOf(HasSubstr("cpu bf16 over fp32: 2.00x (2.00 to 2.00)"), HasSubstr(" as soon at accuracy=0.97"))));
+              Contains(AllOf(HasSubstr("cpu, bf16 over fp32: 2.00x (2.00 to 2.00)"), HasSubstr(" as soon at accuracy=0.97"))));
   EXPECT_THAT(sections[kCost].answers, Contains(HasSubstr("(97.2 %) in 6 of 6 repetitions, after 22.5 s, the median")));
 }
 

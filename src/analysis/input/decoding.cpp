@@ -11,7 +11,7 @@ namespace {
 
 bool decodes(const Run& run) {
   return run.status == RunStatus::ok && run.input && run.input->decode_cpu_seconds && run.input->decode_wall_seconds &&
-         run.throughput && run.throughput->samples_per_second > 0;
+         kThroughput.value(run).value_or(0) > 0;
 }
 
 std::optional<double> wait_fraction(const Run& run) { return member_of(run.efficiency, &Efficiency::data_wait_fraction); }
@@ -20,12 +20,12 @@ std::optional<double> hidden(const Run& run) {
   const std::optional<double> waits = wait_fraction(run);
   const double threads = std::max(run.input->loader_threads, 1), decoding = *run.input->decode_wall_seconds / threads;
   if (!waits || !(decoding > 0) || run.input->cache == "decoded") return std::nullopt;
-  return std::clamp(1 - *waits / run.throughput->samples_per_second / decoding, 0.0, 1.0);
+  return std::clamp(1 - *waits / *kThroughput.value(run) / decoding, 0.0, 1.0);
 }
 
 std::optional<double> device_rate(const Run& run) {
   const std::optional<double> waits = wait_fraction(run);
-  return waits && *waits < 1 ? std::optional(run.throughput->samples_per_second / (1 - *waits)) : std::nullopt;
+  return waits && *waits < 1 ? std::optional(*kThroughput.value(run) / (1 - *waits)) : std::nullopt;
 }
 
 // Over all repetitions, or unknown.
@@ -65,6 +65,6 @@ std::vector<const Decoding*> most_costly(const std::vector<Decoding>& decodings)
   return most;
 }
 
-double cores_needed(const Decoding& decoding, double samples_per_second) { return samples_per_second * decoding.cpu_seconds; }
+double cores_needed(const Decoding& decoding, double rate) { return rate * decoding.cpu_seconds; }
 
 }  // namespace epochbench

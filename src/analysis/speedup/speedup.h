@@ -47,9 +47,11 @@ struct SpeedupPair {
   std::string lacks = {};  // the baseline, if parts are compared: "without fusion, portable kernels"
 };
 
-// Whether both sides have the same precision and batch.
-inline bool are_alike(const SpeedupPair& pair) {
-  return pair.baseline.precision == pair.contender.precision && pair.baseline.workload.batch == pair.contender.workload.batch;
+// Whether being at their best gave the sides different precisions or batches.
+inline bool at_own_best(const SpeedupPair& pair) {
+  const SpeedupSide &baseline = pair.baseline, &contender = pair.contender;
+  return pair.each_at_best &&
+         (baseline.precision != contender.precision || baseline.workload.batch != contender.workload.batch);
 }
 
 // Why it cannot carry an answer: "resnet50/cuda/fp32/b256: its steps take ..."; "" if it can.

@@ -19,12 +19,13 @@ struct AxisRow {
   const char *name, *measure;
   const char* setting;  // that the axis varies; "": an option of the model
 };
-constexpr AxisRow kRows[] = {{"batch", "samples_per_second", "batch"},
-                             {"width", "flops_per_second", ""},
+constexpr const Figure& kFlopRate = figure("flops_per_second");
+constexpr AxisRow kRows[] = {{"batch", kThroughput.key, "batch"},
+                             {"width", kFlopRate.key, ""},
                              {"samples", "samples_per_wall_second", "epoch_samples"},
-                             {"threads", "samples_per_second", "threads"},
-                             {"ranks", "samples_per_second", "ranks"},
-                             {"ranks_weak", "samples_per_second", "ranks"}};
+                             {"threads", kThroughput.key, "threads"},
+                             {"ranks", kThroughput.key, "ranks"},
+                             {"ranks_weak", kThroughput.key, "ranks"}};
 const AxisRow& row_of(Axis axis) { return kRows[static_cast<std::size_t>(axis)]; }
 
 bool positive(double value) { return std::isfinite(value) && value > 0; }
@@ -87,11 +88,10 @@ std::optional<std::int64_t> value_of(const Run& run, Axis axis) {
 
 std::optional<double> rate_of(const Run& run, Axis axis) {
   if (run.status != RunStatus::ok || !run.timing || !run.throughput) return std::nullopt;
-  double rate = run.throughput->samples_per_second;
-  if (axis == Axis::width) rate = run.efficiency ? run.efficiency->flops_per_second : 0;
+  auto rate = (axis == Axis::width ? kFlopRate : kThroughput).value(run);
   if (axis == Axis::samples)
     rate = static_cast<double>(run.timing->steps()) * static_cast<double>(run.workload.batch) / run.timing->wall_seconds;
-  return positive(rate) ? std::optional(rate) : std::nullopt;
+  return rate && positive(*rate) ? rate : std::nullopt;
 }
 
 std::optional<double> usd_of(const Run& run, Axis axis) {

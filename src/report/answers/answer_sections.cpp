@@ -12,6 +12,7 @@
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/precision_quality.h"
 #include "src/analysis/series.h"
+#include "src/analysis/speedup/headline.h"
 #include "src/base/text.h"
 #include "src/report/answers/answers_page.h"
 #include "src/report/text/result_text.h"
@@ -32,20 +33,10 @@ std::vector<RunGroup> marked_cases(const std::vector<Run>& runs, const std::func
   return list;
 }
 
-// "resnet50 b32"
-std::string workload_text(const Workload& workload) { return workload.model + " b" + std::to_string(workload.batch); }
-
-// "cuda bf16"
-std::string side_text(const SpeedupSide& side) { return side.device.backend + " " + side.precision; }
-
-// "resnet50 b256, cuda fp32 over cpu fp32"; at their best "resnet50, cuda fp16 b256 over cpu bf16 b64".
+// "resnet50 b256, cuda fp32 over cpu fp32", "resnet20/cpu/fp32/b128, 2 threads over 1 thread".
 std::string sides_text(const SpeedupPair& pair) {
-  const bool at_best = pair.each_at_best && !are_alike(pair);
-  const auto side = [&](const SpeedupSide& one) {
-    return side_text(one) + (at_best ? " b" + std::to_string(one.workload.batch) : "");
-  };
-  const Workload& workload = pair.contender.workload;
-  return (at_best ? workload.model : workload_text(workload)) + ", " + side(pair.contender) + " over " + side(pair.baseline);
+  const PairText text = pair_text(pair);
+  return text.subject + ", " + text.contender + " over " + text.baseline;
 }
 
 bool any_on_synthetic_data(const std::vector<Run>& runs) {
@@ -70,39 +61,10 @@ std::vector<RunGroup> compared_workloads(const std::vector<Run>& runs) {
 
 constexpr const char* kOfRealData = "; on real data, since nothing ran on synthetic data: what the input takes is included";
 
-// On synthetic data the time of a step depends only on the device; on real data only the time to a target counts.
-bool asks_of(const SpeedupPair& pair) { return pair.contender.workload.dataset == "synthetic" || !pair.target.empty(); }
-
 // "4.2x (3.9 to 4.5)", "4.2x (3.9 to 4.5) as soon at accuracy=0.97"; if it cannot carry an answer, the reason.
 std::string sooner_text(const SpeedupPair& pair) {
   if (const std::string reason = why_unusable(pair); !reason.empty()) return "no ratio: " + reason;
   return ratio_text(pair.ratio) + (pair.target.empty() ? "" : " as soon at " + pair.target);
-}
-
-// Whether the baseline has a handicap: such a pair does not say how fast a device is.
-bool has_handicap(const SpeedupPair& pair) {
-  return std::any_of(pair.warnings.begin(), pair.warnings.end(),
-                     [](const Warning& warning) { return warning.code == WarningCode::handicap; });
-}
-
-// The pairs of devices at their best, as they come first; then those of one precision, and of tf32, which stands beside fp32.
-std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
-  std::vector<const SpeedupPair*> chosen;
-  std::map<std::string, std::size_t> workloads;  // in their order
-  const auto place = [&](const SpeedupPair* pair) {
-    const bool best = pair->each_at_best;
-    const auto precision = precision_from_name(pair->contender.precision);
-    return std::tuple(!best, workloads.at(pair->contender.workload.fingerprint), best ? std::nullopt : precision);
-  };
-  for (const SpeedupPair& pair : speedup.pairs) {
-    const std::string &ours = pair.contender.precision, &theirs = pair.baseline.precision;
-    const bool alike = ours == theirs || (ours == name(Precision::tf32) && theirs == name(Precision::fp32));
-    if (!pair.contender.on_gpu || pair.baseline.on_gpu || !asks_of(pair) || has_handicap(pair)) continue;
-    workloads.try_emplace(pair.contender.workload.fingerprint, workloads.size());
-    if (alike || pair.each_at_best || !pair.target.empty()) chosen.push_back(&pair);
-  }
-  std::ranges::stable_sort(chosen, {}, place);
-  return chosen;
 }
 
 std::string notes_text(const SpeedupPair& pair) {
@@ -186,28 +148,14 @@ std::string difference_text(const QualityDifference& difference) {
          " epochs";
 }
 
-// 16 bits over a wider precision on the same device.
-std::vector<std::string> narrow_over(const Speedup& speedup, Precision baseline) {
-  std::vector<std::string> lines;
-  for (const SpeedupPair& pair : speedup.pairs) {
-    const auto precision = precision_from_name(pair.contender.precision);
-    if (precision && has_16_bits(*precision) && pair.baseline.precision == name(baseline) && !has_handicap(pair) &&
-        pair.contender.on_gpu == pair.baseline.on_gpu && asks_of(pair))
-      lines.push_back(workload_text(pair.contender.workload) + ", " + side_text(pair.contender) + " over " + name(baseline) +
-                      ": " + sooner_text(pair));
-  }
-  return lines;
-}
+// "resnet50 b32 cpu, bf16 over fp32: 1.90x (1.65 to 2.19)".
+std::string ratio_line(const SpeedupPair& pair) { return sides_text(pair) + ": " + sooner_text(pair); }
 
-// "resnet20/cpu/fp32/b128, 2 threads over 1 thread: 1.80x (1.75 to 1.86)".
 std::vector<std::string> setting_ratios(const Speedup& speedup, const Speedup& to_quality, Compares what) {
   std::vector<std::string> lines;
   for (const Speedup* asked : {&speedup, &to_quality})
-    for (const SpeedupPair& pair : asked->pairs) {
-      if (pair.compares != what) continue;
-      const PairText text = setting_pair_text(pair);
-      lines.push_back(text.subject + ", " + text.contender + " over " + text.baseline + ": " + sooner_text(pair));
-    }
+    for (const SpeedupPair& pair : asked->pairs)
+      if (pair.compares == what) lines.push_back(ratio_line(pair));
   return lines;
 }
 
@@ -227,8 +175,7 @@ std::vector<std::string> epoch_costs(const std::vector<RunGroup>& works) {
 AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality) {
   AnswerSection section{"How much faster is the GPU, each at its best?", {}, ""};
   for (const Speedup* asked : {&speedup, &to_quality})
-    for (const SpeedupPair* pair : gpu_over_cpu(*asked))
-      section.answers.push_back(sides_text(*pair) + ": " + sooner_text(*pair) + notes_text(*pair));
+    for (const SpeedupPair* pair : gpu_over_cpu(*asked)) section.answers.push_back(ratio_line(*pair) + notes_text(*pair));
   section.read =
       "times as many samples per second, in brackets the 95 % interval over processes; first each device at its fastest "
       "precision and batch, then both in one precision, at one batch; all pairs: epochbench speedup RESULT";
@@ -264,9 +211,12 @@ AnswerSection utilization_section(const std::vector<Run>& runs) {
 }
 
 AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality) {
-  AnswerSection section{"What does mixed precision bring, and does the model learn as well?",
-                        narrow_over(speedup, Precision::fp32), ""};
-  for (std::string& line : narrow_over(to_quality, Precision::fp32)) section.answers.push_back(std::move(line));
+  AnswerSection section{"What does mixed precision bring, and does the model learn as well?", {}, ""};
+  const auto add_ratios = [&](Precision baseline) {
+    for (const Speedup* asked : {&speedup, &to_quality})
+      for (const SpeedupPair* pair : narrow_over(*asked, baseline)) section.answers.push_back(ratio_line(*pair));
+  };
+  add_ratios(Precision::fp32);
   if (section.answers.empty())
     section.answers.emplace_back(
         "no answer on speed: nothing ran on synthetic data, or to a target, in 16 bits and in fp32 on one device");
@@ -275,8 +225,7 @@ AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& spe
   if (differences.empty())
     section.answers.emplace_back(
         "no answer on quality: nothing was trained for the same epochs or steps in two precisions with the same seed");
-  for (const Speedup* asked : {&speedup, &to_quality})
-    for (std::string& line : narrow_over(*asked, Precision::tf32)) section.answers.push_back(std::move(line));
+  add_ratios(Precision::tf32);
   section.read =
       "quality: on real data, paired by seed; an interval that contains 0 shows no difference on these sets, and nothing more";
   return section;

@@ -14,6 +14,7 @@
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/fairness.h"
 #include "src/analysis/precision_quality.h"
+#include "src/analysis/speedup/headline.h"
 #include "src/analysis/time_to_quality.h"
 #include "src/base/json_fields.h"
 #include "src/base/numbers.h"
@@ -121,26 +122,17 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
   if (!speeds.empty()) cards.push_back(card("cost", costs));  // without a price the card explains how to give one
 }
 
-// For each model the pair of devices at their best; if there is none, that of two devices or precisions with the largest ratio.
 void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Speedup& speedup) {
   Json entries = Json::array();
   for (const Headline& headline : headlines) {
-    const SpeedupPair* best = nullptr;
-    const auto rank = [](const SpeedupPair& pair) { return std::pair(pair.each_at_best, pair.ratio.value); };
-    for (const SpeedupPair& pair : speedup.pairs) {
-      const bool fits = pair.contender.workload.model == headline.series->first().workload.model &&
-                        pair.compares == Compares::devices_or_precisions && std::isfinite(pair.ratio.value) &&
-                        why_unusable(pair).empty() &&
-                        std::ranges::none_of(pair.warnings, [](const Warning& w) { return w.code == WarningCode::handicap; });
-      if (fits && (!best || rank(pair) > rank(*best))) best = &pair;
-    }
+    const SpeedupPair* best = headline_of(speedup, headline.series->first().workload.model);
     if (!best) continue;
     const auto side = [](const SpeedupSide& one) { return device_word(one.on_gpu, one.device.backend) + " " + one.precision; };
     const std::size_t n = std::min(best->baseline.rates.size(), best->contender.rates.size());
     const std::int64_t ours = best->contender.workload.batch, theirs = best->baseline.workload.batch;
     Json one = entry(model_title(best->contender.workload.model) + ", " + side(best->contender) + " over " +
-                         side(best->baseline) + (best->each_at_best && !are_alike(*best) ? ", each at its best" : "") +
-                         ", batch " + std::to_string(ours) + (ours == theirs ? "" : " over " + std::to_string(theirs)),
+                         side(best->baseline) + (at_own_best(*best) ? ", each at its best" : "") + ", batch " +
+                         std::to_string(ours) + (ours == theirs ? "" : " over " + std::to_string(theirs)),
                      best->ratio, n, "processes per side");
     one["doubts"] = doubt_texts(best->warnings);
     entries.push_back(std::move(one));

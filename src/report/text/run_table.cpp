@@ -6,7 +6,7 @@
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/fairness.h"
-#include "src/analysis/speedup/speedup.h"
+#include "src/analysis/speedup/headline.h"
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
@@ -99,36 +99,16 @@ std::vector<RunGroup> rows_of(const Result& result, TableRows rows) {
   return list;
 }
 
-std::string batch_text(const SpeedupSide& side) { return "b" + std::to_string(side.workload.batch); }
-
-// "cuda bf16", "bf16"; of a device at its best "cuda bf16 b256".
-std::string side_text(const SpeedupSide& side, bool with_device, bool at_best) {
-  return (with_device ? side.device.backend + " " : "") + side.precision + (at_best ? " " + batch_text(side) : "");
-}
-
-// {"resnet20 b32 cpu", "bf16", "fp32"}, {"resnet20, each at its best", "cuda fp16 b256", "cpu bf16 b64"}.
-PairText device_pair_text(const SpeedupPair& pair) {
-  const SpeedupSide &a = pair.baseline, &b = pair.contender;
-  const bool devices = a.device.backend != b.device.backend, at_best = pair.each_at_best && !are_alike(pair);
-  std::string subject = b.workload.model + (at_best ? ", each at its best" : " " + batch_text(b));
-  if (!devices) subject += " " + b.device.backend;
-  append(subject, settings_text(further_settings(b.settings)), " ");
-  return {subject, side_text(b, devices, at_best), side_text(a, devices, at_best)};
-}
-
-bool is_disturbed(const SpeedupPair& pair) {
-  return std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::foreign_load; });
-}
-
 // "resnet20 b32 cpu: bf16 is 1.90x fp32 (95 % interval 1.85 to 1.95)", "resnet20/cpu/fp32/b128: complete is 1.28x without
 // winograd".
 std::string ratio_line(const SpeedupPair& pair) {
-  const auto [subject, contender, baseline, several] =
-      pair.compares == Compares::devices_or_precisions ? device_pair_text(pair) : setting_pair_text(pair);
+  auto [subject, contender, baseline, several] = pair_text(pair);
+  if (at_own_best(pair)) subject += ", each at its best";
   if (const std::string reason = why_unusable(pair); !reason.empty())
     return subject + ": no ratio of " + contender + " to " + baseline + ": " + reason;
   return subject + ": " + contender + (several ? " are " : " is ") + format_times(pair.ratio.value) + " " + baseline +
-         (pair.ratio.ci95 ? " (95 % interval " + range_text(*pair.ratio.ci95) + ")" : "") + load_mark(is_disturbed(pair));
+         (pair.ratio.ci95 ? " (95 % interval " + range_text(*pair.ratio.ci95) + ")" : "") +
+         load_mark(has_warning(pair, WarningCode::foreign_load));
 }
 
 }  // namespace
@@ -152,9 +132,8 @@ std::vector<std::string> ratio_lines(const Result& result) {
   std::vector<std::string> lines;
   std::size_t more = 0;
   for (const SpeedupPair& pair : speedup_of({{"", result}}, SpeedupOf::same_batch).pairs) {
-    const bool restricted =
-        std::ranges::any_of(pair.warnings, [](const Warning& warning) { return warning.code == WarningCode::handicap; });
-    if ((restricted && pair.compares != Compares::parts) || !std::isfinite(pair.ratio.value)) continue;
+    if ((has_warning(pair, WarningCode::handicap) && pair.compares != Compares::parts) || !std::isfinite(pair.ratio.value))
+      continue;
     if (++found[pair.compares] <= kMaxRatios)
       lines.push_back(ratio_line(pair));
     else

@@ -108,7 +108,7 @@ std::string speedup_text(const Speedup& speedup) {
   if (speedup.pairs.front().best_batch)
     text += wrapped("", "", "each device at its own best batch of those measured, so the batches may differ");
   const auto at_best = std::ranges::count_if(speedup.pairs, &SpeedupPair::each_at_best);
-  if (!std::all_of(speedup.pairs.begin(), speedup.pairs.begin() + at_best, are_alike))
+  if (std::ranges::any_of(speedup.pairs, at_own_best))
     text += wrapped("", "",
                     (at_best == 1 ? "first row" : "first " + std::to_string(at_best) + " rows") +
                         std::string(": each device at its fastest precision and batch of those measured"));

@@ -91,6 +91,20 @@ std::string sentence(const Warning& w) {
   return "";
 }
 
+// Each side has what the other lacks; at their best also the batch.
+PairText device_pair_text(const SpeedupPair& pair) {
+  const SpeedupSide &baseline = pair.baseline, &contender = pair.contender;
+  const auto batch = [](const SpeedupSide& side) { return " b" + std::to_string(side.workload.batch); };
+  const bool devices = baseline.device.backend != contender.device.backend, own_batches = at_own_best(pair);
+  const auto text = [&](const SpeedupSide& side) {
+    return (devices ? side.device.backend + " " : "") + side.precision + (own_batches ? batch(side) : "");
+  };
+  std::string subject = contender.workload.model + (own_batches ? "" : batch(contender));
+  if (!devices) subject += " " + contender.device.backend;
+  append(subject, settings_text(further_settings(contender.settings)), " ");
+  return {subject, text(contender), text(baseline)};
+}
+
 }  // namespace
 
 std::string spread_text(const GroupEstimate& estimate, const NumberText& number) {
@@ -213,7 +227,8 @@ std::string Notes::to_string() const {
   return text;
 }
 
-PairText setting_pair_text(const SpeedupPair& pair) {
+PairText pair_text(const SpeedupPair& pair) {
+  if (pair.compares == Compares::devices_or_precisions) return device_pair_text(pair);
   if (pair.compares == Compares::parts)
     return pair.lacks == kPortableKernels ? PairText{pair.contender.name, "best kernels", "portable ones", true}
                                           : PairText{pair.contender.name, "complete", pair.lacks, false};

@@ -135,9 +135,9 @@ struct PairText {
   std::string subject, contender, baseline;
   bool several = false;  // the contender is plural
 };
-// {"resnet20/cpu/fp32/b128", "complete", "without winograd"}, {"resnet20/cpu/fp32/b128", "2 threads", "1 thread"}.
-// Precondition: the pair compares parts or threads.
-PairText setting_pair_text(const SpeedupPair& pair);
+// {"resnet20 b32 cpu", "bf16", "fp32"}, {"resnet20", "cuda fp16 b256", "cpu bf16 b64"}, {"resnet20/cpu/fp32/b128", "complete",
+// "without winograd"}, {"resnet20/cpu/fp32/b128", "2 threads", "1 thread"}.
+PairText pair_text(const SpeedupPair& pair);
 
 // "parity_unverified: the losses of ...": a stable code for programs, then a sentence for people.
 std::string to_string(const Warning& warning);

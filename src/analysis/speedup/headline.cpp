@@ -1,0 +1,64 @@
+#include "src/analysis/speedup/headline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace epochbench {
+namespace {
+
+// On real data only the time to a target counts. A baseline with a handicap does not say how fast a device is.
+bool tells_speed(const SpeedupPair& pair) {
+  return (pair.contender.workload.dataset == "synthetic" || !pair.target.empty()) && !has_warning(pair, WarningCode::handicap);
+}
+
+}  // namespace
+
+bool has_warning(const SpeedupPair& pair, WarningCode code) {
+  return std::ranges::find(pair.warnings, code, &Warning::code) != pair.warnings.end();
+}
+
+const SpeedupPair* headline_of(const Speedup& speedup, const std::string& model) {
+  const SpeedupPair* lead = nullptr;
+  const auto rank = [](const SpeedupPair& pair) { return std::pair(pair.each_at_best, pair.ratio.value); };
+  for (const SpeedupPair& pair : speedup.pairs) {
+    const bool fits = pair.contender.workload.model == model && pair.compares == Compares::devices_or_precisions &&
+                      std::isfinite(pair.ratio.value) && why_unusable(pair).empty() && !has_warning(pair, WarningCode::handicap);
+    if (fits && (!lead || rank(pair) > rank(*lead))) lead = &pair;
+  }
+  return lead;
+}
+
+std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
+  std::vector<const SpeedupPair*> chosen;
+  std::map<std::string, std::size_t> workloads;  // in their order
+  const auto place = [&](const SpeedupPair* pair) {
+    const bool best = pair->each_at_best;
+    const auto precision = precision_from_name(pair->contender.precision);
+    return std::tuple(!best, workloads.at(pair->contender.workload.fingerprint), best ? std::nullopt : precision);
+  };
+  for (const SpeedupPair& pair : speedup.pairs) {
+    const std::string &ours = pair.contender.precision, &theirs = pair.baseline.precision;
+    const bool alike = ours == theirs || (ours == name(Precision::tf32) && theirs == name(Precision::fp32));
+    if (!pair.contender.on_gpu || pair.baseline.on_gpu || !tells_speed(pair)) continue;
+    workloads.try_emplace(pair.contender.workload.fingerprint, workloads.size());
+    if (alike || pair.each_at_best || !pair.target.empty()) chosen.push_back(&pair);
+  }
+  std::ranges::stable_sort(chosen, {}, place);
+  return chosen;
+}
+
+std::vector<const SpeedupPair*> narrow_over(const Speedup& speedup, Precision baseline) {
+  std::vector<const SpeedupPair*> chosen;
+  for (const SpeedupPair& pair : speedup.pairs) {
+    const auto precision = precision_from_name(pair.contender.precision);
+    if (precision && has_16_bits(*precision) && pair.baseline.precision == name(baseline) && tells_speed(pair) &&
+        pair.contender.on_gpu == pair.baseline.on_gpu)
+      chosen.push_back(&pair);
+  }
+  return chosen;
+}
+
+}  // namespace epochbench
