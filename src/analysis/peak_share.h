@@ -3,7 +3,7 @@
 // A peak is what was reached at least once, so every burst in a file counts: those of all processes that measured the machine,
 // and those between turns. A share counts the multiply-adds of direct products and convolutions, whatever algorithm ran
 // (Efficiency::peak_fraction). Winograd's transforms multiply less, so their share can exceed 1; judgments take it as it is,
-// and people are shown at most 1 (kPeakShare in src/figures/figures.h).
+// and people are shown at most 1 (kPeakShare in src/figures/figure.h).
 #pragma once
 
 #include <map>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/figures/estimate.h"
-#include "src/figures/figures.h"
+#include "src/figures/figure.h"
 
 namespace epochbench {
 

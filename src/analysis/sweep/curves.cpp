@@ -10,7 +10,7 @@
 #include "src/analysis/case_settings.h"
 #include "src/base/lookup.h"
 #include "src/figures/estimate.h"
-#include "src/figures/figures.h"
+#include "src/figures/figure.h"
 
 namespace epochbench {
 namespace {

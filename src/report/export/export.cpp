@@ -101,8 +101,6 @@ std::vector<const Figure*> exported_figures() {
   return exported;
 }
 
-bool has_projected_epochs(const Run& run) { return run.timing && run.timing->epoch_kind == "projected"; }
-
 std::string one_line_of(const std::string& text, std::size_t longest_bytes) {
   std::string line = text;
   if (line.size() > longest_bytes) {

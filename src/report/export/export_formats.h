@@ -40,8 +40,6 @@ bool is_mllog_file(std::string_view name);  // whether mllog_folder writes it: "
 // For formats that identify a run by name and repetition. Errors: FormatError if two runs have the same.
 void require_distinct_runs(const Result& result);
 
-bool has_projected_epochs(const Run& run);
-
 // Milliseconds since 1970 in UTC of "2026-01-02T03:04:05Z" (RFC 3339; fractions of a second and offsets too); empty for any
 // other text.
 std::optional<std::int64_t> milliseconds_since_1970(std::string_view rfc3339);

@@ -9,6 +9,7 @@
 #include "src/analysis/compare/decision.h"
 #include "src/base/text.h"
 #include "src/report/export/export_formats.h"
+#include "src/report/text/case_columns.h"
 #include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
 
@@ -30,60 +31,19 @@ std::string code(const std::string& text) {
   return html + "</code>";
 }
 
-struct Column {
-  const char* title;
-  const char* align;
-  std::function<std::string(const RunGroup&)> cell;
-};
-
-Column column(const Figure& figure) {
-  return {figure.short_title, "---:", [&figure](const RunGroup& group) { return cell(group.runs, figure); }};
-}
-
-std::string spread(const RunGroup& group) {
-  const auto summary = summarize(group.runs, kThroughput);
-  if (!summary || summary->spread == Spread::none) return "";
-  return range_text(summary->interval, kThroughput.unit.text) + (summary->spread == Spread::range ? " (range)" : "");
-}
-
-std::string epoch(const RunGroup& group) {
-  const std::string text = cell(group.runs, kEpochTime);
-  const bool any = std::ranges::any_of(group.runs, [](const Run* run) { return has_projected_epochs(*run); });
-  return text.empty() || !any ? text : text + " projected";
-}
-
-// The largest load during any repetition; empty if quiet, so that the column appears only if it matters.
-std::string max_foreign_load(const RunGroup& group) { return any_loaded(group.runs) ? cell(group.runs, kForeignCores) : ""; }
-
-std::vector<Column> columns() {
-  return {{"run", "---", [](const RunGroup& group) { return code(group.name) + load_mark(any_loaded(group.runs)); }},
-          {"repetitions", "---:", [](const RunGroup& group) { return std::to_string(group.runs.size()); }},
-          column(kStepTime),
-          column(kThroughput),
-          {"95 % interval", "---:", spread},
-          {kEpochTime.short_title, "---:", epoch},
-          column(kMedianLatency),
-          column(kLatency99),
-          column(kCostInUsd),
-          column(kEnergy),
-          column(kPeakMemory),
-          column(kTestAccuracy),
-          column(kTestLoss),
-          column(kFinalLoss),
-          column(kPeakShare),
-          {kForeignCores.short_title, "---:", max_foreign_load}};
-}
-
 // Leaves out the columns that are empty for all runs.
 std::string table(const std::vector<RunGroup>& groups) {
-  std::string head = "|", rule = "|";
-  std::vector<std::string> rows(groups.size(), "|");
-  for (const Column& each : columns()) {
+  std::string head = "| run | repetitions |", rule = "| --- | ---: |";
+  std::vector<std::string> rows;
+  for (const RunGroup& group : groups)
+    rows.push_back("| " + code(group.name) + load_mark(any_loaded(group.runs)) + " | " + std::to_string(group.runs.size()) +
+                   " |");
+  for (const CaseColumn& column : case_columns(kInMarkdown, groups)) {
     std::vector<std::string> cells;
-    for (const RunGroup& group : groups) cells.push_back(each.cell(group));
-    if (std::all_of(cells.begin(), cells.end(), [](const std::string& cell) { return cell.empty(); })) continue;
-    head += std::string(" ") + each.title + " |";
-    rule += std::string(" ") + each.align + " |";
+    for (const RunGroup& group : groups) cells.push_back(column.cell(group).text);
+    if (std::ranges::all_of(cells, &std::string::empty)) continue;
+    head += " " + column.title + " |";
+    rule += " ---: |";
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] += " " + cells[i] + " |";
   }
   std::string text = head + "\n" + rule + "\n";

@@ -10,6 +10,7 @@
 #include "src/base/json_fields.h"
 #include "src/report/html/page_head.h"
 #include "src/report/html/page_parts.h"
+#include "src/report/text/case_columns.h"
 #include "src/report/text/text_parts.h"
 
 namespace epochbench {
@@ -35,7 +36,14 @@ void add_figure(Json& row, const Figure& figure, const std::optional<GroupEstima
   row[key + "_range"] = ends(Spread::range);
 }
 
-Json row_json(const Series& series) {
+// A column of the table of runs. key: by whose value it sorts; null: by its text.
+Json column_json(const CaseColumn& column) {
+  return {{"key", column.figure ? Json(column.figure->key) : Json(nullptr)},
+          {"title", column.title},
+          {"follows_speed", column.follows_speed}};
+}
+
+Json row_json(const Series& series, const std::vector<CaseColumn>& columns) {
   const Run& first = series.first();
   const KnownPart energy = known_energy(series.runs);
   const bool other_currency = first.cost && !in_usd(*first.cost);
@@ -57,7 +65,11 @@ Json row_json(const Series& series) {
               {"epoch_kind", json_of(member_of(first.timing, &Timing::epoch_kind))},
               {"currency", other_currency ? json_of(first.cost->currency) : Json(nullptr)},  // null: USD
               {"joules_part", *energy.part ? Json(energy.part) : Json(nullptr)},
-              {"energy_reason", json_of(member_of(first.energy, &Energy::reason))}};
+              {"energy_reason", json_of(member_of(first.energy, &Energy::reason))},
+              {"cells", json_list(columns, [&](const CaseColumn& column) {
+                 const CaseCell cell = column.cell({series.name(), series.runs});
+                 return Json{cell.text, cell.below};
+               })}};
   for (const Figure& figure : kFigures)
     add_figure(row, figure, &figure == &kEnergy ? energy.joules_per_epoch : summarize(series.runs, figure));
   return row;
@@ -88,10 +100,14 @@ Json left_out_by_reason(const AllSeries& all) {
 }  // namespace
 
 void add_rows(Json& data, const AllSeries& all) {
+  std::vector<RunGroup> cases;
+  for (const Series& series : all.series) cases.push_back({series.name(), series.runs});
+  const std::vector<CaseColumn> columns = case_columns(kInPage, cases);
+  data["case_columns"] = json_list(columns, column_json);
   data["columns"] = data["rows"] = Json::array();
   for (const Series& series : all.series) {
     Json cells = Json::array();
-    const Json row = row_json(series);
+    const Json row = row_json(series, columns);
     if (data["columns"].empty())
       for (const auto& [key, value] : row.items()) data["columns"].push_back(key);
     for (const Json& value : row) cells.push_back(value);

@@ -8,45 +8,12 @@
 #include "src/analysis/fairness.h"
 #include "src/analysis/speedup/headline.h"
 #include "src/base/text.h"
+#include "src/report/text/case_columns.h"
 #include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
-
-std::string latency_cell(const Repetitions& runs) {
-  using Part = std::pair<const char*, const Figure*>;
-  std::string text;
-  for (const auto& [title, figure] : {Part("p50 ", &kMedianLatency), Part("p99 ", &kLatency99), Part("worst ", &kWorstLatency)})
-    if (const std::string value = cell(runs, *figure); !value.empty()) append(text, title + value);
-  return "latency " + text;
-}
-
-std::string quality_cell(const Repetitions& runs) {
-  if (runs.front()->latency) return latency_cell(runs);
-  for (const Figure* figure : {&kTestAccuracy, &kTestLoss, &kFinalLoss})
-    if (const std::string value = cell(runs, *figure); !value.empty()) return figure->short_title + (" " + value);
-  return "";
-}
-
-// "±0.35 %"; "" for few steps.
-std::string within_run(const Run& run) {
-  const auto spread = kStepSpread.value(run);
-  return spread ? "±" + significant(*spread * 100, 2) + " %" : "";
-}
-
-std::string step_cell(const Repetitions& runs) {
-  std::string text = cell(runs, kStepTime);
-  if (runs.size() == 1) append(text, within_run(*runs.front()), " ");
-  return text;
-}
-
-std::string energy_cell(const Repetitions& runs) {
-  const KnownPart energy = known_energy(runs);
-  std::string text = energy.part;
-  append(text, cell(energy.joules_per_epoch, kEnergy.unit.text), " ");
-  return text;
-}
 
 // How to get an interval, once for the table; "" if every row has one.
 std::string advice(const SpreadColumn& spread, const std::string& table) {
@@ -59,22 +26,17 @@ std::string advice(const SpreadColumn& spread, const std::string& table) {
 std::string table_of(const std::vector<RunGroup>& rows) {
   if (rows.empty()) return "";
   const bool repeat = std::ranges::any_of(rows, [](const RunGroup& row) { return row.runs.size() > 1; });
-  // Latencies and the quality reached are what the user asked for; otherwise the terminal may be too narrow for them.
-  const bool sought = std::ranges::any_of(
-      rows, [](const RunGroup& row) { return row.first().latency || row.first().settings.contains("until"); });
+  const std::vector<CaseColumn> columns = case_columns(kInTerminal, rows);
+  std::vector<std::string> titles = {repeat ? "case" : "run", ">n"};
+  for (const CaseColumn& column : columns) titles.push_back(column.marks + column.title);
+  Table table(titles);
   SpreadColumn spread;
-  for (const RunGroup& row : rows) spread.add(summarize(row.runs, kThroughput));
-  const auto title = [](const char* marks, const Figure& figure) { return std::string(marks) + figure.short_title; };
-  Table table({repeat ? "case" : "run", ">n", title(repeat ? "--->" : ">", kStepTime), title(">", kThroughput),
-               ">" + spread.title(), title("->", kEpochTime), "--", title("->", kCost), title("--->", kEnergy),
-               sought ? "result" : "---result", title("---->", kPeakShare)});
   for (const RunGroup& row : rows) {
+    spread.add(summarize(row.runs, kThroughput));
     const bool loaded = any_loaded(row.runs);
-    table.add({row.name + load_mark(loaded), repeat ? std::to_string(row.runs.size()) : "", step_cell(row.runs),
-               cell(row.runs, kThroughput), spread.cell(summarize(row.runs, kThroughput), kThroughput.unit.text),
-               in_doubt(loaded, cell(row.runs, kEpochTime)), row.first().timing->epoch_kind,
-               in_doubt(loaded, cell(row.runs, kCost)), energy_cell(row.runs), quality_cell(row.runs),
-               cell(row.runs, kPeakShare)});
+    std::vector<std::string> cells = {row.name + load_mark(loaded), repeat ? std::to_string(row.runs.size()) : ""};
+    for (const CaseColumn& column : columns) cells.push_back(in_doubt(loaded && column.follows_speed, column.cell(row).text));
+    table.add(std::move(cells));
   }
   const std::string text = below_load_note(table.to_string());
   return text + advice(spread, text);
@@ -151,10 +113,10 @@ std::string ratios_text(const Result& result) {
 
 std::string one_line(const Run& run) {
   if (!is_shown(run)) return run.name + ": " + describe(run.status, run.message);
-  const std::string quality = quality_cell({&run}), spread = within_run(run);
+  const std::string result = result_text({&run}), spread = spread_within_run_text(run);
   return run.name + ": " + format_seconds(run.timing->step_seconds_median) + " per step" +
          (spread.empty() ? "" : " (" + spread + " within this run)") + ", " + format_rate(run.throughput->samples_per_second) +
-         " samples/s" + (quality.empty() ? "" : ", " + quality);
+         " samples/s" + (result.empty() ? "" : ", " + result);
 }
 
 }  // namespace epochbench

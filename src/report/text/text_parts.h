@@ -87,6 +87,8 @@ std::string money_text(double amount, const std::optional<Cost>& cost);
 std::string epochs_text(const std::vector<const Workload*>& works);
 std::string epochs_text(const std::vector<Run>& runs);  // that are ok and have the time of one
 
+inline bool has_projected_epochs(const Run& run) { return run.timing && run.timing->epoch_kind == "projected"; }
+
 // Why some of these runs show 100 % of the peak although more was counted: a sentence per reason, with the largest share.
 std::vector<std::string> capped_shares(const std::vector<const Run*>& runs);
 std::vector<std::string> capped_shares(const std::vector<Run>& runs);

@@ -85,39 +85,16 @@ function placesSection(data) {
     data.files.length ? sortableTable("Result files", columns, data.files) : null);
 }
 
-function qualityText(row) {
-  if (isKnown(row.eval_accuracy)) return `accuracy ${format.percent(row.eval_accuracy)}`;
-  if (isKnown(row.eval_loss)) return `test loss ${significant(row.eval_loss)}`;
-  return isKnown(row.final_loss) ? `loss ${significant(row.final_loss)}` : null;
-}
-
 const partText = (row) => row.joules_part ? ` (${row.joules_part} alone)` : "";
 
-// "11.7 to 14.6, n=5"; for two to four repetitions their range.
-function rateSpread(row) {
-  const {samples_per_second_ci95: ends, samples_per_second_range: range, repetitions: n} = row;
-  return [format.spread(ends, range, format.rate), `n=${n}`].filter(Boolean).join(", ");
-}
-
 function runColumns(data) {
-  const number = (title, key, text) => numberColumn(title, (row) => row[key], text);
-  const gray = (row) => row.doubts.length > 0;
   return [
     {...nameColumn("run", (row) => row.name + (row.doubts.length ? " †" : "")),
      small: (row) => [data.files.length > 1 ? fileOf(data, row).file : null, ...row.doubts].filter(Boolean).join("; ")},
-    {...number("samples/s", "samples_per_second", format.rate), small: rateSpread},
-    number("median step", "step_seconds_median", format.seconds),
-    {...number("epoch", "epoch_seconds", format.seconds), small: (row) => row.epoch_kind, gray},
-    {...number("cost/epoch", "cost_per_epoch", (value, row) => format.money(value, row.currency)), gray},
-    number("energy/epoch", "joules_per_epoch", (value, row) => format.joules(value) + partText(row)),
-    {title: "quality", value: qualityText},
-    number("of peak", "peak_fraction", format.percent),
-    number("data wait", "data_wait_fraction", format.percent),
-    number("peak memory", "peak_bytes", format.bytes),
-    {...number("latency", "latency_p50_seconds", format.seconds),
-     small: (row) => isKnown(row.latency_p99_seconds) ? `p99 ${format.seconds(row.latency_p99_seconds)}` : null},
-    number("others' load", "foreign_cpu_cores", format.cores),
-  ].filter(Boolean);
+    ...data.case_columns.map(({key, title, follows_speed: followsSpeed}, at) => ({
+      title, number: key !== null, value: (row) => key === null ? row.cells[at][0] : row[key], text: (_, row) => row.cells[at][0],
+      small: (row) => row.cells[at][1], gray: (row) => followsSpeed && row.doubts.length > 0})),
+  ];
 }
 
 function runsSection(data) {
@@ -126,7 +103,7 @@ function runsSection(data) {
   if (!data.rows.length) return [element("p", {}, "No run succeeded; the last section says why.")];
   const columns = runColumns(data);
   const empty = columns.filter((column) => !data.rows.some((row) => isSomething(column.value(row))));
-  const missing = empty.map((column) => column.title).filter((title) => title !== "latency");
+  const missing = empty.map((column) => column.title).filter((title) => !title.startsWith("latency"));
   const unknown = missing.length ? ` Not known of any run: ${missing.join(", ")}.` : "";
   const reasons = new Set(data.rows.map((row) => row.energy_reason).filter(Boolean));
   const why = missing.includes("energy/epoch") && reasons.size ? ` Energy: ${[...reasons].slice(0, 3).join("; ")}.` : "";

@@ -1,4 +1,4 @@
-#include "src/figures/figures.h"
+#include "src/figures/figure.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // The table of figures: what outputs rely on for every row, and how units read.
-#include "src/figures/figures.h"
+#include "src/figures/figure.h"
 
 #include <set>
 #include <string>
