@@ -172,10 +172,10 @@ inline constexpr const Figure& kTestAccuracy = figure("eval_accuracy");
 inline constexpr const Figure& kEnergy = figure("joules_per_epoch");
 inline constexpr const Figure& kGpuEnergy = figure("gpu_joules_per_epoch");
 inline constexpr const Figure& kCpuEnergy = figure("cpu_joules_per_epoch");
-inline constexpr const Figure& kPower = figure("average_watts");
-inline constexpr const Figure& kGpuPower = figure("gpu_average_watts");
-inline constexpr const Figure& kCpuPower = figure("cpu_average_watts");
-inline constexpr const Figure& kCostInUsd = figure("usd_per_epoch");
-inline constexpr const Figure& kCost = figure("cost_per_epoch");
+inline constexpr const Figure& kMeanPower = figure("average_watts");
+inline constexpr const Figure& kGpuMeanPower = figure("gpu_average_watts");
+inline constexpr const Figure& kCpuMeanPower = figure("cpu_average_watts");
+inline constexpr const Figure& kEpochCostInUsd = figure("usd_per_epoch");
+inline constexpr const Figure& kEpochCost = figure("cost_per_epoch");
 
 }  // namespace epochbench

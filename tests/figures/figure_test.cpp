@@ -36,8 +36,8 @@ TEST(Figures, ReadAsTheirUnitsDo) {
   EXPECT_EQ(kForeignCores.unit.text(0.214), "0.21 cores");
   EXPECT_EQ(kFinalLoss.unit.text(2.3456), "2.35");
   EXPECT_EQ(kEnergy.unit.text(9800), "9.80 kJ");
-  EXPECT_EQ(kPower.unit.text(700), "700 W");
-  EXPECT_EQ(kCostInUsd.unit.text(0.357), "$0.357");
+  EXPECT_EQ(kMeanPower.unit.text(700), "700 W");
+  EXPECT_EQ(kEpochCostInUsd.unit.text(0.357), "$0.357");
 }
 
 TEST(Figures, OfAnUnknownNumberAreUnknown) {

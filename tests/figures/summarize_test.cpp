@@ -57,9 +57,9 @@ TEST(CaseSummary, IsTheGeometricMeanAndWhatFollowsFromIt) {
   EXPECT_DOUBLE_EQ(summary_of(named)->value, 100);
   EXPECT_DOUBLE_EQ(summary_of(named, kStepTime)->value, 0.16);
   EXPECT_DOUBLE_EQ(summary_of(named, kEpochTime)->value, 128) << "not 149, the mean of the repetitions' seconds";
-  EXPECT_DOUBLE_EQ(summary_of(named, kCost)->value, 128.0 / 3600);
+  EXPECT_DOUBLE_EQ(summary_of(named, kEpochCost)->value, 128.0 / 3600);
   EXPECT_DOUBLE_EQ(summary_of(named, kEnergy)->value, 128 * 300);
-  EXPECT_DOUBLE_EQ(summary_of(named, kPower)->value, 300);
+  EXPECT_DOUBLE_EQ(summary_of(named, kMeanPower)->value, 300);
 }
 
 TEST(CaseSummary, SpreadsByTheNumberOfRepetitions) {
@@ -118,7 +118,7 @@ TEST(CaseSummary, LeavesOutWhatIsNotKnown) {
   const RunGroup repetitions = only_case(named);
   EXPECT_DOUBLE_EQ(summarize(repetitions.runs, kEnergy)->value, 32 * 300) << "of the repetition that knows it";
   EXPECT_EQ(summarize(repetitions.runs, kEnergy)->count, 1u);
-  EXPECT_FALSE(summarize(repetitions.runs, kCost)) << "amounts in two currencies have no mean";
+  EXPECT_FALSE(summarize(repetitions.runs, kEpochCost)) << "amounts in two currencies have no mean";
   named.result.runs[1].status = RunStatus::failed;
   EXPECT_DOUBLE_EQ(summarize(repetitions.runs, kThroughput)->value, 100) << "of the repetition that is ok";
   named.result.runs[0].status = RunStatus::failed;

@@ -52,6 +52,20 @@ TEST(JsonForHtml, HasNullForWhatIsNoNumberAndNoBrokenText) {
   EXPECT_EQ(json_for_html("a\xff"), "\"a\xef\xbf\xbd\"");
 }
 
+// The part of a page's data that its table of runs shows.
+Json table_of(const std::string& name, const std::string& cell) {
+  const Json row = Json::array({name, Json::array({Json::array({cell, "below"})})});
+  return {{"columns", Json::array({"name", "cells"})},
+          {"case_columns", Json::array({{{"title", "samples/s"}}})},
+          {"rows", Json::array({row})}};
+}
+
+TEST(HtmlPage, HasItsTableOfRunsWithoutScriptsToo) {
+  const std::string page = html_page(table_of("mlp/cpu/fp32/b64", "1,234"), "title");
+  EXPECT_THAT(page, HasSubstr("<tr><th>run</th><th>samples/s</th></tr>\n<tr><th>mlp/cpu/fp32/b64</th><td>1,234</td></tr>"));
+  EXPECT_EQ(count(html_page(Json::object(), "title"), "<table"), 0u) << "no runs";
+}
+
 TEST(HtmlPage, IsOneFileThatFetchesNothing) {
   const std::string page = html_page(Json::object(), "title");
   EXPECT_EQ(page.find("<!DOCTYPE html>"), 0u);
@@ -73,7 +87,7 @@ TEST(HtmlPage, IsMadeOfFilesThatFetchNothingAndMakeNoMarkupOfText) {
 TEST(HtmlPage, HostileTextStaysText) {
   const std::size_t scripts = count(html_page(Json::object(), ""), "<script");
   for (const std::string text : kHostile) {
-    const Json data = {{"name", text}};
+    const Json data = table_of(text, text);
     const std::string page = html_page(data, text);
     EXPECT_EQ(count(page, "<script"), scripts) << text;
     EXPECT_EQ(count(page, "</script"), scripts) << text;

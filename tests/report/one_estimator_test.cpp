@@ -38,7 +38,7 @@ std::map<std::string, Shown> shown_numbers(const Result& result) {
   std::map<std::string, Shown> all;
   std::map<std::string, int> count;
   for (const RunGroup& group : measured_cases(result.runs)) {
-    all[group.name] = {cell(group.runs, kThroughput), cell(group.runs, kEpochTime), cell(group.runs, kCost)};
+    all[group.name] = {cell(group.runs, kThroughput), cell(group.runs, kEpochTime), cell(group.runs, kEpochCost)};
     ++count[group.name];
   }
   std::erase_if(all, [&](const auto& entry) { return count[entry.first] > 1; });

@@ -114,7 +114,8 @@ std::string power_text(const RunGroup& work) {
     const std::string epoch = cell(work.runs, energy);
     return ", " + watts + " (" + parts + source_of(work) + ")" + (epoch.empty() ? "" : ", " + epoch + " per epoch");
   };
-  const std::string all = cell(work.runs, kPower), cpu = cell(work.runs, kCpuPower), gpu = cell(work.runs, kGpuPower);
+  const std::string all = cell(work.runs, kMeanPower), cpu = cell(work.runs, kCpuMeanPower),
+                    gpu = cell(work.runs, kGpuMeanPower);
   if (!all.empty()) return text(all, cpu.empty() || gpu.empty() ? "" : "CPU " + cpu + ", GPU " + gpu + "; ", kEnergy);
   if (!gpu.empty()) return text("GPU alone " + gpu, "", kGpuEnergy);
   return cpu.empty() ? "" : text("CPU alone " + cpu, "", kCpuEnergy);
@@ -149,20 +150,20 @@ std::string difference_text(const QualityDifference& difference) {
 }
 
 // "resnet50 b32 cpu, bf16 over fp32: 1.90x (1.65 to 2.19)".
-std::string ratio_line(const SpeedupPair& pair) { return sides_text(pair) + ": " + sooner_text(pair); }
+std::string answer_line(const SpeedupPair& pair) { return sides_text(pair) + ": " + sooner_text(pair); }
 
 std::vector<std::string> setting_ratios(const Speedup& speedup, const Speedup& to_quality, Compares what) {
   std::vector<std::string> lines;
   for (const Speedup* asked : {&speedup, &to_quality})
     for (const SpeedupPair& pair : asked->pairs)
-      if (pair.compares == what) lines.push_back(ratio_line(pair));
+      if (pair.compares == what) lines.push_back(answer_line(pair));
   return lines;
 }
 
 std::vector<std::string> epoch_costs(const std::vector<RunGroup>& works) {
   std::vector<std::string> lines;
   for (const RunGroup& work : works) {
-    const auto cost = summarize(work.runs, kCost);
+    const auto cost = summarize(work.runs, kEpochCost);
     if (cost && in_usd(*work.first().cost))
       lines.push_back(work.name + ": " + format_usd(cost->value) + " per epoch" +
                       (cost->value < 0.01 ? "" : spread_text(*cost, format_usd)) + ", " + work.first().timing->epoch_kind);
@@ -175,7 +176,7 @@ std::vector<std::string> epoch_costs(const std::vector<RunGroup>& works) {
 AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality) {
   AnswerSection section{"How much faster is the GPU, each at its best?", {}, ""};
   for (const Speedup* asked : {&speedup, &to_quality})
-    for (const SpeedupPair* pair : gpu_over_cpu(*asked)) section.answers.push_back(ratio_line(*pair) + notes_text(*pair));
+    for (const SpeedupPair* pair : gpu_over_cpu(*asked)) section.answers.push_back(answer_line(*pair) + notes_text(*pair));
   section.read =
       "times as many samples per second, in brackets the 95 % interval over processes; first each device at its fastest "
       "precision and batch, then both in one precision, at one batch; all pairs: epochbench speedup RESULT";
@@ -214,7 +215,7 @@ AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& spe
   AnswerSection section{"What does mixed precision bring, and does the model learn as well?", {}, ""};
   const auto add_ratios = [&](Precision baseline) {
     for (const Speedup* asked : {&speedup, &to_quality})
-      for (const SpeedupPair* pair : narrow_over(*asked, baseline)) section.answers.push_back(ratio_line(*pair));
+      for (const SpeedupPair* pair : narrow_over(*asked, baseline)) section.answers.push_back(answer_line(*pair));
   };
   add_ratios(Precision::fp32);
   if (section.answers.empty())

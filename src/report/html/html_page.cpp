@@ -1,5 +1,6 @@
 #include "src/report/html/html_page.h"
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -41,6 +42,25 @@ std::string filled(std::string_view text, const std::map<std::string, std::strin
   }
 }
 
+// The table of data.rows for readers who block scripts; "" without rows.
+std::string plain_table(const Json& data) {
+  if (!data.contains("rows") || data["rows"].empty()) return "";
+  const Json& columns = data["columns"];
+  const auto place = [&](const char* key) {
+    return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), key) - columns.begin());
+  };
+  const auto cell = [](const std::string& tag, const std::string& text) {
+    return "<" + tag + ">" + html_text(text) + "</" + tag + ">";
+  };
+  std::string text = "<table>\n<tr>" + cell("th", "run");
+  for (const Json& column : data["case_columns"]) text += cell("th", column["title"]);
+  for (const Json& row : data["rows"]) {
+    text += "</tr>\n<tr>" + cell("th", row[place("name")]);
+    for (const Json& one : row[place("cells")]) text += cell("td", one[0]);
+  }
+  return text + "</tr>\n</table>";
+}
+
 }  // namespace
 
 std::string html_text(std::string text) {
@@ -65,6 +85,7 @@ std::string html_page(const Json& data, const std::string& title, PageUse use) {
   for (const char* name : kScripts) script += page_file(name);
   if (use == PageUse::chart_files) script += page_file("export.js");
   return filled(embedded(std::string(kPage) + "page.html"), {{"title", html_text(title)},
+                                                             {"table", plain_table(data)},
                                                              {"images", use == PageUse::chart_files ? "; img-src data:" : ""},
                                                              {"style", page_file("page.css")},
                                                              {"license", html_text(page_file("d3-license.txt"))},

@@ -113,7 +113,7 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
     const std::string epoch = epochs_text({&first.workload});
     add(epochs, kEpochTime, {{"kind", first.timing ? Json(first.timing->epoch_kind) : Json(nullptr)}, {"epoch", epoch}});
     if (first.cost)
-      add(costs, kCost,
+      add(costs, kEpochCost,
           {{"currency", in_usd(*first.cost) ? Json(nullptr) : json_of(first.cost->currency)},
            {"source", json_of(first.cost->price_source)}});
   }

@@ -13,7 +13,7 @@ using CellOf = std::function<CaseCell(const RunGroup&)>;
 
 CaseColumn column(unsigned tables, const Figure& figure, const char* marks = "", CellOf cell_of = {}) {
   if (!cell_of) cell_of = [&figure](const RunGroup& group) { return CaseCell{cell(group.runs, figure)}; };
-  const bool follows_speed = &figure == &kEpochTime || &figure == &kCost;
+  const bool follows_speed = &figure == &kEpochTime || &figure == &kEpochCost;
   return {tables, figure.short_title, marks, &figure, follows_speed, std::move(cell_of)};
 }
 
@@ -102,8 +102,8 @@ std::vector<CaseColumn> case_columns(unsigned table, const std::vector<RunGroup>
       column(kInMarkdown, kMedianLatency),
       column(kInPage, kMedianLatency, "", latency_cell),
       column(kInMarkdown, kLatency99),
-      column(kInTerminal | kInPage, kCost, "->"),
-      column(kInMarkdown, kCostInUsd),
+      column(kInTerminal | kInPage, kEpochCost, "->"),
+      column(kInMarkdown, kEpochCostInUsd),
       column(kInTerminal | kInMarkdown | kInPage, kEnergy, "--->", energy_cell),
       column(kInMarkdown | kInPage, kPeakMemory),
       column(kInMarkdown, kTestAccuracy),
