@@ -88,7 +88,7 @@ ClaimCatalog catalog_of(const ClaimsOptions& options) {
 }
 
 bool is_about_owning(const Claim& claim) {
-  return std::ranges::find(claim.quantities, QuantityKind::break_even, &ClaimQuantity::kind) != claim.quantities.end();
+  return std::ranges::find(claim.quantities, "break_even", &ClaimQuantity::kind) != claim.quantities.end();
 }
 
 RentOrBuy prices_of(const ClaimsOptions& options, const ClaimCatalog& catalog) {

@@ -57,9 +57,9 @@ PlannedCounts counted(const PlannedStep& step, const Planner& planner) {
 }
 
 // Each step is planned once for all of its devices.
-void add_predictions(ClaimFacts& facts, std::span<const Claim> claims) {
+void add_predictions(ClaimFacts& facts, const std::set<PredictedStep>& steps) {
   std::map<PlannedStep, std::vector<std::string>> devices;
-  for (const PredictedStep& step : predicted_steps(claims)) devices[step.step].push_back(step.device);
+  for (const PredictedStep& step : steps) devices[step.step].push_back(step.device);
   for (const auto& [step, names] : devices) {
     try {
       const std::vector<std::optional<Prediction>> predictions = predictions_on(names, case_of(step));
@@ -77,11 +77,11 @@ void add_predictions(ClaimFacts& facts, std::span<const Claim> claims) {
 
 ClaimFacts facts_for(std::span<const Claim> claims) {
   ClaimFacts facts;
-  add_predictions(facts, claims);
-  const std::vector<PlannedStep> steps = planned_steps(claims);
-  if (steps.empty()) return facts;
+  const ClaimSteps steps = steps_of(claims);
+  add_predictions(facts, steps.predicted);
+  if (steps.planned.empty()) return facts;
   const Planner planner = make_planner();
-  for (const PlannedStep& step : steps) {
+  for (const PlannedStep& step : steps.planned) {
     try {
       facts.plans.emplace(step, counted(step, planner));
     } catch (const std::exception& error) {

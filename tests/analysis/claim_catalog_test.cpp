@@ -91,6 +91,13 @@ TEST(ClaimCatalog, RefusesWhatItCannotMeasure) {
   EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "expected", "measure": "samples_per_second", "models": ["a"],
                              "entries": ["t4"], "of": {"precisions": ["fp32"]}, "to": {"precisions": ["fp32"]}})"),
               HasSubstr("against: missing"));
+  EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "effect", "measure": "samples_per_second", "models": ["a"],
+                             "of": {"backends": ["cpu"]}, "to": {"backends": ["cpu"]},
+                             "than": {"of": {"backends": ["cpu"]}, "to": {"backends": []}}})"),
+              HasSubstr("than.to.backends: missing"));
+  EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "predicted", "measure": "seconds", "models": ["a"],
+                             "entries": ["t4"], "of": {"precisions": ["fp32"]}, "samples": 0})"),
+              HasSubstr("samples: missing"));
   EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "feeding", "measure": "utilization", "models": ["a"],
                              "of": {"backends": ["cpu"], "precisions": ["fp32"]}})"),
               HasSubstr("measure"));

@@ -28,7 +28,7 @@ PublishedEntry entry(const std::string& name, double samples_per_second, const s
   return made;
 }
 
-ClaimQuantity quantity_of(QuantityKind kind, ClaimedRange claimed) {
+ClaimQuantity quantity_of(const char* kind, ClaimedRange claimed) {
   ClaimQuantity made;
   made.kind = kind;
   made.claimed = claimed;
@@ -46,7 +46,7 @@ ClaimAnswer published(const std::vector<PublishedEntry>& entries, PublishedSourc
   std::vector<PublishedDocument> documents(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) documents[i].entries = {entries[i]};
   documents.front().source = of_first;
-  ClaimQuantity quantity = quantity_of(QuantityKind::published, {4, 8});
+  ClaimQuantity quantity = quantity_of("published", {4, 8});
   quantity.entries = {"*gpu*"};
   quantity.against = {"*cpu*"};
   return judged(quantity, {.published = documents});
@@ -78,7 +78,7 @@ TEST(ClaimsOfOthers, NoSourceIsPairedWithAnother) {
 }
 
 TEST(ClaimsOfOthers, WhatNobodyPublishedHasItsReason) {
-  ClaimQuantity quantity = quantity_of(QuantityKind::published, {4, 8});
+  ClaimQuantity quantity = quantity_of("published", {4, 8});
   quantity.reason = "nobody published a GTX 1650";
   const ClaimAnswer answer = judged(quantity);
   EXPECT_EQ(answer.verdict, Verdict::not_testable);
@@ -106,7 +106,7 @@ TEST(ClaimsOfOthers, WhatWasMeasuredHereLeads) {
 }
 
 TEST(ClaimsOfOthers, RatingsAreThoseOfTheCatalogInSiUnits) {
-  ClaimQuantity quantity = quantity_of(QuantityKind::rated, {2.4e12, 3.75e12});
+  ClaimQuantity quantity = quantity_of("rated", {2.4e12, 3.75e12});
   quantity.measure = "bandwidth_gb_per_second";
   quantity.entries = {"h100-sxm"};
   const ClaimAnswer answer = judged(quantity);
@@ -118,7 +118,7 @@ TEST(ClaimsOfOthers, RatingsAreThoseOfTheCatalogInSiUnits) {
 }
 
 TEST(ClaimsOfOthers, StatedFiguresKeepTheirUnitAndRatio) {
-  ClaimQuantity quantity = quantity_of(QuantityKind::stated, {1e12, std::nullopt});
+  ClaimQuantity quantity = quantity_of("stated", {1e12, std::nullopt});
   quantity.scale = 1e12;
   quantity.figures = {{"a stack", 1.2, std::nullopt, "data sheet", "https://example.org", "2025"}};
   EXPECT_NEAR(*judged(quantity).measured, 1.2, 1e-12);
@@ -127,7 +127,7 @@ TEST(ClaimsOfOthers, StatedFiguresKeepTheirUnitAndRatio) {
 }
 
 TEST(ClaimsOfOthers, ABoundDecidesOnOneSideAlone) {
-  ClaimQuantity quantity = quantity_of(QuantityKind::predicted, {30, std::nullopt});
+  ClaimQuantity quantity = quantity_of("predicted", {30, std::nullopt});
   quantity.measure = "seconds";
   quantity.entries = {"t4"};
   quantity.models = {"lenet5"};
@@ -145,6 +145,22 @@ TEST(ClaimsOfOthers, ABoundDecidesOnOneSideAlone) {
   EXPECT_EQ(verdict(0.1).verdict, Verdict::undecided) << "at least 5 s says nothing of 30";
   quantity.claimed = {std::nullopt, 30};
   EXPECT_EQ(verdict(1).verdict, Verdict::exceeded) << "above the range";
+}
+
+TEST(ClaimsOfOthers, AnswersAreNamedAfterModelsAndDevicesIfThereAreSeveral) {
+  ClaimQuantity quantity = quantity_of("predicted", {30, std::nullopt});
+  quantity.entries = {"t4", "l4"};
+  quantity.models = {"mlp", "lenet5"};
+  quantity.of.precisions = {"fp32"};
+  const auto ids = [&] {
+    std::vector<std::string> found;
+    for (const ClaimAnswer& part : judged(quantity).parts) found.push_back(part.id);
+    return found;
+  };
+  EXPECT_THAT(ids(), testing::ElementsAre("mlp/t4", "mlp/l4", "lenet5/t4", "lenet5/l4"));
+  quantity.id = "bound";
+  quantity.models = {"mlp"};
+  EXPECT_THAT(ids(), testing::ElementsAre("bound/t4", "bound/l4"));
 }
 
 // Steps of a batch of 8 that are expected to take so long; measured ones take 0.8 to 1.25 times as long.
@@ -181,7 +197,7 @@ class Expected {
   ClaimAnswer answer(ClaimQuantity quantity) const { return judged(quantity, facts_); }
 
   static ClaimQuantity question(ClaimedRange claimed) {
-    ClaimQuantity made = quantity_of(QuantityKind::expected, claimed);
+    ClaimQuantity made = quantity_of("expected", claimed);
     made.models = {"lenet5"};
     made.entries = {"gpu", "big"};
     made.against = {"cpu"};

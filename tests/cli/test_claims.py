@@ -1,6 +1,7 @@
 """The articles' claims: as a list, and with verdicts from results."""
 import functools
 import json
+import re
 import subprocess
 import unittest
 
@@ -175,6 +176,17 @@ class Claims(CliTest):
         (self.folder / "sample.json").write_text(sample)
         claims = self.claims("--catalog", self.folder / "sample.json")
         self.assertEqual(len(claims), len(json.loads(sample)["claims"]))
+
+    def test_the_page_about_them_has_every_kind(self):
+        page = (SCHEMAS.parents[1] / "docs" / "claims.md").read_text()
+        table = page.split("| kind | is | measure |\n|---|---|---|\n")[1].split("\n\n")[0]
+        described = {kind for row in table.splitlines() for kind in re.findall(r"`(\w+)`", row.split("|")[1])}
+        file = self.folder / "guess.json"
+        quantity = {"quantity": "q", "unit": "x", "claimed": [1, None], "kind": "guess"}
+        claim = dict.fromkeys(("id", "text", "conditions", "origin", "experiment", "verdict"), "a")
+        file.write_text(json.dumps({"note": "", "claims": [{**claim, "quantities": [quantity]}]}))
+        known = re.search("choose from ([a-z_, ]+)", self.call("claims", "--catalog", file).stderr)[1].split(", ")
+        self.assertEqual(described, set(known))
 
     def test_published_results_are_no_results(self):
         folder = SCHEMAS.parent / "published"

@@ -14,7 +14,7 @@ void claim_catalog(std::string_view bytes) try {
   require(!catalog.claims.empty(), "a catalog has a claim");
   claims_list_text(catalog);
   ClaimFacts facts;
-  for (const PlannedStep& step : planned_steps(catalog.claims)) facts.plans[step] = {1000, 4000, 1e6, "a GPU", ""};
+  for (const PlannedStep& step : steps_of(catalog.claims).planned) facts.plans[step] = {1000, 4000, 1e6, "a GPU", ""};
   std::vector<std::vector<Run>> runs;
   for (const char* backend : {"cpu", "cuda"})
     for (const std::int64_t batch : {1, 16, 64}) runs.push_back(runs_of("resnet50", backend, "fp32", batch, 100));

@@ -61,7 +61,7 @@ TEST(ClaimPlans, WhatOthersDidNotPublishIsExpectedWithItsError) {
 TEST(ClaimPlans, NameTheModelThatDoesNotExist) {
   Claim claim;
   ClaimQuantity& quantity = claim.quantities.emplace_back();
-  quantity.kind = QuantityKind::plan;
+  quantity.kind = "plan";
   quantity.models = {"resnet51"};
   quantity.of.precisions = {"fp32"};
   try {

@@ -2,22 +2,22 @@
 #include <set>
 
 #include "epochbench/embedded.h"
-#include "src/analysis/claims/catalog_checks.h"
+#include "epochbench/precision.h"
 #include "src/analysis/claims/catalog_fields.h"
 #include "src/analysis/claims/claim_kinds.h"
+#include "src/base/lookup.h"
 #include "src/base/text.h"
+#include "src/case/case_block.h"
+#include "src/case/choices.h"
+#include "src/case/device_id.h"
 
 namespace epochbench {
 namespace {
 
-QuantityKind kind_from_name(CatalogFields& fields) {
-  std::set<std::string> known;
-  const std::string kind = fields.text("kind");
-  for (std::size_t i = 0; i < quantity_kinds().size(); ++i) {
-    if (kind == quantity_kinds()[i].name) return static_cast<QuantityKind>(i);
-    known.insert(quantity_kinds()[i].name);
-  }
-  throw FormatError(fields.path("kind") + ": '" + kind + "' is unknown; choose from " + joined({known.begin(), known.end()}));
+template <class Enum>
+void check_each(const std::string& path, const Words& texts) {
+  const auto known = texts_of(Enum{});
+  for (const std::string& text : texts) check_word(path, text, {known.begin(), known.end()});
 }
 
 ClaimedRange parse_range(CatalogFields& fields) {
@@ -34,6 +34,15 @@ ClaimedRange parse_range(CatalogFields& fields) {
   return range;
 }
 
+void check_choice(const RunChoice& choice, const JsonFields& fields) {
+  check_each<Mode>(fields.path("mode"), {choice.mode});
+  check_each<Precision>(fields.path("precisions"), choice.precisions);
+  check_each<DeviceKind>(fields.path("backends"), choice.backends);
+  if (!choice.data.empty()) check_word(fields.path("data"), choice.data, {"real"});
+  if (choice.batch && (*choice.batch < 1 || *choice.batch > kMaxBatch))
+    throw FormatError(fields.path("batch") + ": must be 1 to " + std::to_string(kMaxBatch));
+}
+
 RunChoice parse_choice(CatalogFields& fields) {
   RunChoice choice;
   choice.model = fields.text_or("model", "");
@@ -48,10 +57,7 @@ RunChoice parse_choice(CatalogFields& fields) {
   return choice;
 }
 
-// An effect needs both sides.
 std::pair<RunChoice, RunChoice> parse_ratio(CatalogFields& fields) {
-  fields.at("of");
-  fields.at("to");
   return {fields.object("of", parse_choice).value_or(RunChoice{}), fields.object("to", parse_choice).value_or(RunChoice{})};
 }
 
@@ -65,10 +71,23 @@ StatedFigure parse_figure(CatalogFields& fields) {
 
 HoldsFor parse_holds_for(CatalogFields& fields) {
   const std::string text = fields.text_or("holds_for", "all");
-  if (text == "all") return HoldsFor::all;
-  if (text == "any") return HoldsFor::any;
-  if (text == "most") return HoldsFor::most;
-  throw FormatError(fields.path("holds_for") + ": '" + text + "' is unknown; choose from all, any, most");
+  check_each<HoldsFor>(fields.path("holds_for"), {text});
+  return *from_name<HoldsFor>(text);
+}
+
+void check_listed(const std::string& path, const std::string& text, const WordList& list) {
+  if (list.list || list.words) check_word(path, text, list.words ? list.words() : split(list.list, ' '));
+}
+
+// What its kind requires, so that judging it cannot fail.
+void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
+  check_word(fields.path("kind"), quantity.kind, kind_names());
+  const ClaimKind& kind = kind_named(quantity.kind);
+  for (const std::string& key : split(kind.needs, ' '))
+    if (quantity.to || !key.starts_with("to.")) check_given(fields, key);
+  check_listed(fields.path("measure"), quantity.measure, kind.measures);
+  if (!quantity.over.empty()) check_listed(fields.path("over"), quantity.over, kind.over);
+  if (kind.check) kind.check(quantity, fields);
 }
 
 ClaimQuantity parse_quantity(CatalogFields& fields) {
@@ -79,7 +98,7 @@ ClaimQuantity parse_quantity(CatalogFields& fields) {
   quantity.scale = fields.maybe<double>("scale").value_or(1);
   if (!(quantity.scale > 0)) throw FormatError(fields.path("scale") + ": must be above 0");
   quantity.claimed = parse_range(fields);
-  quantity.kind = kind_from_name(fields);
+  quantity.kind = fields.text("kind");
   quantity.measure = fields.text_or("measure", "");
   quantity.over = fields.text_or("over", "");
   quantity.best = fields.text_or("pairing", "") == "best";
@@ -166,6 +185,20 @@ ClaimCatalog parse_catalog(CatalogFields& fields) {
 }
 
 }  // namespace
+
+void check_word(const std::string& path, const std::string& text, const Words& known) {
+  if (contains(known, text)) return;
+  throw FormatError(path + ": " + (text.empty() ? "missing, and this kind needs it" : "'" + text + "' is unknown") +
+                    "; choose from " + joined(known) + did_you_mean(text, known));
+}
+
+void check_given(const JsonFields& fields, const std::string& key) {
+  const Words path = split(key, '.');
+  const Json* value = fields.find(path.front().c_str());
+  for (std::size_t i = 1; value && i < path.size(); ++i) value = value->contains(path[i]) ? &value->at(path[i]) : nullptr;
+  if (!value || value->empty() || *value == Json("") || (value->is_number() && !(value->get<double>() > 0)))
+    throw FormatError(fields.path(key.c_str()) + ": missing, and this kind needs it");
+}
 
 ClaimCatalog parse_claims(std::string_view text, const std::string& source) {
   return CatalogFields::whole(parse_json(text, source), source, parse_catalog);

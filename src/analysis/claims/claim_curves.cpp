@@ -138,20 +138,21 @@ ThreadSweep longest_sweep(const ClaimQuantity& quantity, const Evidence& evidenc
   return longest == sweeps.end() ? ThreadSweep{} : *longest;
 }
 
-ClaimAnswer crossover_of(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& model) {
+Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const std::string& model = quantity.models.front();
   const Axis axis = *axis_from_name(quantity.over);
   const bool in_cost = quantity.measure == "cost";
   const std::vector<Curve> of = curves_for(evidence, quantity.of, model, axis),
                            to = curves_for(evidence, *quantity.to, model, axis);
   if (of.empty() || to.empty())
-    return unanswered(quantity, why_missing(evidence, of.empty() ? quantity.of : *quantity.to, model));
+    return {unanswered(quantity, why_missing(evidence, of.empty() ? quantity.of : *quantity.to, model))};
   const auto found = crossings(to.front(), of.front(), in_cost ? CrossingIn::cost : CrossingIn::time);
   const std::string conditions = of.front().name + " and " + to.front().name + ", " + range_of(of.front());
   const auto overtaking = std::ranges::find_if(
       found, [&](const Crossing& crossing) { return crossing.value && crossing.better_above == of.front().name; });
   if (overtaking != found.end()) {
     const Estimate where{*overtaking->value, overtaking->ci95, overtaking->reason.value_or("")};
-    return existence(quantity, conditions, where, where.ci95 ? Verdict::reproduced : Verdict::undecided);
+    return {existence(quantity, conditions, where, where.ci95 ? Verdict::reproduced : Verdict::undecided)};
   }
   const std::string reason = found.front().reason.value_or("the other device overtakes");
   const auto shared = std::count_if(of.front().points.begin(), of.front().points.end(), [&](const CurvePoint& point) {
@@ -162,14 +163,7 @@ ClaimAnswer crossover_of(const ClaimQuantity& quantity, const Evidence& evidence
   answer.conditions = conditions;
   if (shared >= 2)
     answer.verdict = surely_apart(of.front(), to.front(), in_cost) ? Verdict::not_reproduced : Verdict::undecided;
-  return answer;
-}
-
-}  // namespace
-
-Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence) {
-  return answers_by_model(quantity, quantity.models.size() > 1,
-                          [&](const std::string& model) { return crossover_of(quantity, evidence, model); });
+  return {answer};
 }
 
 Answers answer_plateau(const ClaimQuantity& quantity, const Evidence& evidence) {
@@ -204,6 +198,31 @@ Answers answer_cores(const ClaimQuantity& quantity, const Evidence& evidence) {
   return {answered(quantity, estimate,
                    sweep.cpu->first().device.name + ", " + std::to_string(points.size()) + " numbers of threads up to " +
                        std::to_string(sweep.rates.rbegin()->first) + ", against " + describe(*sweep.gpu))};
+}
+
+constexpr const char* kSizes = "batch width samples";
+
+}  // namespace
+
+ClaimKinds curve_kinds() {
+  static constexpr ClaimKind kKinds[] = {
+      {.name = "crossover",
+       .answers = answer_crossover,
+       .needs = "models of.backends to to.backends over",
+       .measures = "time cost",
+       .over = kSizes,
+       .by_model = true},
+      {.name = "plateau",
+       .answers = answer_plateau,
+       .needs = "models of.backends over",
+       .measures = metric_names,
+       .over = kSizes},
+      {.name = "cores",  // that equal a GPU, by the fit of a thread sweep
+       .answers = answer_cores,
+       .needs = "models of.backends to to.backends",
+       .measures = metric_names},
+  };
+  return kKinds;
 }
 
 }  // namespace epochbench

@@ -90,7 +90,7 @@ void say_error(ClaimAnswer& answer, const std::vector<ExpectedPair>& pairs) {
     for (const Prediction* each : {pair.of.prediction, pair.to.prediction}) {
       const ExpectedTime& time = *each->expected;
       const ClaimSource source{"expected times, from a model fitted on " + time.evidence, ""};
-      if (!contains(answer.sources, source)) answer.sources.push_back(source);
+      cite(answer.sources, source);
       const std::string error = format_percent(time.error.median);
       if (!contains(errors, error)) errors.push_back(error);
       for (const std::string& note : each->notes)
@@ -144,7 +144,8 @@ std::vector<ExpectedPair> pairs_of(const ClaimQuantity& quantity, const std::str
 }
 
 // One answer per pair of devices if `each`, otherwise one.
-Answers answer_of_model(const ClaimQuantity& quantity, const std::string& model, const ClaimFacts& facts) {
+Answers answer_ratios(const ClaimQuantity& quantity, const ClaimFacts& facts) {
+  const std::string& model = quantity.models.front();
   const std::vector<ExpectedPair> pairs = pairs_of(quantity, model, facts);
   if (pairs.empty()) return {unanswered(quantity, "no expected time of " + model + " on these devices")};
   const std::string work = model + " " + batch_text(quantity);
@@ -156,11 +157,9 @@ Answers answer_of_model(const ClaimQuantity& quantity, const std::string& model,
     Range alone;
     alone.add(pair.with_extrapolation(), pair.name());
     answers.push_back(answered_by_pairs(quantity, alone, {pair}, work, true));
-    answers.back().id += "/" + model + "/" + *pair.of.device + "/" + *pair.to.device;
+    answers.back().id += "/" + *pair.of.device + "/" + *pair.to.device;
   }
-  if (quantity.each) return answers;
-  answers.push_back(answered_by_pairs(quantity, all, pairs, work, true));
-  if (quantity.models.size() > 1) answers.back().id += "/" + model;
+  if (!quantity.each) answers.push_back(answered_by_pairs(quantity, all, pairs, work, true));
   return answers;
 }
 
@@ -169,7 +168,7 @@ ClaimAnswer answer_growth(const ClaimQuantity& quantity, const ClaimFacts& facts
   std::map<std::string, std::vector<std::pair<Point, LogRatio>>> curves;  // by the names of both devices
   std::vector<ExpectedPair> all;
   for (const std::string& model : quantity.models) {
-    const auto plan = facts.plans.find(step_of(quantity.of, model, quantity.of.precisions.front()));
+    const auto plan = facts.plans.find(step_of(quantity.of, model));
     if (plan == facts.plans.end()) continue;
     for (const ExpectedPair& pair : pairs_of(quantity, model, facts)) {
       const LogRatio ratio = pair.ratio();
@@ -197,17 +196,37 @@ ClaimAnswer answer_growth(const ClaimQuantity& quantity, const ClaimFacts& facts
   return answered_by_pairs(quantity, range, all, joined(quantity.models) + " " + batch_text(quantity), false);
 }
 
+Answers answer_expected(const ClaimQuantity& quantity, const Evidence& evidence) {
+  if (quantity.over == kOverParameters) return {answer_growth(quantity, evidence.facts)};
+  return answer_ratios(quantity, evidence.facts);
+}
+
+void add_expected(const ClaimQuantity& quantity, ClaimSteps& steps) {
+  const auto add = [&](const RunChoice& choice, const std::string& model, const std::vector<std::string>& devices) {
+    for (const std::string& precision : choice.precisions)
+      for (const std::string& device : devices) steps.predicted.insert({device, step_of(choice, model, precision)});
+  };
+  for (const std::string& model : quantity.models) {
+    add(quantity.of, model, quantity.entries);
+    add(*quantity.to, model, quantity.against);
+    if (quantity.over == kOverParameters) steps.planned.insert(step_of(quantity.of, model));  // for its parameters
+  }
+}
+
 }  // namespace
 
-Answers answer_expected(const ClaimQuantity& quantity, const Evidence& evidence) {
-  Answers answers;
-  if (!quantity.over.empty())
-    answers.push_back(answer_growth(quantity, evidence.facts));
-  else
-    for (const std::string& model : quantity.models)
-      for (ClaimAnswer& answer : answer_of_model(quantity, model, evidence.facts)) answers.push_back(std::move(answer));
-  for (ClaimAnswer& answer : answers) answer.evidence = EvidenceClass::predicted;
-  return answers;
+ClaimKinds expected_kinds() {
+  static constexpr ClaimKind kKinds[] = {
+      {.name = "expected",
+       .answers = answer_expected,
+       .needs = "models of.precisions to to.precisions entries against",
+       .measures = "samples_per_second samples_per_usd",
+       .over = kOverParameters,
+       .by_model = true,
+       .evidence = EvidenceClass::predicted,
+       .add_steps = add_expected},
+  };
+  return kKinds;
 }
 
 }  // namespace epochbench

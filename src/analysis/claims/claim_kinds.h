@@ -1,15 +1,17 @@
-// How claims are judged: the runs that a claim is about, with one number per repetition (claim_runs.cpp), and one function per
-// kind of quantity.
+// How claims are judged: the runs that a claim is about, with one number per repetition (claim_runs.cpp), and the kinds of
+// quantities. A kind is one row beside the function that answers it; no other file knows it.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "src/analysis/claims/claims.h"
 #include "src/analysis/series.h"
+#include "src/base/json_fields.h"
 #include "src/figures/estimate.h"
 
 namespace epochbench {
@@ -48,8 +50,9 @@ inline const std::string& model_of(const RunChoice& choice, const std::string& m
   return choice.model.empty() ? model : choice.model;
 }
 
-// The choice as a planned step.
+// The choice as a planned step; without a precision in its first.
 PlannedStep step_of(const RunChoice& choice, const std::string& model, const std::string& precision);
+PlannedStep step_of(const RunChoice& choice, const std::string& model);
 
 // Whether the choice is about such runs, whatever their model.
 bool suits(const RunChoice& choice, const Series& series);
@@ -70,9 +73,6 @@ struct SeriesPair {
 // has a pair counts; on the CPU only with at least `least_cores` cores.
 std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
 
-// Why the pairs that there are cannot carry an answer; "" if there are none.
-std::string why_unusable(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
-
 // The pair whose sides process the most samples per second, preferably one with the repetitions for an interval. Precondition:
 // there is one.
 SeriesPair fastest(const std::vector<SeriesPair>& pairs);
@@ -82,6 +82,10 @@ std::vector<Warning> warnings_of(const SeriesPair& pair);
 
 // Why a quantity has no run: "no GPU: ...", how its runs ended, or that none was measured.
 std::string why_missing(const Evidence& evidence, const RunChoice& choice, const std::string& model);
+
+// Why a quantity's first model has no pair: those that there are cannot carry an answer, a side has no run (the GPU is named
+// before the CPU), or the sides have no common workload.
+std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity);
 
 // "bf16 on NVIDIA H200, batch 16", "fp32 on AMD EPYC, 2 threads, batch 16, without=fusion".
 std::string describe(const Series& series);
@@ -103,62 +107,54 @@ struct Point {
 double slope(const std::vector<Point>& points);
 inline constexpr std::size_t kMinSizes = 3;  // a line fits any two points
 
-// One answer per model of the quantity, named after it.
-template <class AnswerOf>
-Answers answers_by_model(const ClaimQuantity& quantity, bool named, const AnswerOf& answer_of) {
-  Answers answers;
-  for (const std::string& model : quantity.models) {
-    answers.push_back(answer_of(model));
-    if (!named) continue;
-    answers.back().id = quantity.id + (quantity.id.empty() ? "" : "/") + model;
-    if (!quantity.alternative.empty()) answers.back().alternative = quantity.alternative + "/" + model;
-  }
-  return answers;
-}
-
 // A value known exactly, by arithmetic or from a plan.
 Estimate exact(double value);
 
-// Figures of others: the mean, with the range from the least to the greatest as the interval.
-ClaimAnswer answered_by_others(const ClaimQuantity& quantity, const std::vector<double>& values, std::string conditions,
-                               std::vector<ClaimSource> sources);
+// Adds a source unless it is there already.
+void cite(std::vector<ClaimSource>& sources, const ClaimSource& source);
+ClaimSource source_of(const CatalogFact& fact);  // precondition: it has a value
 
-// Turns a quantity into its answers: one, or one for each of its models.
-using AnswerFunction = Answers(const ClaimQuantity& quantity, const Evidence& evidence);
+using Words = std::vector<std::string>;
+inline constexpr const char* kOverParameters = "parameters";  // of all models together
 
-// claim_ratios.cpp: numbers of runs, compared with each other or alone.
-AnswerFunction answer_ratio, answer_effect, answer_value, answer_difference, answer_error, answer_error_ratio;
-// claim_machine.cpp: the machine's ceilings, memory, and how well input feeds a device.
-AnswerFunction answer_peak, answer_peak_ratio, answer_weights, answer_memory, answer_input;
-// claim_owning.cpp: owning and renting, at the user's prices.
-AnswerFunction answer_break_even;
-std::vector<std::string> example_figures();  // that an example of a claim about owning needs
-// claim_suite.cpp: how long a suite takes.
-AnswerFunction answer_suite;
-// claim_plans.cpp: what a step takes, from its graph alone.
-AnswerFunction answer_plan;
-// claim_others.cpp: what others published, rate or state. claim_predicted.cpp: what devices of the catalog can do at most.
-// claim_expected.cpp: how fast they are expected to be.
-AnswerFunction answer_published, answer_rated, answer_stated, answer_predicted, answer_expected;
-// claim_trends.cpp: does a number grow with a size?
-AnswerFunction answer_slope;
-// claim_curves.cpp: where do curves cross, flatten or reach?
-AnswerFunction answer_crossover, answer_plateau, answer_cores;
-
-struct KindRow {
-  enum class About : std::uint8_t {
-    runs,   // it needs models, runs `of` on named backends and a measure
-    plans,  // it needs models and a precision
-    others
-  };
-  const char* name;  // in bench/claims.json
-  AnswerFunction* answers;
-  About about = About::runs;
-  bool has_partner = false;        // it needs runs `to`
-  const char* measures = nullptr;  // separated by spaces; null: for runs those of metric()
-  const char* over = nullptr;      // sizes or peaks, likewise; null: none is needed
+// The words from which a text is chosen: separated by spaces, or those of a function.
+struct WordList {
+  const char* list = nullptr;
+  Words (*words)() = nullptr;
+  constexpr WordList() = default;  // any
+  constexpr WordList(const char* of) : list(of) {}
+  constexpr WordList(Words (*of)()) : words(of) {}
 };
-// In the order of QuantityKind.
-std::span<const KindRow> quantity_kinds();
+
+struct ClaimKind {
+  const char* name;  // in bench/claims.json
+  Answers (*answers)(const ClaimQuantity& quantity, const Evidence& evidence);
+  const char* needs = "claimed";  // keys that a quantity must give, separated by spaces; those of `to` only beside a `to`
+  WordList measures = {};         // of `measure`
+  WordList over = {};             // of `over`, if it is given
+  bool by_model = false;          // each model has an answer of its own, unless the quantity is over their parameters
+  EvidenceClass evidence = EvidenceClass::measured;
+  void (*check)(const ClaimQuantity& quantity, const JsonFields& fields) = nullptr;  // of the rest; errors: FormatError
+  void (*add_steps)(const ClaimQuantity& quantity, ClaimSteps& steps) = nullptr;     // those that `answers` needs
+};
+
+// The kinds that each file answers.
+using ClaimKinds = std::span<const ClaimKind>;
+ClaimKinds curve_kinds();     // where curves cross, flatten or reach
+ClaimKinds expected_kinds();  // how fast devices of the catalog are expected to be
+ClaimKinds machine_kinds();   // ceilings of a machine, how well input feeds it, how long it takes for a suite
+ClaimKinds others_kinds();    // what others published, rate or state
+ClaimKinds owning_kinds();    // owning and renting, at the user's prices
+ClaimKinds plan_kinds();      // what needs no run
+ClaimKinds run_kinds();       // numbers of runs, compared with each other or alone
+ClaimKinds seed_kinds();      // quality and numerical errors, by seed
+ClaimKinds trend_kinds();     // does a number grow with a size?
+
+Words kind_names();                                    // of all kinds, sorted
+const ClaimKind& kind_named(const std::string& name);  // errors: std::out_of_range
+
+// Errors of both: FormatError that begins with the place, unless the text is one of the known, or the key is given.
+void check_word(const std::string& path, const std::string& text, const Words& known);
+void check_given(const JsonFields& fields, const std::string& key);  // "to.backends" is a key of the object `to`
 
 }  // namespace epochbench

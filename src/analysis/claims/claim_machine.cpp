@@ -1,5 +1,5 @@
-// Claims about a machine: its ceilings, the memory that models take on it, and how well input feeds it, from the groups that a
-// run's table shows (input_pipeline.h).
+// Claims about a machine: its ceilings, how well input feeds it, from the groups that a run's table shows (input_pipeline.h),
+// and how long a suite takes.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,6 +7,7 @@
 
 #include "epochbench/precision.h"
 #include "src/analysis/claims/claim_kinds.h"
+#include "src/analysis/compare/comparison.h"
 #include "src/analysis/input/input_pipeline.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
@@ -33,8 +34,8 @@ std::vector<double> values_of(const Ceiling& ceiling) {
 // The ceiling of the CPU, or of the first GPU whose name contains `device`; without a machine if there is none.
 Ceiling ceiling_of(const Context& context, const std::string& measure, const std::string& device) {
   const auto peak_in_fp32 = [](const std::map<std::string, std::optional<double>>& peaks) {
-    const auto found = peaks.find(name(Precision::fp32));
-    return found == peaks.end() ? std::nullopt : found->second;
+    const auto found = kPeaks.find(name(Precision::fp32));
+    return found == kPeaks.end() ? std::nullopt : found->second;
   };
   const CpuInfo& cpu = context.cpu;
   const std::string threads = cpu.peak_threads ? ", " + std::to_string(*cpu.peak_threads) + " threads" : "";
@@ -62,25 +63,6 @@ std::string why_no_ceiling(const ClaimQuantity& quantity, const std::string& mac
   if (!machine.empty()) return "the peak of " + machine + " was not measured";
   if (!any_gpu) return "no GPU in these results";
   return "no " + quantity.device + " in these results";
-}
-
-// From the series with the smallest batch, where activations weigh least; on the first backend that has any. Empty if none has.
-std::optional<ClaimAnswer> memory_answer(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& model) {
-  const std::vector<const Series*> found = preferred(evidence, quantity.of, model);
-  if (found.empty()) return std::nullopt;
-  const auto batch = [](const Series* each) { return each->first().workload.batch; };
-  const Series& series = **std::ranges::min_element(found, {}, batch);
-  constexpr double kWeightBytes = 4;  // fp32, in which every precision keeps its master weights
-  std::vector<double> values = metrics(series, quantity.measure);
-  const auto parameters = static_cast<double>(series.first().workload.parameters);
-  if (values.empty() || parameters <= 0) return unanswered(quantity, series.name() + " has no " + quantity.measure);
-  for (double& value : values)
-    value *= quantity.parameters > 0 ? quantity.parameters / parameters : 1 / (kWeightBytes * parameters);
-  const bool planned = quantity.measure == "planned_bytes";
-  const Estimate estimate = estimate_of(values, quantity.measure);
-  std::string conditions = series.first().workload.model + " " + describe(series);
-  conditions += planned ? "; by the plan" : "; " + std::to_string(values.size()) + " repetitions";
-  return answered(quantity, estimate, conditions);
 }
 
 // The worst-fed row of those that decode while steps run; null if none knows its utilization.
@@ -115,76 +97,40 @@ std::optional<InputGroup> group_for(const ClaimQuantity& quantity, const Evidenc
   return std::nullopt;
 }
 
-}  // namespace
-
+// A ceiling, or its ratio over another, from the results that have them.
 Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
-  std::string machine;
-  std::vector<double> values;
-  bool any_gpu = false, counted = false;
+  const bool is_ratio = !quantity.over.empty();
+  std::string machine, other;
+  std::vector<double> of, to;
+  bool any_gpu = false, is_counted = false;
   for (const auto& [path, result] : evidence.results) {
     any_gpu = any_gpu || !result.context.gpus.empty();
-    const Ceiling ceiling = ceiling_of(result.context, quantity.measure, quantity.device);
-    if (machine.empty()) machine = ceiling.machine;
-    if (ceiling.machine != machine) continue;
-    for (const double value : values_of(ceiling)) {
-      values.push_back(value);
-      counted = ceiling.counted;
-    }
+    const Ceiling above = ceiling_of(result.context, quantity.measure, quantity.device),
+                  below = is_ratio ? ceiling_of(result.context, quantity.over, quantity.device) : Ceiling{};
+    if (machine.empty()) std::tie(machine, other) = std::pair(above.machine, below.machine);
+    const std::vector<double> above_values = values_of(above), below_values = values_of(below);
+    if (above.machine != machine || below.machine != other || above_values.empty() || below_values.empty() == is_ratio)
+      continue;
+    is_counted = above.counted;
+    of.insert(of.end(), above_values.begin(), above_values.end());
+    to.insert(to.end(), below_values.begin(), below_values.end());
   }
-  if (values.empty()) return {unanswered(quantity, why_no_ceiling(quantity, machine, any_gpu))};
-  if (counted) return {answered(quantity, exact(values.front()), machine + "; as its system counts it")};
+  if (of.empty()) return {unanswered(quantity, why_no_ceiling(quantity, machine, any_gpu))};
+  if (is_ratio)
+    return {answered(quantity, ratio_estimate(to, of),
+                     machine + " over " + other + "; " + std::to_string(of.size()) + " and " + std::to_string(to.size()) +
+                         " processes that measured them")};
+  if (is_counted) return {answered(quantity, exact(of.front()), machine + "; as its system counts it")};
   const Estimate estimate = arithmetic_mean_estimate(
-      values, kMinRepetitions, "processes that measured this machine's peaks (a run of some minutes has them)");
-  ClaimAnswer answer = answered(quantity, estimate,
-                                machine + "; the best of several bursts of " + std::to_string(values.size()) +
-                                    (values.size() == 1 ? " process" : " processes"));
+      of, kMinRepetitions, "processes that measured this machine's peaks (a run of some minutes has them)");
+  ClaimAnswer answer =
+      answered(quantity, estimate, machine + "; the best of several bursts of " + counted(of.size(), "process", "processes"));
   // What a machine did once it can do: the result stays above the claim, whatever other measurements add.
   if (!estimate.ci95 && quantity.claimed.high && *answer.measured > *quantity.claimed.high) {
     answer.verdict = Verdict::exceeded;
     answer.reason = "reached at least once, and a ceiling is what is reached";
   }
   return {answer};
-}
-
-// Over the results that have both.
-Answers answer_peak_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
-  std::string machines, first, second;
-  std::vector<double> of, to;
-  bool any_gpu = false;
-  for (const auto& [path, result] : evidence.results) {
-    any_gpu = any_gpu || !result.context.gpus.empty();
-    const Ceiling above = ceiling_of(result.context, quantity.measure, quantity.device),
-                  below = ceiling_of(result.context, quantity.over, quantity.device);
-    if (first.empty()) std::tie(first, second) = std::pair(above.machine, below.machine);
-    const std::vector<double> above_values = values_of(above), below_values = values_of(below);
-    if (above.machine != first || below.machine != second || above_values.empty() || below_values.empty()) continue;
-    machines = first + " over " + second;
-    of.insert(of.end(), above_values.begin(), above_values.end());
-    to.insert(to.end(), below_values.begin(), below_values.end());
-  }
-  if (of.empty()) return {unanswered(quantity, why_no_ceiling(quantity, first, any_gpu))};
-  return {answered(
-      quantity, ratio_estimate(to, of),
-      machines + "; " + std::to_string(of.size()) + " and " + std::to_string(to.size()) + " processes that measured them")};
-}
-
-Answers answer_weights(const ClaimQuantity& quantity, const Evidence&) {
-  ClaimAnswer answer = answered(quantity, exact(quantity.parameters * quantity.bytes),
-                                "arithmetic: " + short_number(quantity.parameters, 3) + " parameters of " +
-                                    short_number(quantity.bytes, 3) + " bytes, and nothing else");
-  answer.evidence = EvidenceClass::planned;
-  return {answer};
-}
-
-Answers answer_memory(const ClaimQuantity& quantity, const Evidence& evidence) {
-  if (quantity.each)
-    return answers_by_model(quantity, true, [&](const std::string& model) {
-      const auto answer = memory_answer(quantity, evidence, model);
-      return answer ? *answer : unanswered(quantity, why_missing(evidence, quantity.of, model));
-    });
-  for (const std::string& model : quantity.models)
-    if (const auto answer = memory_answer(quantity, evidence, model)) return {*answer};
-  return {unanswered(quantity, why_missing(evidence, quantity.of, quantity.models.back()))};
 }
 
 Answers answer_input(const ClaimQuantity& quantity, const Evidence& evidence) {
@@ -200,6 +146,44 @@ Answers answer_input(const ClaimQuantity& quantity, const Evidence& evidence) {
   const InputRow& row = quantity.measure == "decoded" ? decoded : starved;
   return {answered(quantity, arithmetic_mean_estimate(row.utilizations, kMinRepetitions, "repetitions"),
                    row.name + "; " + repetitions)};
+}
+
+// The result of this suite whose runs took longest, without the time between them.
+Answers answer_suite(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const NamedResult* longest = nullptr;
+  double most_seconds = 0;
+  for (const NamedResult& named : evidence.results) {
+    double seconds = 0;
+    for (const Run& run : named.result.runs)
+      if (run.timing) seconds += run.timing->wall_seconds;
+    if (suite_of(named.result.context) == quantity.measure && seconds > most_seconds)
+      std::tie(longest, most_seconds) = std::pair(&named, seconds);
+  }
+  if (!longest)
+    return {unanswered(quantity, "none of these results says that it is of the suite " + quantity.measure +
+                                     " (epochbench run --suite " + quantity.measure + ")")};
+  const std::vector<Run>& runs = longest->result.runs;
+  const auto left_out = std::ranges::count_if(runs, [](const Run& run) { return run.status != RunStatus::ok; });
+  return {answered(quantity, exact(most_seconds),
+                   longest->path + ", " + counted(runs.size(), "run", "runs") + ", " + std::to_string(left_out) +
+                       " of them skipped or failed; the seconds of its runs")};
+}
+
+constexpr const char* kPeaks = "cpu_memory cpu_memory_bandwidth cpu_peak_fp32 gpu_memory gpu_memory_bandwidth gpu_peak_fp32";
+
+}  // namespace
+
+ClaimKinds machine_kinds() {
+  static constexpr ClaimKind kKinds[] = {
+      {.name = "peak", .answers = answer_peak, .measures = kPeaks, .over = kPeaks},
+      {.name = "peak_ratio", .answers = answer_peak, .needs = "over", .measures = kPeaks, .over = kPeaks},
+      {.name = "feeding",
+       .answers = answer_input,
+       .needs = "models of.backends of.precisions",
+       .measures = "starved decoded gain"},
+      {.name = "suite", .answers = answer_suite, .needs = "measure"},
+  };
+  return kKinds;
 }
 
 }  // namespace epochbench

@@ -1,11 +1,13 @@
 // Claims by figures of others: published results, makers' ratings, and statements of named sources. Such figures have no
 // repetitions, so the interval is the range of all that the quantity names; none is paired with a result of ours.
 #include <algorithm>
+#include <iterator>
 
 #include <fnmatch.h>
 
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/base/clock.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
@@ -13,57 +15,72 @@
 namespace epochbench {
 namespace {
 
-using Names = std::vector<std::string>;
-
 struct Cited {
-  const PublishedDocument* document = nullptr;
+  double value = 0;
+  std::string of;  // a machine, a device, or what the source says
+  std::vector<ClaimSource> sources;
+  const PublishedDocument* document = nullptr;  // of a published result, with its entry
   const PublishedEntry* entry = nullptr;
 };
 
-std::vector<Cited> named(std::span<const PublishedDocument> documents, const Names& patterns) {
+struct PublishedFigure {
+  const char* name;
+  std::optional<double> (*of)(const PublishedEntry& entry);
+};
+
+std::optional<double> rate_of(const PublishedEntry& entry) {
+  return member_of(entry.throughput, &PublishedThroughput::samples_per_second);
+}
+
+constexpr PublishedFigure kPublishedFigures[] = {
+    {"samples_per_second", rate_of},
+    {"samples_per_second_per_node",
+     [](const PublishedEntry& entry) {
+       const auto rate = rate_of(entry);
+       return rate && entry.machine.nodes ? std::optional(*rate / static_cast<double>(*entry.machine.nodes)) : std::nullopt;
+     }},
+    {"seconds_to_target", [](const PublishedEntry& entry) { return entry.seconds_to_target; }},
+    {"epochs_per_usd",
+     [](const PublishedEntry& entry) {
+       const bool known = entry.usd_per_hour && entry.seconds_per_epoch;
+       return known ? std::optional(kSecondsPerHour / (*entry.usd_per_hour * *entry.seconds_per_epoch)) : std::nullopt;
+     }},
+    {"answers_per_second",
+     [](const PublishedEntry& entry) {
+       return entry.latency_seconds ? std::optional(1 / *entry.latency_seconds) : std::nullopt;
+     }},
+    {"latency", [](const PublishedEntry& entry) { return entry.latency_seconds; }},
+    {"usd_per_hour", [](const PublishedEntry& entry) { return entry.usd_per_hour; }},
+};
+
+Words published_figures() {
+  Words names;
+  for (const PublishedFigure& figure : kPublishedFigures) names.emplace_back(figure.name);
+  return names;
+}
+
+// The entries whose names match one of the patterns and that have the measure.
+std::vector<Cited> published(std::span<const PublishedDocument> documents, const Words& patterns, const std::string& measure) {
   std::vector<Cited> found;
   for (const PublishedDocument& document : documents)
-    for (const PublishedEntry& entry : document.entries)
-      if (std::ranges::any_of(patterns,
-                              [&](const std::string& pattern) { return fnmatch(pattern.c_str(), entry.name.c_str(), 0) == 0; }))
-        found.push_back({&document, &entry});
+    for (const PublishedEntry& entry : document.entries) {
+      const auto matches = [&](const std::string& pattern) { return fnmatch(pattern.c_str(), entry.name.c_str(), 0) == 0; };
+      const auto value = std::ranges::find(kPublishedFigures, measure, &PublishedFigure::name)->of(entry);
+      if (!value || std::ranges::none_of(patterns, matches)) continue;
+      std::vector<ClaimSource> sources{{entry.citation, entry.link.value_or("")}};
+      if (!document.notice.empty()) sources.push_back({document.notice, ""});
+      found.push_back({*value, entry.machine.description.value_or(""), std::move(sources), &document, &entry});
+    }
   return found;
 }
 
 // One task with one program: MLPerf's terms also ask for one version and division, and no source is paired with another.
 bool comparable(const Cited& a, const Cited& b) {
+  if (!a.entry || !b.entry) return true;
   const PublishedEntry &of = *a.entry, &to = *b.entry;
   return a.document->source == b.document->source && of.benchmark == to.benchmark && of.task == to.task &&
          of.model == to.model && of.data == to.data && of.framework == to.framework && of.version == to.version &&
          of.division == to.division;
-}
-
-std::optional<double> inverse(const std::optional<double>& value) { return value ? std::optional(1 / *value) : std::nullopt; }
-
-std::optional<double> number_of(const PublishedEntry& entry, const std::string& measure) {
-  const auto rate = entry.throughput ? std::optional(entry.throughput->samples_per_second) : std::nullopt;
-  if (measure == "samples_per_second") return rate;
-  if (measure == "samples_per_second_per_node")
-    return rate && entry.machine.nodes ? std::optional(*rate / static_cast<double>(*entry.machine.nodes)) : std::nullopt;
-  if (measure == "seconds_to_target") return entry.seconds_to_target;
-  if (measure == "latency") return entry.latency_seconds;
-  if (measure == "answers_per_second") return inverse(entry.latency_seconds);
-  if (measure == "usd_per_hour") return entry.usd_per_hour;
-  if (!entry.usd_per_hour || !entry.seconds_per_epoch) return std::nullopt;  // epochs_per_usd
-  return kSecondsPerHour / (*entry.usd_per_hour * *entry.seconds_per_epoch);
-}
-
-void cite(std::vector<ClaimSource>& sources, ClaimSource source) {
-  if (std::ranges::find(sources, source) == sources.end()) sources.push_back(std::move(source));
-}
-
-void cite(std::vector<ClaimSource>& sources, const Cited& cited) {
-  cite(sources, {cited.entry->citation, cited.entry->link.value_or("")});
-  if (!cited.document->notice.empty()) cite(sources, {cited.document->notice, ""});
-}
-
-void add_new(Names& texts, const std::optional<std::string>& text) {
-  if (text && std::ranges::find(texts, *text) == texts.end()) texts.push_back(*text);
 }
 
 // SI units in one unit of this fact.
@@ -75,108 +92,131 @@ double unit_of(const std::string& fact) {
   return fact.ends_with("_mib") ? kMib : 1;
 }
 
-struct Rated {
-  double value = 0;
-  const CatalogDevice* device = nullptr;
-  std::string source;  // key
-};
-
-std::vector<Rated> rated(const Names& ids, const std::string& fact) {
-  std::vector<Rated> found;
+std::vector<Cited> rated(const Words& ids, const std::string& fact) {
+  std::vector<Cited> found;
   for (const CatalogDevice& device : embedded_devices().devices) {
     const auto rating = device.facts.find(fact);
-    if (std::ranges::find(ids, device.id) != ids.end() && rating != device.facts.end() && rating->second.value)
-      found.push_back({*rating->second.value * unit_of(fact), &device, rating->second.source});
+    if (contains(ids, device.id) && rating != device.facts.end() && rating->second.value)
+      found.push_back({*rating->second.value * unit_of(fact), device.name, {source_of(rating->second)}});
   }
   return found;
 }
 
-void cite(std::vector<ClaimSource>& sources, const Rated& rating) {
-  const CatalogSource& source = embedded_devices().sources.at(rating.source);
-  cite(sources, {source.title + ", " + source.date, source.url});
+void add_new(Words& texts, const std::string& text) {
+  if (!text.empty() && !contains(texts, text)) texts.push_back(text);
 }
 
-std::string names_of(const std::vector<Rated>& ratings) {
-  return joined(ratings, [](const Rated& rating) { return rating.device->name; });
+// The numbers of `of`, or with `against` those of each comparable pair.
+struct Citation {
+  std::vector<double> values;
+  Words of, to, programs;
+  std::vector<ClaimSource> sources;
+
+  void add(double value, const Cited& cited) {
+    values.push_back(value);
+    for (const ClaimSource& source : cited.sources) cite(sources, source);
+    add_new(of, cited.of);
+    if (cited.entry) add_new(programs, cited.entry->framework.value_or(""));
+  }
+  std::string names() const { return joined(of) + (to.empty() ? "" : ", each against " + joined(to)); }
+};
+
+Citation citation_of(const ClaimQuantity& quantity, const std::vector<Cited>& of, const std::vector<Cited>& against) {
+  Citation citation;
+  for (const Cited& each : of) {
+    if (quantity.against.empty()) citation.add(each.value, each);
+    for (const Cited& other : against) {
+      if (!comparable(each, other)) continue;
+      citation.add(each.value / other.value, each);
+      for (const ClaimSource& source : other.sources) cite(citation.sources, source);
+      add_new(citation.to, other.of);
+    }
+  }
+  return citation;
 }
 
-ClaimAnswer unanswered_by_others(const ClaimQuantity& quantity, const std::string& reason) {
-  ClaimAnswer answer = unanswered(quantity, reason);
-  answer.evidence = EvidenceClass::published;
-  return answer;
-}
-
-}  // namespace
-
-ClaimAnswer answered_by_others(const ClaimQuantity& quantity, const std::vector<double>& values, std::string conditions,
-                               std::vector<ClaimSource> sources) {
-  const auto [least, greatest] = std::ranges::minmax(values);
-  ClaimAnswer answer = answered(quantity, {mean(values), {{least, greatest}}, ""}, std::move(conditions));
+// The mean, with the range from the least to the greatest as the interval.
+ClaimAnswer answered_by_others(const ClaimQuantity& quantity, const Citation& citation, std::string conditions) {
+  const auto [least, greatest] = std::ranges::minmax(citation.values);
+  ClaimAnswer answer = answered(quantity, {mean(citation.values), {{least, greatest}}, ""}, std::move(conditions));
   if (answer.verdict == Verdict::undecided) answer.reason = "what was published lies on both sides of a bound of the claim";
-  answer.evidence = EvidenceClass::published;
-  answer.sources = std::move(sources);
+  answer.sources = citation.sources;
   return answer;
 }
 
 Answers answer_published(const ClaimQuantity& quantity, const Evidence& evidence) {
-  if (quantity.entries.empty()) return {unanswered_by_others(quantity, quantity.reason)};
-  std::vector<double> values;
-  std::vector<ClaimSource> sources;
-  Names machines, others, programs;
-  const auto partners = named(evidence.facts.published, quantity.against);
-  for (const Cited& of : named(evidence.facts.published, quantity.entries)) {
-    const auto number = number_of(*of.entry, quantity.measure);
-    const auto add = [&](double value) {
-      values.push_back(value);
-      cite(sources, of);
-      add_new(machines, of.entry->machine.description);
-      add_new(programs, of.entry->framework);
-    };
-    if (number && quantity.against.empty()) add(*number);
-    for (const Cited& to : partners) {
-      const auto beside = number_of(*to.entry, quantity.measure);
-      if (!number || !beside || !comparable(of, to)) continue;
-      add(*number / *beside);
-      cite(sources, to);
-      add_new(others, to.entry->machine.description);
-    }
-  }
-  if (values.empty()) return {unanswered_by_others(quantity, "nothing published in this program's set has such entries")};
-  std::string conditions = counted(values.size(), others.empty() ? "entry" : "pair", others.empty() ? "entries" : "pairs");
-  conditions += ", by others: " + joined(machines) + (others.empty() ? "" : ", each against " + joined(others)) +
-                " by the same program (" + joined(programs) + ")";
-  if (others.empty()) conditions = counted(values.size(), "entry", "entries") + ", by others: " + joined(machines);
-  return {answered_by_others(quantity, values, conditions, sources)};
+  if (quantity.entries.empty()) return {unanswered(quantity, quantity.reason)};
+  const auto numbers = [&](const Words& patterns) { return published(evidence.facts.published, patterns, quantity.measure); };
+  const Citation found = citation_of(quantity, numbers(quantity.entries), numbers(quantity.against));
+  if (found.values.empty()) return {unanswered(quantity, "nothing published in this program's set has such entries")};
+  const bool pairs = !found.to.empty();
+  return {answered_by_others(quantity, found,
+                             counted(found.values.size(), pairs ? "pair" : "entry", pairs ? "pairs" : "entries") +
+                                 ", by others: " + found.names() +
+                                 (pairs ? " by the same program (" + joined(found.programs) + ")" : ""))};
+}
+
+// Each * costs a search, so their number is limited.
+void check_published(const ClaimQuantity& quantity, const JsonFields& fields) {
+  constexpr std::size_t kLongest = 200, kMaxStars = 4;
+  if (quantity.reason.empty()) check_given(fields, "entries");
+  for (const auto& [key, patterns] : {std::pair("entries", &quantity.entries), std::pair("against", &quantity.against)})
+    for (const std::string& pattern : *patterns)
+      if (pattern.size() > kLongest || static_cast<std::size_t>(std::ranges::count(pattern, '*')) > kMaxStars)
+        throw FormatError(fields.path(key) + ": a name has at most " + std::to_string(kLongest) + " characters and " +
+                          std::to_string(kMaxStars) + " *");
 }
 
 Answers answer_rated(const ClaimQuantity& quantity, const Evidence&) {
-  const auto ratings = rated(quantity.entries, quantity.measure),
-             partners = rated(quantity.against, quantity.over.empty() ? quantity.measure : quantity.over);
-  std::vector<double> values;
-  std::vector<ClaimSource> sources;
-  for (const Rated& rating : ratings) {
-    if (quantity.against.empty()) values.push_back(rating.value);
-    for (const Rated& partner : partners) values.push_back(rating.value / partner.value);
-    cite(sources, rating);
-  }
-  for (const Rated& partner : partners) cite(sources, partner);
-  if (values.empty()) return {unanswered_by_others(quantity, "no device of the catalog has this rating")};
-  return {answered_by_others(
-      quantity, values, "as rated: " + names_of(ratings) + (partners.empty() ? "" : ", each against " + names_of(partners)),
-      sources)};
+  const std::string& over = quantity.over.empty() ? quantity.measure : quantity.over;
+  const Citation found = citation_of(quantity, rated(quantity.entries, quantity.measure), rated(quantity.against, over));
+  if (found.values.empty()) return {unanswered(quantity, "no device of the catalog has this rating")};
+  return {answered_by_others(quantity, found, "as rated: " + found.names())};
+}
+
+Words rated_facts() {
+  Words facts(gpu_facts().begin(), gpu_facts().end());
+  std::ranges::copy(cpu_facts(), std::back_inserter(facts));
+  return facts;
+}
+
+void check_rated(const ClaimQuantity& quantity, const JsonFields& fields) {
+  Words devices;
+  for (const CatalogDevice& device : embedded_devices().devices) devices.push_back(device.id);
+  for (const std::string& device : quantity.entries) check_word(fields.path("entries"), device, devices);
+  for (const std::string& device : quantity.against) check_word(fields.path("against"), device, devices);
 }
 
 Answers answer_stated(const ClaimQuantity& quantity, const Evidence&) {
-  std::vector<double> values;
-  std::vector<ClaimSource> sources;
-  Names figures;
+  Citation found;
   for (const StatedFigure& figure : quantity.figures) {
-    values.push_back(quantity.scale * figure.value / figure.over.value_or(1));
-    cite(sources, {figure.source + ", " + figure.date, figure.url});
-    figures.push_back(figure.of +
-                      (figure.over ? " (" + short_number(figure.value) + " over " + short_number(*figure.over) + ")" : ""));
+    const std::string ratio =
+        figure.over ? " (" + short_number(figure.value) + " over " + short_number(*figure.over) + ")" : "";
+    found.add(quantity.scale * figure.value / figure.over.value_or(1),
+              {.of = figure.of + ratio, .sources = {{figure.source + ", " + figure.date, figure.url}}});
   }
-  return {answered_by_others(quantity, values, "as stated for " + joined(figures), sources)};
+  return {answered_by_others(quantity, found, "as stated for " + found.names())};
+}
+
+}  // namespace
+
+ClaimKinds others_kinds() {
+  static constexpr ClaimKind kKinds[] = {
+      {.name = "published",
+       .answers = answer_published,
+       .measures = published_figures,
+       .evidence = EvidenceClass::published,
+       .check = check_published},
+      {.name = "rated",
+       .answers = answer_rated,
+       .needs = "entries",
+       .measures = rated_facts,
+       .over = rated_facts,
+       .evidence = EvidenceClass::published,
+       .check = check_rated},
+      {.name = "stated", .answers = answer_stated, .needs = "figures", .evidence = EvidenceClass::published},
+  };
+  return kKinds;
 }
 
 }  // namespace epochbench

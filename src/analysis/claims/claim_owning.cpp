@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/analysis/claims/claim_kinds.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 
@@ -10,6 +11,8 @@ namespace {
 
 constexpr const char *kPurchase = "purchase_usd", *kLifetime = "lifetime_years", *kPower = "power_watts",
                      *kElectricity = "usd_per_kwh", *kCloud = "cloud_usd_per_hour";
+
+Words example_figures() { return {kPurchase, kLifetime, kPower, kElectricity, kCloud}; }
 
 // The run that knows most of what the answer needs, of the first result that has any; without results the user's figures only.
 struct Known {
@@ -80,7 +83,7 @@ double hours_of_renting(const RunCost& cost, const Amount& break_even) {
   return *rented.value <= *owned.value ? kHoursAMonth : 0;
 }
 
-ClaimAnswer answer_of(const ClaimQuantity& quantity, const RunCost& cost, EvidenceClass evidence) {
+ClaimAnswer answer_of(const ClaimQuantity& quantity, const RunCost& cost) {
   const Amount hours = break_even_hours(cost.local, cost.cloud), month_of_rest = local_usd_per_month(cost.local, 0);
   if (!month_of_rest.value || !cloud_usd_per_month(cost.cloud, kHoursAMonth).value) return unanswered(quantity, hours.reason);
   ClaimAnswer answer;
@@ -96,30 +99,50 @@ ClaimAnswer answer_of(const ClaimQuantity& quantity, const RunCost& cost, Eviden
     answer.verdict = Verdict::not_reproduced;
     answer.conditions = describe(cost);
   }
-  if (answer.measured || answer.verdict != Verdict::not_testable) answer.evidence = evidence;
   return answer;
 }
 
-}  // namespace
-
-std::vector<std::string> example_figures() { return {kPurchase, kLifetime, kPower, kElectricity, kCloud}; }
-
 Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidence) {
   const Known known = most_known(evidence);
-  if (evidence.facts.prices) return {answer_of(quantity, known.cost, EvidenceClass::planned)};
+  if (evidence.facts.prices) return {answer_of(quantity, known.cost)};
   ClaimAnswer own = unanswered(quantity, figures_needed(known));
   if (quantity.figures.empty()) return {own};
   const RentOrBuy question = question_of(quantity.figures);
   RunCost example;
   example.local = question.local;
   example.cloud = question.cloud;
-  ClaimAnswer answer = answer_of(quantity, example, EvidenceClass::published);
+  ClaimAnswer answer = answer_of(quantity, example);
+  answer.evidence = EvidenceClass::published;
   for (const StatedFigure& figure : quantity.figures)
     answer.sources.push_back({spaced(figure.of) + ": " + figure.source + ", " + figure.date, figure.url});
   append(answer.conditions, "an example by published prices", "; ");
   own.id = "yours";
   answer.id = "example";
   return {own, answer};
+}
+
+void check_example(const ClaimQuantity& quantity, const JsonFields& fields) {
+  if (quantity.figures.empty()) return;
+  Words given;
+  for (const StatedFigure& figure : quantity.figures) {
+    check_word(fields.path("figures"), figure.of, example_figures());
+    given.push_back(figure.of);
+  }
+  for (const std::string& needed : example_figures())
+    if (!contains(given, needed)) throw FormatError(fields.path("figures") + ": an example needs '" + needed + "' too");
+}
+
+}  // namespace
+
+ClaimKinds owning_kinds() {
+  static constexpr ClaimKind kKinds[] = {
+      {.name = "break_even",
+       .answers = answer_break_even,
+       .measures = "owning renting idle",
+       .evidence = EvidenceClass::planned,
+       .check = check_example},
+  };
+  return kKinds;
 }
 
 }  // namespace epochbench

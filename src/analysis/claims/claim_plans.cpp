@@ -1,21 +1,19 @@
-// Claims that arithmetic decides: what a step takes according to its graph, without running it.
-#include <algorithm>
-#include <set>
+// Claims that need no run: what a step takes according to its graph, the least that a device of the catalog needs for it, and
+// what arithmetic decides. How long a step is expected to take is in claim_expected.cpp.
+#include <limits>
 
 #include "src/analysis/claims/claim_kinds.h"
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
 #include "src/base/text.h"
 
 namespace epochbench {
 namespace {
 
 constexpr const char* kOverWeights = "weights";  // instead of a size: as a multiple of the weights in fp32
-constexpr double kWeightBytes = 4;
-
-PlannedStep step_of(const RunChoice& choice, const std::string& model) {
-  return step_of(choice, model, choice.precisions.front());
-}
 
 double number_of(const ClaimQuantity& quantity, const PlannedCounts& counts) {
+  constexpr double kWeightBytes = 4;
   if (quantity.measure == "flops") return counts.flops;
   return quantity.over == kOverWeights ? counts.bytes / (kWeightBytes * static_cast<double>(counts.parameters)) : counts.bytes;
 }
@@ -24,42 +22,105 @@ std::string describe(const PlannedStep& step) {
   return step.model + " " + step.precision + ", " + step.mode + ", batch " + std::to_string(step.batch);
 }
 
-}  // namespace
-
-std::vector<PlannedStep> planned_steps(std::span<const Claim> claims) {
-  std::set<PlannedStep> steps;
-  for (const Claim& claim : claims)
-    for (const ClaimQuantity& quantity : claim.quantities) {
-      const bool of_parameters = quantity.kind == QuantityKind::expected && !quantity.over.empty();
-      if (quantity.kind != QuantityKind::plan && !of_parameters) continue;
-      for (const std::string& model : quantity.models) {
-        steps.insert(step_of(quantity.of, model));
-        if (quantity.to && !of_parameters) steps.insert(step_of(*quantity.to, model));
-      }
-    }
-  return {steps.begin(), steps.end()};
+Answers answer_plan(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const Plans& plans = evidence.facts.plans;
+  const PlannedStep step = step_of(quantity.of, quantity.models.front()),
+                    other = quantity.to ? step_of(*quantity.to, quantity.models.front()) : step;
+  const auto planned = plans.find(step), beside = plans.find(other);
+  if (planned == plans.end() || beside == plans.end())
+    return {unanswered(quantity, "this model was not planned: " + describe(planned == plans.end() ? step : other))};
+  for (const auto& each : {planned, beside})
+    if (!each->second.reason.empty()) return {unanswered(quantity, describe(each->first) + ": " + each->second.reason)};
+  double number = number_of(quantity, planned->second);
+  const bool of_device = quantity.measure == "bytes";
+  std::string conditions = "by the plan" + (of_device ? " for " + planned->second.device : "") + ": " + describe(step);
+  if (quantity.to) {
+    number /= number_of(quantity, beside->second);
+    conditions += ", over " + describe(other);
+  }
+  return {answered(quantity, exact(number), conditions)};
 }
 
-Answers answer_plan(const ClaimQuantity& quantity, const Evidence& evidence) {
-  return answers_by_model(quantity, quantity.models.size() > 1, [&](const std::string& model) {
-    const Plans& plans = evidence.facts.plans;
-    const PlannedStep step = step_of(quantity.of, model), other = quantity.to ? step_of(*quantity.to, model) : step;
-    const auto planned = plans.find(step), beside = plans.find(other);
-    if (planned == plans.end() || beside == plans.end())
-      return unanswered(quantity, "this model was not planned: " + describe(planned == plans.end() ? step : other));
-    for (const auto& each : {planned, beside})
-      if (!each->second.reason.empty()) return unanswered(quantity, describe(each->first) + ": " + each->second.reason);
-    double number = number_of(quantity, planned->second);
-    const bool of_device = quantity.measure == "bytes";
-    std::string conditions = "by the plan" + (of_device ? " for " + planned->second.device : "") + ": " + describe(step);
-    if (quantity.to) {
-      number /= number_of(quantity, beside->second);
-      conditions += ", over " + describe(other);
-    }
-    ClaimAnswer answer = answered(quantity, exact(number), conditions);
-    answer.evidence = EvidenceClass::planned;
-    return answer;
-  });
+void add_planned(const ClaimQuantity& quantity, ClaimSteps& steps) {
+  for (const std::string& model : quantity.models) {
+    steps.planned.insert(step_of(quantity.of, model));
+    if (quantity.to) steps.planned.insert(step_of(*quantity.to, model));
+  }
+}
+
+Answers answer_weights(const ClaimQuantity& quantity, const Evidence&) {
+  return {answered(quantity, exact(quantity.parameters * quantity.bytes),
+                   "arithmetic: " + short_number(quantity.parameters, 3) + " parameters of " + short_number(quantity.bytes, 3) +
+                       " bytes, and nothing else")};
+}
+
+Answers answer_missing(const ClaimQuantity& quantity, const Evidence&) { return {unanswered(quantity, quantity.reason)}; }
+
+ClaimAnswer bounded(const ClaimQuantity& quantity, const Prediction& prediction) {
+  const auto batch = static_cast<double>(prediction.work.batch);
+  const double seconds = prediction.step->seconds;
+  const bool rate = quantity.measure == "samples_per_second";
+  const double bound = rate ? batch / seconds : quantity.samples / batch * seconds;
+  const std::pair<double, double> interval =
+      rate ? std::pair(0.0, bound) : std::pair(bound, std::numeric_limits<double>::infinity());
+  ClaimAnswer answer = answered(
+      quantity, {bound, interval, ""},
+      prediction.name + ", " + prediction.work.model + " " + name(prediction.work.precision) + ", " + prediction.work.mode +
+          ", batch " + std::to_string(prediction.work.batch) + ": " +
+          (rate ? "no faster than this, by the roofline of each node" : "no less than this, by the roofline of each node"));
+  const DeviceCatalog& catalog = embedded_devices();
+  for (const CatalogDevice& device : catalog.devices)
+    if (device.id == prediction.device)
+      for (const auto& [fact, rating] : device.facts)
+        if (rating.value && (fact.find("bandwidth") != std::string::npos || fact.find("fl") != std::string::npos))
+          cite(answer.sources, source_of(rating));
+  return answer;
+}
+
+Answers answer_predicted(const ClaimQuantity& quantity, const Evidence& evidence) {
+  Answers answers;
+  const std::string& model = quantity.models.front();
+  for (const std::string& device : quantity.entries) {
+    const auto found = evidence.facts.predictions.find({device, step_of(quantity.of, model)});
+    const bool known = found != evidence.facts.predictions.end() && found->second.step;
+    answers.push_back(known ? bounded(quantity, found->second)
+                            : unanswered(quantity, "not predicted: " + model + " on " + device));
+    if (quantity.entries.size() > 1) append(answers.back().id, device, "/");
+  }
+  return answers;
+}
+
+}  // namespace
+
+ClaimKinds plan_kinds() {
+  static constexpr ClaimKind kKinds[] = {
+      {.name = "plan",
+       .answers = answer_plan,
+       .needs = "models of.precisions to.precisions",
+       .measures = "bytes flops",
+       .over = kOverWeights,
+       .by_model = true,
+       .evidence = EvidenceClass::planned,
+       .add_steps = add_planned},
+      {.name = "weights", .answers = answer_weights, .needs = "parameters bytes", .evidence = EvidenceClass::planned},
+      {.name = "predicted",
+       .answers = answer_predicted,
+       .needs = "models of.precisions entries",
+       .measures = "seconds samples_per_second",
+       .by_model = true,
+       .evidence = EvidenceClass::predicted,
+       .check =
+           [](const ClaimQuantity& quantity, const JsonFields& fields) {
+             if (quantity.measure == "seconds") check_given(fields, "samples");
+           },
+       .add_steps =
+           [](const ClaimQuantity& quantity, ClaimSteps& steps) {
+             for (const std::string& model : quantity.models)
+               for (const std::string& device : quantity.entries) steps.predicted.insert({device, step_of(quantity.of, model)});
+           }},
+      {.name = "missing", .answers = answer_missing, .needs = "reason"},
+  };
+  return kKinds;
 }
 
 }  // namespace epochbench

@@ -204,11 +204,6 @@ std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& qua
   return found;
 }
 
-std::string why_unusable(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model) {
-  const std::vector<SeriesPair> found = all_pairs(evidence, quantity, model);
-  return found.empty() ? "" : why_unusable(found.front());
-}
-
 SeriesPair fastest(const std::vector<SeriesPair>& pairs) {
   return *std::ranges::max_element(pairs, {}, [](const SeriesPair& pair) {
     const bool has_interval = std::min(pair.of->runs.size(), pair.to->runs.size()) >= kMinRepetitions;
@@ -249,6 +244,19 @@ std::string why_missing(const Evidence& evidence, const RunChoice& choice, const
   for (const std::string& setting : choice.settings) runs += " " + setting;
   return "these results have no such run of " + runs + " on " + joined(choice.backends, device, " or ") +
          " (epochbench run --suite claims)";
+}
+
+std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity) {
+  const std::string& model = quantity.models.front();
+  // pairs() left them out because none of them can carry an answer.
+  if (const std::vector<SeriesPair> found = all_pairs(evidence, quantity, model); !found.empty())
+    if (const std::string reason = why_unusable(found.front()); !reason.empty()) return reason;
+  const bool to_gpu = quantity.to->backends.front() == "cuda";
+  for (const RunChoice& side : {to_gpu ? *quantity.to : quantity.of, to_gpu ? quantity.of : *quantity.to})
+    if (const std::string& own = model_of(side, model); matching(evidence, side, own, "").empty())
+      return why_missing(evidence, side, own);
+  if (quantity.least_cores) return "needs a CPU with at least " + std::to_string(*quantity.least_cores) + " cores";
+  return "the runs of " + model + " on both sides differ in batch, data, epochs or machine";
 }
 
 std::string describe(const Series& series) {

@@ -127,8 +127,21 @@ Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence&
 
 }  // namespace
 
-Answers answer_slope(const ClaimQuantity& quantity, const Evidence& evidence) {
-  return quantity.to ? answer_growing_ratio(quantity, evidence) : answer_growing_with_batch(quantity, evidence);
+ClaimKinds trend_kinds() {
+  static constexpr ClaimKind kKinds[] = {
+      {.name = "slope",
+       .answers =
+           [](const ClaimQuantity& quantity, const Evidence& evidence) {
+             return (quantity.to ? answer_growing_ratio : answer_growing_with_batch)(quantity, evidence);
+           },
+       .needs = "models of.backends to.backends over",
+       .measures = metric_names,
+       .check =
+           [](const ClaimQuantity& quantity, const JsonFields& fields) {
+             check_word(fields.path("over"), quantity.over, {quantity.to ? kOverParameters : "batch"});
+           }},
+  };
+  return kKinds;
 }
 
 }  // namespace epochbench

@@ -1,74 +1,48 @@
 #include "src/analysis/claims/claims.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <set>
+#include <stdexcept>
 
 #include "src/analysis/claims/claim_kinds.h"
-#include "src/base/numbers.h"
+#include "src/base/lookup.h"
 #include "src/base/text.h"
 
 namespace epochbench {
 namespace {
 
-constexpr std::array<const char*, 5> kVerdicts{"not_testable", "reproduced", "exceeded", "undecided", "not_reproduced"};
+constexpr ClaimKinds (*kKindsOfFiles[])() = {curve_kinds, expected_kinds, machine_kinds, others_kinds, owning_kinds,
+                                             plan_kinds,  run_kinds,      seed_kinds,    trend_kinds};
 
-constexpr const char* kPeaks = "cpu_memory cpu_memory_bandwidth cpu_peak_fp32 gpu_memory gpu_memory_bandwidth gpu_peak_fp32";
-
-constexpr const char* kPublished =
-    "samples_per_second samples_per_second_per_node seconds_to_target epochs_per_usd answers_per_second latency usd_per_hour";
-
-constexpr auto kOfPlans = KindRow::About::plans, kOfOthers = KindRow::About::others;
-
-constexpr KindRow kKinds[] = {
-    {.name = "ratio", .answers = answer_ratio, .has_partner = true},
-    {.name = "value", .answers = answer_value},
-    {.name = "slope", .answers = answer_slope, .over = "parameters batch"},
-    {.name = "difference", .answers = answer_difference, .has_partner = true, .measures = "accuracy loss"},
-    {.name = "error", .answers = answer_error, .has_partner = true, .measures = "losses"},
-    {.name = "error_ratio", .answers = answer_error_ratio, .has_partner = true, .measures = "losses"},
-    {.name = "effect", .answers = answer_effect, .has_partner = true},
-    {.name = "peak", .answers = answer_peak, .about = kOfOthers, .measures = kPeaks},
-    {.name = "peak_ratio", .answers = answer_peak_ratio, .about = kOfOthers, .measures = kPeaks, .over = kPeaks},
-    {.name = "weights", .answers = answer_weights, .about = kOfOthers},
-    {.name = "plan", .answers = answer_plan, .about = kOfPlans, .measures = "bytes flops"},
-    {.name = "memory", .answers = answer_memory},
-    {.name = "crossover",
-     .answers = answer_crossover,
-     .has_partner = true,
-     .measures = "time cost",
-     .over = "batch width samples"},
-    {.name = "plateau", .answers = answer_plateau, .over = "batch width samples"},
-    {.name = "cores", .answers = answer_cores, .has_partner = true},
-    {.name = "suite", .answers = answer_suite, .about = kOfOthers},
-    {.name = "feeding", .answers = answer_input, .measures = "starved decoded gain"},
-    {.name = "break_even", .answers = answer_break_even, .about = kOfOthers, .measures = "owning renting idle"},
-    {.name = "published", .answers = answer_published, .about = kOfOthers, .measures = kPublished},
-    {.name = "rated", .answers = answer_rated, .about = kOfOthers},
-    {.name = "stated", .answers = answer_stated, .about = kOfOthers},
-    {.name = "predicted", .answers = answer_predicted, .about = kOfPlans, .measures = "seconds samples_per_second"},
-    {.name = "expected",
-     .answers = answer_expected,
-     .about = kOfPlans,
-     .has_partner = true,
-     .measures = "samples_per_second samples_per_usd"},
-    {.name = "missing",
-     .answers = [](const ClaimQuantity& quantity, const Evidence&) { return Answers{unanswered(quantity, quantity.reason)}; },
-     .about = kOfOthers},
-};
-static_assert(std::size(kKinds) == static_cast<std::size_t>(QuantityKind::missing) + 1);
+// What has an answer of its own: each model, named after it if there are several, or the quantity.
+std::vector<ClaimQuantity> questions_of(const ClaimQuantity& quantity, const ClaimKind& kind) {
+  const bool of_all = quantity.models.empty() || (kind.over.list && quantity.over == kOverParameters);
+  if (of_all || !(kind.by_model || quantity.each)) return {quantity};
+  std::vector<ClaimQuantity> questions(quantity.models.size(), quantity);
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    const std::string& model = quantity.models[i];
+    questions[i].models = {model};
+    if (questions.size() == 1 && !quantity.each) continue;
+    append(questions[i].id, model, "/");
+    if (!quantity.alternative.empty()) questions[i].alternative += "/" + model;
+  }
+  return questions;
+}
 
 ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   ClaimAnswer answer;
   for (const ClaimQuantity& quantity : claim.quantities) {
-    const KindRow& kind = quantity_kinds()[static_cast<std::size_t>(quantity.kind)];
-    for (ClaimAnswer& part : kind.answers(quantity, evidence)) {
-      if (part.id.empty()) part.id = kind.name;  // a quantity without a model or an id of its own
-      answer.parts.push_back(std::move(part));
-    }
+    const ClaimKind& kind = kind_named(quantity.kind);
+    const bool of_others = kind.evidence == EvidenceClass::published || kind.evidence == EvidenceClass::predicted;
+    for (const ClaimQuantity& question : questions_of(quantity, kind))
+      for (ClaimAnswer& part : kind.answers(question, evidence)) {
+        if (part.id.empty()) part.id = kind.name;  // a quantity without a model or an id of its own
+        const bool has_evidence = of_others || part.measured || part.verdict != Verdict::not_testable;
+        if (!part.evidence && has_evidence) part.evidence = kind.evidence;
+        answer.parts.push_back(std::move(part));
+      }
   }
-  for (ClaimAnswer& part : answer.parts)
-    if (!part.evidence && (part.measured || part.verdict != Verdict::not_testable)) part.evidence = EvidenceClass::measured;
   conclude(answer, claim.holds_for);
   answer.id = claim.id;
   return answer;
@@ -76,9 +50,27 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
 
 }  // namespace
 
-std::span<const KindRow> quantity_kinds() { return kKinds; }
+Words kind_names() {
+  std::set<std::string> names;
+  for (const auto& kinds : kKindsOfFiles)
+    for (const ClaimKind& kind : kinds()) names.insert(kind.name);
+  return {names.begin(), names.end()};
+}
 
-const char* name(Verdict verdict) { return kVerdicts[static_cast<std::size_t>(verdict)]; }
+const ClaimKind& kind_named(const std::string& name) {
+  for (const auto& kinds : kKindsOfFiles)
+    for (const ClaimKind& kind : kinds())
+      if (kind.name == name) return kind;
+  throw std::out_of_range("no kind of a quantity is called '" + name + "'");
+}
+
+ClaimSteps steps_of(std::span<const Claim> claims) {
+  ClaimSteps steps;
+  for (const Claim& claim : claims)
+    for (const ClaimQuantity& quantity : claim.quantities)
+      if (const ClaimKind& kind = kind_named(quantity.kind); kind.add_steps) kind.add_steps(quantity, steps);
+  return steps;
+}
 
 Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95) {
   const auto [low, high] = measured_ci95;
@@ -108,6 +100,23 @@ ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, st
   answer.verdict = verdict_of(quantity.claimed, *answer.measured_ci95);
   if (answer.verdict == Verdict::undecided) answer.reason = "the interval goes across a bound of the claim";
   return answer;
+}
+
+void cite(std::vector<ClaimSource>& sources, const ClaimSource& source) {
+  if (!contains(sources, source)) sources.push_back(source);
+}
+
+ClaimSource source_of(const CatalogFact& fact) {
+  const CatalogSource& source = embedded_devices().sources.at(fact.source);
+  return {source.title + ", " + source.date, source.url};
+}
+
+PlannedStep step_of(const RunChoice& choice, const std::string& model, const std::string& precision) {
+  return {model_of(choice, model), choice.mode, precision, choice.batch.value_or(1)};
+}
+
+PlannedStep step_of(const RunChoice& choice, const std::string& model) {
+  return step_of(choice, model, choice.precisions.front());
 }
 
 Estimate exact(double value) { return {value, {{value, value}}, ""}; }

@@ -4,10 +4,12 @@
 // the seed, never the step. What cannot be measured here is not testable, with the reason; nothing is guessed.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +28,7 @@ namespace epochbench {
 
 // What was tested from best to worst, after what was not.
 enum class Verdict : std::uint8_t { not_testable, reproduced, exceeded, undecided, not_reproduced };
-const char* name(Verdict verdict);
+constexpr auto texts_of(Verdict) { return std::array{"not_testable", "reproduced", "exceeded", "undecided", "not_reproduced"}; }
 
 struct ClaimedRange {
   std::optional<double> low, high;  // empty: no bound
@@ -43,33 +45,6 @@ struct RunChoice {
   // Conditions of the work besides device, precision and batch, as conditions_of() returns them: "without=fusion". A run with
   // any other condition is not chosen.
   std::vector<std::string> settings;
-};
-
-enum class QuantityKind : std::uint8_t {
-  ratio,        // of `measure`, runs `of` over runs `to`, for each model
-  value,        // of `measure` itself, for each model
-  slope,        // of `measure`, or of its ratio if there is `to`, over parameters or batch
-  difference,   // of `measure` (accuracy) after equally many epochs, `of` minus `to`, paired by seed (precision_quality.h)
-  error,        // of the first losses of `of` against those of `to`, by seed
-  error_ratio,  // of the error of `of` against the reference over that of `to`
-  effect,       // the ratio of `of` over `to`, over that of `than`: what software is worth compared with hardware
-  peak,         // of the machine
-  peak_ratio,   // of two peaks, `measure` over `over`
-  weights,      // parameters times bytes: arithmetic
-  plan,         // of a step, counted from its graph: `bytes`, or `flops` of a sample; a ratio where there is `to`
-  memory,       // of a step, over the weights' bytes, or times `parameters`
-  crossover,    // of the curves of `of` and `to`
-  plateau,      // of a curve
-  cores,        // that equal a GPU, by the fit of a thread sweep
-  suite,        // seconds of a suite, whose name is the `measure`
-  input,  // of runs that differ only in their input: utilization `starved` and `decoded`, and the `gain` (input_pipeline.h)
-  break_even,  // of owning and renting, which needs the user's prices: what is missing, and the command (local_cost.h)
-  published,   // of results that others published: `measure` of `entries`, over that of `against` if there is one
-  rated,       // of the catalog of devices: `measure` of `entries`, over `over` of `against` if there is one
-  stated,      // by sources that the quantity names: `figures`
-  predicted,   // a bound: `measure` of a planned step on the devices `entries`
-  expected,    // by the time model: `measure` on the devices `entries` over that on `against`, or its slope over parameters
-  missing,     // cannot be measured; `reason` says why
 };
 
 struct ClaimPart {
@@ -90,11 +65,11 @@ struct StatedFigure {
 };
 
 struct ClaimQuantity : ClaimPart {
-  double scale = 1;  // SI units in one `unit`
-  QuantityKind kind = QuantityKind::missing;
-  std::string measure, over;  // "samples_per_second"; "batch"
-  bool best = false;          // each device at its own best, instead of one workload on both
-  bool each = false;          // memory: every model, instead of the first that was measured; expected: every pair
+  double scale = 1;              // SI units in one `unit`
+  std::string kind = "missing";  // the name of a row (claim_kinds.h); docs/claims.md describes each
+  std::string measure, over;     // "samples_per_second"; "batch"
+  bool best = false;             // each device at its own best, instead of one workload on both
+  bool each = false;             // memory: every model, instead of the first that was measured; expected: every pair
   std::vector<std::string> models;
   RunChoice of;
   std::optional<RunChoice> to;
@@ -114,6 +89,7 @@ enum class HoldsFor : std::uint8_t {
   any,   // about some model, whichever
   most,  // "usually", "often": more than half of the models
 };
+constexpr auto texts_of(HoldsFor) { return std::array{"all", "any", "most"}; }
 
 struct Article {
   std::string file, sha256;  // where its quotes are found; the catalog has only the quotes
@@ -191,9 +167,6 @@ struct PlannedCounts {
 };
 using Plans = std::map<PlannedStep, PlannedCounts>;
 
-// The steps that these claims need, each once. src/session/claim_plans.h counts them.
-std::vector<PlannedStep> planned_steps(std::span<const Claim> claims);
-
 // A planned step on a device of the catalog.
 struct PredictedStep {
   std::string device;
@@ -202,8 +175,12 @@ struct PredictedStep {
 };
 using PredictedSteps = std::map<PredictedStep, Prediction>;
 
-// The predictions that these claims need, each once.
-std::vector<PredictedStep> predicted_steps(std::span<const Claim> claims);
+// The steps that claims need, each once. src/session/claim_plans.h counts and predicts them.
+struct ClaimSteps {
+  std::set<PlannedStep> planned;
+  std::set<PredictedStep> predicted;
+};
+ClaimSteps steps_of(std::span<const Claim> claims);
 
 // What claims are judged by besides results. What is missing is not testable.
 struct ClaimFacts {

@@ -106,17 +106,17 @@ Claim parse_own_claim(const std::string& text, const std::vector<std::string>& m
   quantity.quantity = std::string(measure->about) + ", " + sides[0];
   quantity.claimed = range_of(text, operation, number.front());
   if (sides.size() == 2) {
-    quantity.kind = QuantityKind::ratio;
+    quantity.kind = "ratio";
     quantity.to = side(text, sides[1]);
     quantity.quantity += " over " + sides[1];
     quantity.unit = "x";
   } else {
-    quantity.kind = QuantityKind::value;
+    quantity.kind = "value";
     quantity.unit = measure->unit;
     quantity.scale = measure->scale;
   }
   if (quantity.models.empty()) {
-    quantity.kind = QuantityKind::missing;
+    quantity.kind = "missing";
     quantity.reason = "no run succeeded, so no model can be judged";
   }
   return {text,

@@ -1,0 +1,142 @@
+// Claims about quality and numerical errors, with one number per seed.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "src/analysis/claims/claim_kinds.h"
+#include "src/analysis/parity.h"
+#include "src/analysis/precision_quality.h"
+#include "src/base/lookup.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
+
+namespace epochbench {
+namespace {
+
+// The root mean square of the relative differences of the first losses; empty if too few are of the same batches.
+std::optional<double> error_beside(const Run& run, const Run& reference) {
+  if (shared_losses(run, reference) < kParitySteps) return std::nullopt;
+  const std::vector<double>&losses = run.quality->loss, &exact_losses = reference.quality->loss;
+  double squares = 0;
+  for (std::size_t i = 0; i < kParitySteps; ++i) {
+    const double relative = (losses[i] - exact_losses[i]) / exact_losses[i];
+    squares += relative * relative;
+  }
+  const double error = std::sqrt(squares / static_cast<double>(kParitySteps));
+  return std::isfinite(error) ? std::optional(error) : std::nullopt;
+}
+
+// The reference's run of a workload; no series has it, since its time says nothing.
+const Run* reference_of(const Evidence& evidence, const Run& run) {
+  const auto of_work = [](const Run& r) {
+    return std::tie(r.precision, r.workload.fingerprint, r.workload.dataset, r.workload.seed);
+  };
+  for (const LeftOut& out : evidence.all.left_out)
+    if (out.run->status == RunStatus::ok && out.run->device.backend == "reference" && of_work(*out.run) == of_work(run))
+      return out.run;
+  return nullptr;
+}
+
+// One error per seed. Repetitions of a seed give the same losses, so only the first counts.
+std::vector<double> errors_by_seed(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
+  std::map<std::uint64_t, double> errors;
+  for (const Series* series : matching(evidence, choice, model, ""))
+    for (const Run* run : series->runs) {
+      const Run* reference = errors.contains(run->workload.seed) ? nullptr : reference_of(evidence, *run);
+      if (const auto error = reference ? error_beside(*run, *reference) : std::nullopt)
+        errors.emplace(run->workload.seed, *error);
+    }
+  std::vector<double> values;
+  for (const auto& [seed, error] : errors) values.push_back(error);
+  return values;
+}
+
+std::string why_no_errors(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
+  if (matching(evidence, choice, model, "").empty()) return why_missing(evidence, choice, model);
+  return "no run of " + model + " on the device reference has the first " + std::to_string(kParitySteps) +
+         " losses of the same workload and of the same batches: both with --steps, or both with --epochs and one --warmup";
+}
+
+// What a precision of the choice costs in quality against fp32 on this backend; of one machine and build, the one with the most
+// seeds in common.
+std::optional<QualityDifference> quality_difference(const ClaimQuantity& quantity, const Evidence& evidence,
+                                                    const std::string& model, const std::string& backend) {
+  std::map<std::string, std::vector<const Run*>> by_origin;
+  for (const RunChoice& choice : {quantity.of, *quantity.to})
+    for (const Series* series : matching(evidence, choice, model, backend))
+      by_origin[series->origin].insert(by_origin[series->origin].end(), series->runs.begin(), series->runs.end());
+  std::optional<QualityDifference> most;
+  for (const auto& [origin, runs] : by_origin)
+    for (QualityDifference& difference : precision_quality(runs)) {
+      const bool chosen = difference.metric == quantity.measure && contains(quantity.of.precisions, difference.precision);
+      if (chosen && (!most || difference.seeds > most->seeds)) most = std::move(difference);
+    }
+  return most;
+}
+
+Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const std::string& model = quantity.models.front();
+  std::optional<QualityDifference> found;
+  for (const std::string& backend : quantity.of.backends)
+    if (!found) found = quality_difference(quantity, evidence, model, backend);
+  if (!found) return {unanswered(quantity, why_unpaired(evidence, quantity))};
+  Estimate estimate = found->difference;
+  if (found->seeds < quantity.least_seeds) {
+    estimate.ci95.reset();
+    estimate.reason =
+        "an interval takes " + std::to_string(quantity.least_seeds) + " seeds, and there are " + std::to_string(found->seeds);
+  }
+  const Run& trained = matching(evidence, quantity.of, model, found->backend).front()->first();
+  return {answered(quantity, estimate,
+                   found->workload + " on " + trained.device.name + ", " + found->precision + " against fp32; " +
+                       trained.workload.dataset + ", " + std::to_string(found->seeds) + " seeds, " +
+                       std::to_string(found->epochs) + " epochs, the mean of the last five evaluations")};
+}
+
+Answers answer_error(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const std::string& model = quantity.models.front();
+  const std::vector<double> errors = errors_by_seed(evidence, quantity.of, model);
+  if (errors.empty()) return {unanswered(quantity, why_no_errors(evidence, quantity.of, model))};
+  // Errors of seeds differ by orders of magnitude: a near tie in a pooling window is enough.
+  ClaimAnswer answer = answered(quantity, geometric_mean_estimate(errors),
+                                "relative, of the first " + std::to_string(kParitySteps) + " losses; geometric mean of " +
+                                    std::to_string(errors.size()) + " seeds");
+  answer.verdict = Verdict::not_testable;
+  answer.reason = "nothing is claimed of this error alone";
+  return {answer};
+}
+
+Answers answer_error_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
+  const std::string& model = quantity.models.front();
+  const std::vector<double> of = errors_by_seed(evidence, quantity.of, model),
+                            to = errors_by_seed(evidence, *quantity.to, model);
+  for (const auto& [errors, choice] : {std::pair(&of, &quantity.of), std::pair(&to, &*quantity.to)})
+    if (errors->empty()) return {unanswered(quantity, why_no_errors(evidence, *choice, model))};
+  return {answered(quantity, ratio_estimate(to, of),
+                   "errors beside the reference of the first " + std::to_string(kParitySteps) + " losses; " +
+                       std::to_string(of.size()) + " and " + std::to_string(to.size()) + " seeds")};
+}
+
+constexpr const char* kNeeds = "models of.backends to to.backends";
+
+}  // namespace
+
+ClaimKinds seed_kinds() {
+  static constexpr ClaimKind kKinds[] = {
+      {.name = "difference",  // of quality after equally many epochs, `of` minus `to`
+       .answers = answer_difference,
+       .needs = kNeeds,
+       .measures = "accuracy loss",
+       .by_model = true},
+      {.name = "error",  // of the first losses beside the reference
+       .answers = answer_error,
+       .needs = kNeeds,
+       .measures = "losses",
+       .by_model = true},
+      {.name = "error_ratio", .answers = answer_error_ratio, .needs = kNeeds, .measures = "losses", .by_model = true},
+  };
+  return kKinds;
+}
+
+}  // namespace epochbench
