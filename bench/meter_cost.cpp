@@ -118,7 +118,7 @@ int measure_cost(int argc, char** argv) {
   std::printf(
       "a step of %s takes %.4g ms; with the meters %.3f %% longer (95 %%: %.3f to %.3f %%): what reading them %g "
       "times as often costs, divided by that; median of %d turns\n",
-      small_case().model.c_str(), 1e3 * median(steps), percent(median(ratios)), percent(interval.first),
+      small_case().model.name.c_str(), 1e3 * median(steps), percent(median(ratios)), percent(interval.first),
       percent(interval.second), kOversampling, kTurns);
   if (argc <= 2) std::filesystem::remove_all(powercap);
   return percent(interval.first) > kMaxCostPercent ? 1 : 0;

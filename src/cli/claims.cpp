@@ -155,7 +155,7 @@ int claims(const ClaimsOptions& options) {
 void add_claims(Commands& commands) {
   auto [command, options] =
       commands.add("claims", "judge what articles claim, by measured and published results", kClaimsExamples, claims);
-  command.add_option("result", options.results, "result files, or folders of them (default: judge only what needs none)")
+  command.add_option("result", options.results, "result files or folders (default: judge what needs none)")
       ->type_name("RESULT...");
   command.add_option("--catalog", options.catalog, "claims of other articles, in the format of docs/claims.md")
       ->type_name("FILE");

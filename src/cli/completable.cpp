@@ -16,7 +16,7 @@ bool is_word(const std::string& text) {
          text.find_first_not_of(std::string(kLetters) + "_:-") == std::string::npos;
 }
 
-// The words of "size that varies: batch, width, samples or threads" and of "train or forward (default train)".
+// The words of "size: batch, width, samples, threads or ranks" and of "train or forward (default train)".
 std::vector<std::string> enumerated(std::string help) {
   for (const char* end : {": ", " (", "; "}) replace_all(help, end, "\n");
   for (const char* separator : {", or ", " or ", ", "}) replace_all(help, separator, ",");
@@ -41,7 +41,7 @@ Completable completable(const CLI::Option& option) {
   Completable found;
   for (const std::string& name : option.get_lnames()) found.flags.push_back("--" + name);
   for (const std::string& name : option.get_snames()) found.flags.push_back("-" + name);
-  found.takes_value = option.get_type_size() > 0;
+  found.takes_value = option.get_positional() || !option.get_type_name().empty();
   if (!found.takes_value) return found;
   const std::string& name = option.get_lnames().empty() ? option.get_name(true) : option.get_lnames().front();
   found.values = values_for(name, option.get_description());

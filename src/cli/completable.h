@@ -9,7 +9,7 @@
 namespace epochbench {
 
 struct Completable {
-  std::vector<std::string> flags;  // "--out", "-o"; empty: an argument
+  std::vector<std::string> flags;   // "--out", "-o"; empty: an argument
   std::vector<std::string> values;  // values to choose from; empty: unknown
   bool takes_value = false;
   bool takes_file = false;

@@ -12,6 +12,7 @@ namespace {
 struct CommandGroup {
   const char* title;
   std::vector<std::string> commands;
+  bool in_brief_help = true;
 };
 
 const std::vector<CommandGroup>& command_groups() {
@@ -19,7 +20,7 @@ const std::vector<CommandGroup>& command_groups() {
       {"Measure", {"run", "sweep", "compare", "bisect"}},
       {"Understand", {"speedup", "answers", "claims", "cost", "rent", "plan", "list", "info", "system"}},
       {"Share", {"report", "export", "import"}},
-      {"Install", {"completion", "man"}},
+      {"Install", {"completion", "man"}, false},
   };
   return groups;
 }
@@ -134,9 +135,10 @@ std::string complete_footer(const std::string& footer, std::size_t columns) {
   return text;
 }
 
-std::string commands_text(const CLI::App& program, std::size_t columns) {
+std::string commands_text(const CLI::App& program, HelpForm form, std::size_t columns) {
   std::string text;
   for (const CommandGroup& group : command_groups()) {
+    if (form == HelpForm::brief && !group.in_brief_help) continue;
     std::vector<std::pair<std::string, std::string>> rows;
     for (const std::string& name : group.commands)
       rows.emplace_back("  " + name + std::string(10 - name.size(), ' '), program.get_subcommand(name)->get_description());
@@ -154,7 +156,7 @@ std::string help_text(const CLI::App& command, const std::string& call, HelpForm
   for (const CLI::Option* option : shown_options(command))
     if (option->get_positional()) usage += " [" + option->get_name(true) + (option->get_expected_max() > 1 ? "..." : "") + "]";
   std::string text = wrapped("", "", command.get_description(), columns) + "\n" + fitted(usage, columns) + "\n";
-  if (is_program) text += commands_text(command, columns);
+  if (is_program) text += commands_text(command, form, columns);
   text += options_text(command, form, columns);
   const bool brief = form == HelpForm::brief;
   append(text, brief ? brief_footer(command.get_footer(), columns) : complete_footer(command.get_footer(), columns), "\n");

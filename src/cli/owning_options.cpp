@@ -6,7 +6,7 @@ namespace epochbench {
 namespace {
 
 // Far above what a machine costs or draws, and small enough that no product of them overflows.
-constexpr double kMaxUsd = 1e9, kMaxYears = 100, kMaxWatts = 1e7, kMaxUsdPerKwh = 1000, kMaxSpeed = 1e6;
+constexpr double kMaxUsd = 1e9, kMaxYears = 100, kMaxMachineWatts = 1e7, kMaxUsdPerKwh = 1000, kMaxSpeed = 1e6;
 
 }  // namespace
 
@@ -22,10 +22,10 @@ void add_owning_options(CLI::App& command, OwningOptions& options) {
   add_parsed(command, "--lifetime", options.local.lifetime_years, above_0_up_to(kMaxYears),
              "years of use that pay for the local machine")
       ->type_name("YEARS");
-  add_parsed(command, "--power", options.local.power_watts, up_to(kMaxWatts),
+  add_parsed(command, "--power", options.local.power_watts, up_to(kMaxMachineWatts),
              "power draw of the local machine at work (default: the result's, if metered)")
       ->type_name("WATTS");
-  add_parsed(command, "--idle", options.local.idle_watts, up_to(kMaxWatts),
+  add_parsed(command, "--idle", options.local.idle_watts, up_to(kMaxMachineWatts),
              "power draw of the local machine in the other hours (default: the result's, if metered)")
       ->type_name("WATTS");
   add_parsed(command, "--electricity", options.local.usd_per_kwh, up_to(kMaxUsdPerKwh), "price of electricity per kWh")

@@ -59,7 +59,7 @@ int rent(const RentOptions& options) {
 
 void add_rent(Commands& commands) {
   auto [command, options] =
-      commands.add("rent", "predict what training a model costs on each cloud instance; measures nothing", kRentExamples, rent);
+      commands.add("rent", "predict what training costs on each instance; measures nothing", kRentExamples, rent);
   commands.add_case_options(command, options.cases, OfferedTo::calls, {"model", "batch", "precision"});
   command.get_option("--batch")->description(
       "samples per update, or max: the most that fit into the memory (default: the model's)");

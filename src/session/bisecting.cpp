@@ -18,6 +18,7 @@
 #include "src/base/rank_shift.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
+#include "src/report/text/text_parts.h"
 #include "src/result/result_json.h"
 #include "src/session/finished_run.h"
 #include "src/session/interleaved_pairs.h"

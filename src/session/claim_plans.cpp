@@ -39,7 +39,7 @@ CaseSpec case_of(const PlannedStep& step) {
   return spec;
 }
 
-PlannedCounts counted(const PlannedStep& step, const Planner& planner) {
+PlannedCounts planned_counts(const PlannedStep& step, const Planner& planner) {
   const CaseSpec spec = case_of(step);
   const WorkloadSpec workload = workload_spec(spec);
   const Precision precision = spec.precision;
@@ -83,7 +83,7 @@ ClaimFacts facts_for(std::span<const Claim> claims) {
   const Planner planner = make_planner();
   for (const PlannedStep& step : steps.planned) {
     try {
-      facts.plans.emplace(step, counted(step, planner));
+      facts.plans.emplace(step, planned_counts(step, planner));
     } catch (const std::exception& error) {
       throw CallError("claims: " + step.model + " " + step.precision + " cannot be planned: " + error.what());
     }

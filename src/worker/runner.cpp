@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "epochbench/op.h"
 #include "src/base/numbers.h"
 
 namespace epochbench {

@@ -40,7 +40,7 @@ class Predictions(CliTest):
     def test_text_says_what_it_is(self):
         text = self.call("plan", "resnet50", "--on", CARDS, "--batch", "max").stdout
         self.assertTrue(text.startswith("Predicted, not measured: expected step time, its 80 % interval"), text)
-        self.assertRegex(text, "median error [0-9.]+ % over [0-9]+ steps, each device")
+        self.assertRegex(" ".join(text.split()), r"median error [0-9.]+ % on [0-9]+ steps \(leave-one-device-out\)")
         titles = next(line for line in text.splitlines() if line.startswith("device"))
         for title in ("memory ≥", "largest batch ≤", "step ", "80 %", "error", "step ≥", "samples/s", "bound by"):
             self.assertIn(title, titles)

@@ -32,7 +32,7 @@ TEST(Figures, ReadAsTheirUnitsDo) {
   EXPECT_EQ(kStepTime.unit.text(0.00123), "1.23 ms");
   EXPECT_EQ(kThroughput.unit.text(1280.6), "1,281");
   EXPECT_EQ(kPeakShare.unit.text(0.972), "97.2 %");
-  EXPECT_EQ(kPeakMemory.unit.text(1536 << 20), "1.5 GiB");
+  EXPECT_EQ(kPeakMemory.unit.text(1536 << 20), "1.50 GiB");
   EXPECT_EQ(kForeignCores.unit.text(0.214), "0.21 cores");
   EXPECT_EQ(kFinalLoss.unit.text(2.3456), "2.35");
   EXPECT_EQ(kEnergy.unit.text(9800), "9.80 kJ");
@@ -41,7 +41,7 @@ TEST(Figures, ReadAsTheirUnitsDo) {
 }
 
 TEST(Figures, OfAnUnknownNumberAreUnknown) {
-  const Run run;
+  const epochbench::Run run;
   for (const Figure& each : kFigures) EXPECT_FALSE(each.value(run)) << each.key;
 }
 

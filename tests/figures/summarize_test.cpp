@@ -130,8 +130,8 @@ TEST(CaseSummary, PoolsEachFigureInItsWay) {
   NamedResult named = repeated({100, 400});
   for (std::size_t i : {0u, 1u}) {
     epochbench::Run& run = named.result.runs[i];
-    run.memory->peak_bytes = i == 0 ? 10 : 40;
-    run.efficiency->data_wait_fraction = i == 0 ? 0 : 0.5;
+    run.memory.emplace().peak_bytes = i == 0 ? 10 : 40;
+    run.efficiency.emplace().data_wait_fraction = i == 0 ? 0 : 0.5;
   }
   EXPECT_DOUBLE_EQ(summary_of(named, kPeakMemory)->value, 40) << "the greatest";
   EXPECT_DOUBLE_EQ(summary_of(named, figure("data_wait_fraction"))->value, 0.25) << "the mean, as one is 0";

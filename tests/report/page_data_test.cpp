@@ -328,7 +328,7 @@ TEST(PageData, TakesTimesOfWhichAPartIsNotKnown) {
     timing.step_seconds_ci95 = {none, 1};
   }
   const Json data = page_of({named});
-  EXPECT_EQ(cell(data, 0, "step_seconds"), 0.16) << "of the third repetition";
+  EXPECT_EQ(cell(data, 0, "step_seconds_median"), 0.16) << "of the third repetition";
   EXPECT_TRUE(data["steps"][0]["median"].is_null());
   EXPECT_TRUE(data["steps"][0]["within_run"].is_null()) << "half an interval is none";
 }

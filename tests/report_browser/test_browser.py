@@ -102,7 +102,7 @@ class Report(PageTest):
         self.assertEqual(number, sorted(number))
         self.assertEqual(self.browser.evaluate(button + ".closest('th').getAttribute('aria-sort')"), "ascending")
         self.browser.press("Tab")
-        self.assertEqual(self.browser.evaluate("document.activeElement.textContent").rstrip("↕↑↓"), "median step")
+        self.assertEqual(self.browser.evaluate("document.activeElement.textContent").rstrip("↕↑↓"), "epoch")
         names = self.column("run")
         self.browser.evaluate("[...document.querySelectorAll('#runs thead button')][0].click()")
         self.assertEqual(self.column("run"), sorted(names))

@@ -76,7 +76,7 @@ HoldsFor parse_holds_for(CatalogFields& fields) {
 }
 
 void check_listed(const std::string& path, const std::string& text, const WordList& list) {
-  if (list.list || list.words) check_word(path, text, list.words ? list.words() : split(list.list, ' '));
+  if (list.list || list.names) check_word(path, text, list.names ? list.names() : split(list.list, ' '));
 }
 
 // What its kind requires, so that judging it cannot fail.

@@ -120,10 +120,10 @@ inline constexpr const char* kOverParameters = "parameters";  // of all models t
 // The words from which a text is chosen: separated by spaces, or those of a function.
 struct WordList {
   const char* list = nullptr;
-  Words (*words)() = nullptr;
+  Words (*names)() = nullptr;
   constexpr WordList() = default;  // any
   constexpr WordList(const char* of) : list(of) {}
-  constexpr WordList(Words (*of)()) : words(of) {}
+  constexpr WordList(Words (*of)()) : names(of) {}
 };
 
 struct ClaimKind {

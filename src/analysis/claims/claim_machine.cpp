@@ -34,8 +34,8 @@ std::vector<double> values_of(const Ceiling& ceiling) {
 // The ceiling of the CPU, or of the first GPU whose name contains `device`; without a machine if there is none.
 Ceiling ceiling_of(const Context& context, const std::string& measure, const std::string& device) {
   const auto peak_in_fp32 = [](const std::map<std::string, std::optional<double>>& peaks) {
-    const auto found = kPeaks.find(name(Precision::fp32));
-    return found == kPeaks.end() ? std::nullopt : found->second;
+    const auto found = peaks.find(name(Precision::fp32));
+    return found == peaks.end() ? std::nullopt : found->second;
   };
   const CpuInfo& cpu = context.cpu;
   const std::string threads = cpu.peak_threads ? ", " + std::to_string(*cpu.peak_threads) + " threads" : "";

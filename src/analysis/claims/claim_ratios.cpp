@@ -15,7 +15,7 @@ struct Quotient {
   std::string missing = {};  // why there is none
 };
 
-Quotient quotient_of(const ClaimQuantity& quantity, const Evidence& evidence) {
+Quotient best_quotient(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::vector<SeriesPair> found = pairs(evidence, quantity, quantity.models.front());
   if (found.empty()) return {.missing = why_unpaired(evidence, quantity)};
   Quotient quotient{.pair = fastest(found)};
@@ -29,7 +29,7 @@ Quotient quotient_of(const ClaimQuantity& quantity, const Evidence& evidence) {
 }
 
 Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
-  const Quotient quotient = quotient_of(quantity, evidence);
+  const Quotient quotient = best_quotient(quantity, evidence);
   if (!quotient.missing.empty()) return {unanswered(quantity, quotient.missing)};
   ClaimAnswer answer = answered(quantity, quotient.estimate, describe(quotient.pair));
   answer.warnings = warnings_of(quotient.pair);
@@ -46,7 +46,7 @@ Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
 Answers answer_effect(const ClaimQuantity& quantity, const Evidence& evidence) {
   ClaimQuantity hardware = quantity;
   std::tie(hardware.of, hardware.to) = std::pair(quantity.than->first, std::optional(quantity.than->second));
-  const Quotient software = quotient_of(quantity, evidence), other = quotient_of(hardware, evidence);
+  const Quotient software = best_quotient(quantity, evidence), other = best_quotient(hardware, evidence);
   std::string conditions;
   for (const Quotient& quotient : {software, other}) {
     if (!quotient.missing.empty()) return {unanswered(quantity, quotient.missing)};

@@ -16,7 +16,7 @@ constexpr ClaimKinds (*kKindsOfFiles[])() = {curve_kinds, expected_kinds, machin
                                              plan_kinds,  run_kinds,      seed_kinds,    trend_kinds};
 
 // What has an answer of its own: each model, named after it if there are several, or the quantity.
-std::vector<ClaimQuantity> questions_of(const ClaimQuantity& quantity, const ClaimKind& kind) {
+std::vector<ClaimQuantity> questions_by_model(const ClaimQuantity& quantity, const ClaimKind& kind) {
   const bool of_all = quantity.models.empty() || (kind.over.list && quantity.over == kOverParameters);
   if (of_all || !(kind.by_model || quantity.each)) return {quantity};
   std::vector<ClaimQuantity> questions(quantity.models.size(), quantity);
@@ -35,7 +35,7 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   for (const ClaimQuantity& quantity : claim.quantities) {
     const ClaimKind& kind = kind_named(quantity.kind);
     const bool of_others = kind.evidence == EvidenceClass::published || kind.evidence == EvidenceClass::predicted;
-    for (const ClaimQuantity& question : questions_of(quantity, kind))
+    for (const ClaimQuantity& question : questions_by_model(quantity, kind))
       for (ClaimAnswer& part : kind.answers(question, evidence)) {
         if (part.id.empty()) part.id = kind.name;  // a quantity without a model or an id of its own
         const bool has_evidence = of_others || part.measured || part.verdict != Verdict::not_testable;

@@ -20,12 +20,13 @@ bool has_warning(const SpeedupPair& pair, WarningCode code) {
   return std::ranges::find(pair.warnings, code, &Warning::code) != pair.warnings.end();
 }
 
-const SpeedupPair* headline_of(const Speedup& speedup, const std::string& model) {
+const SpeedupPair* find_headline(const Speedup& speedup, const std::string& model) {
   const SpeedupPair* lead = nullptr;
   const auto rank = [](const SpeedupPair& pair) { return std::pair(pair.each_at_best, pair.ratio.value); };
   for (const SpeedupPair& pair : speedup.pairs) {
     const bool fits = pair.contender.workload.model == model && pair.compares == Compares::devices_or_precisions &&
-                      std::isfinite(pair.ratio.value) && why_unusable(pair).empty() && !has_warning(pair, WarningCode::handicap);
+                      std::isfinite(pair.ratio.value) && why_unusable(pair).empty() &&
+                      !has_warning(pair, WarningCode::handicap);
     if (fits && (!lead || rank(pair) > rank(*lead))) lead = &pair;
   }
   return lead;

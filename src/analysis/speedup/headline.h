@@ -13,7 +13,7 @@ bool has_warning(const SpeedupPair& pair, WarningCode code);
 
 // For a model the pair of devices at their best; if there is none, that of two devices or precisions with the largest ratio.
 // Null if no pair can carry an answer.
-const SpeedupPair* headline_of(const Speedup& speedup, const std::string& model);
+const SpeedupPair* find_headline(const Speedup& speedup, const std::string& model);
 
 // On synthetic data, where the time of a step depends only on the device, or to a target. The pairs of devices at their best,
 // as they come, are first; then those of one precision, and of tf32, which stands beside fp32.

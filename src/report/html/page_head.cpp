@@ -125,7 +125,7 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
 void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Speedup& speedup) {
   Json entries = Json::array();
   for (const Headline& headline : headlines) {
-    const SpeedupPair* best = headline_of(speedup, headline.series->first().workload.model);
+    const SpeedupPair* best = find_headline(speedup, headline.series->first().workload.model);
     if (!best) continue;
     const auto side = [](const SpeedupSide& one) { return device_word(one.on_gpu, one.device.backend) + " " + one.precision; };
     const std::size_t n = std::min(best->baseline.rates.size(), best->contender.rates.size());
