@@ -117,6 +117,7 @@ void add_run(Commands& commands);
 void add_speedup(Commands& commands);
 void add_sweep(Commands& commands);
 void add_system(Commands& commands);
+void add_verify(Commands& commands);
 
 void add_all(Commands& commands);  // in the order of the help
 

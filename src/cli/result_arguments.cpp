@@ -11,7 +11,6 @@
 #include "src/base/files.h"
 #include "src/base/text.h"
 #include "src/result/result_json.h"
-#include "src/session/complete_result.h"
 
 namespace epochbench {
 namespace {
@@ -57,7 +56,7 @@ enum class Reads : std::uint8_t { results, turns_too };
 
 class Reader {
  public:
-  explicit Reader(Reads reads) : reads_(reads) {}
+  explicit Reader(Reads reads, void (*prepare)(Result&) = complete) : reads_(reads), prepare_(prepare) {}
 
   void read_file(const std::string& path) { read(path, parse_json(read_text_file(path), path)); }
 
@@ -110,7 +109,7 @@ class Reader {
       if (first_time(path)) add(path, std::move(turns));
     } else {
       Result result = result_from_json(document, path);
-      complete(result);
+      prepare_(result);
       if (first_time(path)) add(path, std::move(result));
     }
   }
@@ -141,17 +140,19 @@ class Reader {
   }
 
   Reads reads_;
+  void (*prepare_)(Result&);
   std::set<std::string> seen_;
   std::map<Measured, std::string> path_by_measurement_;
   Measurements all_;
 };
 
-Measurements read_arguments(Reads reads, const std::string& command, const std::vector<std::string>& arguments) {
+Measurements read_arguments(Reads reads, const std::string& command, const std::vector<std::string>& arguments,
+                            void (*prepare)(Result&) = complete) {
   if (arguments.empty())
     throw CallError(command + ": no RESULT; name files that `epochbench run --out FILE` " +
                     (reads == Reads::turns_too ? "or `epochbench compare --interleave -o FILE` " : "") +
                     "wrote, or folders of them");
-  Reader reader(reads);
+  Reader reader(reads, prepare);
   for (const std::string& argument : arguments) {
     if (is_folder(argument))
       reader.read_folder(argument);
@@ -169,8 +170,9 @@ void refuse_to_replace(const std::string& out, const std::string& read) {
     throw CallError("--out: " + out + " is the file that is read, which would be lost; name another one");
 }
 
-std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments) {
-  return read_arguments(Reads::results, command, arguments).results;
+std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments,
+                                               void (*prepare)(Result&)) {
+  return read_arguments(Reads::results, command, arguments, prepare).results;
 }
 
 Measurements read_measurement_arguments(const std::string& command, const std::vector<std::string>& arguments) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/result/turns.h"
+#include "src/session/complete_result.h"
 
 namespace epochbench {
 
@@ -14,8 +15,9 @@ void refuse_to_replace(const std::string& out, const std::string& read);
 // In the order of the call, each file once; for a folder, its *.json by name, not recursively. Other JSON in a folder (without
 // schema_version) is left out, and stderr says so; named in the call, it is an error. A run that an earlier file has, as in a
 // copy named `latest` or in a resumed file, is left out in the same way. Errors: CallError without arguments and for a folder
-// without results; FormatError for a file that cannot be read.
-std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments);
+// without results; FormatError for a file that cannot be read. `prepare` is called with each result as it is in the file.
+std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments,
+                                               void (*prepare)(Result&) = complete);
 
 struct Measurements {
   std::vector<NamedResult> results;

@@ -44,6 +44,7 @@ epochbench_cli_test(test_numbers.Numbers unit COST 30)
 epochbench_cli_test(test_results.Results unit COST 60)  # the longest single-core test first
 epochbench_cli_test(test_hostile.Hostile unit)
 epochbench_cli_test(test_schema.Schema unit)
+epochbench_cli_test(test_verify.Verify unit)
 epochbench_cli_test(test_environment.OpenMp unit)
 epochbench_cli_test(test_environment.Quota unit)
 epochbench_cli_test(test_environment.Stops unit)

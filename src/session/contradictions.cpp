@@ -1,0 +1,70 @@
+#include "src/session/contradictions.h"
+
+#include <exception>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "epochbench/model.h"
+#include "src/base/numbers.h"
+#include "src/session/prices.h"
+#include "src/workload/workload.h"
+
+namespace epochbench {
+namespace {
+
+// "mlp:depth=2,width=64"
+std::string model_with_options(const Workload& work) {
+  std::string text = work.model;
+  for (const auto& [option, value] : work.options)
+    text += (text == work.model ? ":" : ",") + option + "=" + std::to_string(value);
+  return text;
+}
+
+// Empty if this build cannot make the model.
+std::optional<Counts> known_counts(const Run& run) {
+  const auto mode = from_name<Mode>(run.workload.mode);
+  if (!mode || run.workload.batch < 1) return std::nullopt;
+  CaseSpec spec;
+  spec.batch = run.workload.batch;
+  spec.mode = *mode;
+  try {
+    spec.model = find_model(model_with_options(run.workload));
+    return count(workload_spec(spec));
+  } catch (const std::exception&) {  // a model or an option of another version
+    return std::nullopt;
+  }
+}
+
+// Models are made once per fingerprint. Another fingerprint is that of another version, or of settings that change the work.
+class KnownModels {
+ public:
+  std::string contradiction(const Run& run) {
+    const Workload& work = run.workload;
+    if (work.fingerprint.empty()) return "";
+    const auto [place, is_new] = counts_.try_emplace(work.model + "\n" + work.fingerprint);
+    if (is_new) place->second = known_counts(run);
+    const auto& counts = place->second;
+    if (!counts || counts->fingerprint != work.fingerprint) return "";
+    if (counts->parameters != work.parameters)
+      return "it has " + format_count(work.parameters) + " parameters, but " + work.model + " has " +
+             format_count(counts->parameters);
+    return counts->train_flops_per_sample == work.train_flops_per_sample
+               ? ""
+               : "it counts " + format_si(work.train_flops_per_sample, "FLOP") + " per sample, but " + work.model + " takes " +
+                     format_si(counts->train_flops_per_sample, "FLOP");
+  }
+
+ private:
+  std::map<std::string, std::optional<Counts>> counts_;
+};
+
+}  // namespace
+
+std::vector<Contradiction> find_contradictions(const Result& result) {
+  KnownModels models;
+  return contradictions_in(
+      result, {embedded_devices(), embedded_prices().prices, [&](const Run& run) { return models.contradiction(run); }});
+}
+
+}  // namespace epochbench
