@@ -10,10 +10,6 @@
 namespace epochbench {
 namespace {
 
-constexpr Identity kCopies{"step_seconds", "repetitions differ: no run is a copy of another, nor a multiple"};
-constexpr Identity kGaps{"repetition", "the repetitions of a case are numbered without gaps"};
-constexpr Identity kSameWork{"fingerprint", "runs with one fingerprint have the same parameters and FLOPs"};
-
 // Ratios of two measured series differ from step to step by far more than this, from 0.07 % in three steps.
 constexpr double kMaxCopySpread = 1e-5;
 constexpr std::size_t kMinCopySteps = 3;
@@ -28,8 +24,8 @@ class Findings {
  public:
   explicit Findings(const Result& result) : result_(result) {}
 
-  void add(const Run& run, const Identity& identity, const std::string& text) {
-    if (!text.empty()) list_.push_back({static_cast<std::size_t>(&run - result_.runs.data()), identity.key, text});
+  void add(const Run& run, const char* key, const std::string& text) {
+    if (!text.empty()) list_.push_back({static_cast<std::size_t>(&run - result_.runs.data()), key, text});
   }
 
   std::vector<Contradiction> take() {
@@ -49,7 +45,8 @@ void check_copies(const RunGroup& group, Findings& findings) {
     for (std::size_t j = 0; j < i; ++j) {
       const Run &run = *group.runs[i], &earlier = *group.runs[j];
       if (!run.timing || !earlier.timing || !is_multiple(run.timing->step_seconds, earlier.timing->step_seconds)) continue;
-      findings.add(run, kCopies, "its steps are those of repetition " + std::to_string(earlier.repetition) + ", or a multiple");
+      findings.add(run, "step_seconds",
+                   "its steps are those of repetition " + std::to_string(earlier.repetition) + ", or a multiple");
       break;
     }
 }
@@ -64,7 +61,7 @@ void check_gaps(const std::vector<const Run*>& runs, Findings& findings) {
       const std::string text = numbers[i] < expected ? "repetition " + std::to_string(numbers[i]) + " occurs twice"
                                                      : "repetition " + std::to_string(expected) + " is missing";
       for (const Run* run : runs)
-        if (is_ok(*run)) findings.add(*run, kGaps, text);
+        if (is_ok(*run)) findings.add(*run, "repetition", text);
       return;
     }
 }
@@ -76,25 +73,18 @@ void check_same_work(const Result& result, Findings& findings) {
     const Workload& mine = run.workload;
     const Workload& other = first.try_emplace(mine.fingerprint, &run).first->second->workload;
     if (mine.parameters != other.parameters || mine.train_flops_per_sample != other.train_flops_per_sample)
-      findings.add(run, kSameWork, "it has the fingerprint of " + other.model + " and other parameters or FLOPs");
+      findings.add(run, "fingerprint", "it has the fingerprint of " + other.model + " and other parameters or FLOPs");
   }
 }
 
 }  // namespace
-
-std::vector<Identity> identities() {
-  std::vector<Identity> list;
-  for (const RunIdentity& each : run_identities()) list.push_back(each.identity);
-  list.insert(list.end(), {kCopies, kGaps, kSameWork});
-  return list;
-}
 
 std::vector<Contradiction> contradictions_in(const Result& result, const KnownFacts& facts) {
   Findings findings(result);
   const CheckedResult checked{result, facts, CpuPeaks(result)};
   for (const Run& run : result.runs)
     if (is_ok(run))
-      for (const RunIdentity& each : run_identities()) findings.add(run, each.identity, each.why(run, checked));
+      for (const RunIdentity& each : run_identities()) findings.add(run, each.key, each.why(run, checked));
   for (const RunGroup& group : runs_by_name(result.runs, is_ok)) check_copies(group, findings);
   for (const RunGroup& group : runs_by_name(result.runs)) check_gaps(group.runs, findings);
   check_same_work(result, findings);

@@ -24,16 +24,10 @@ struct KnownFacts {
   std::function<std::string(const Run&)> model_contradiction = {};
 };
 
-struct Identity {
-  const char* key;    // of the figure, or of what several runs share: "samples_per_second", "repetitions"
-  const char* holds;  // "samples/s is batch × steps / total time"
-};
-std::vector<Identity> identities();  // in the order in which they are checked
-
 struct Contradiction {
   std::size_t run = 0;  // index in Result::runs
-  std::string key;      // of the identity
-  std::string text;     // "samples_per_second is 130, but batch × steps / total time is 13"
+  std::string key;  // the identity: the figure that it is about, or what several runs share: "samples_per_second", "repetition"
+  std::string text;  // "samples_per_second is 130, but batch × steps / total time is 13"
 };
 
 // Checks runs that are ok, before complete() replaces shares of the peak. Returns at most one per run and identity, in the

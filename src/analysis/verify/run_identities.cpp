@@ -290,24 +290,42 @@ std::string model(const Run& run, const CheckedResult& checked) {
 }
 
 constexpr RunIdentity kRunIdentities[] = {
-    {{"steps_total_seconds", "the total time is the sum of the steps"}, total},
-    {{"step_seconds_median", "the median step is that of the steps"}, median_step},
-    {{"wall_seconds", "the wall time includes the steps"}, wall},
-    {{"samples_per_second", "samples/s is batch × steps / total time"}, rate},
-    {{"tokens_per_second", "tokens/s is samples/s × tokens per sample"}, tokens},
-    {{"epoch_seconds", "an epoch takes samples per epoch / samples/s"}, epoch},
-    {{"epoch_kind", "a measured epoch was trained, on data that has epochs"}, epoch_kind},
-    {{"flops_per_second", "FLOP/s is FLOPs per sample × samples/s"}, arithmetic},
-    {{"peak_fraction", "the share is FLOP/s over the measured peak, and not above it"}, share},
-    {{"device", "a GPU is in the file, has the precision, and is neither faster nor hungrier than rated"}, card},
-    {{"joules_per_epoch", "energy per epoch is average power × epoch time"}, energy},
-    {{"usd_per_epoch", "cost is price × time, and a price has a source"}, cost},
-    {{"usd_per_hour", "a price that names the catalog is the catalog's, or a share of it"}, price},
-    {{"peak_bytes", "memory is at least what was planned, and what the parameters take"}, memory},
-    {{"final_loss", "the last loss and the last evaluation are those of the series"}, quality},
-    {{"latency", "latencies are those of the series"}, latency},
-    {{"settings", "name, settings, precision and batch agree"}, settings},
-    {{"model", "parameters and FLOPs are those of the model"}, model},
+    // The total time is the sum of the steps.
+    {"steps_total_seconds", total},
+    // The median step is that of the steps.
+    {"step_seconds_median", median_step},
+    // The wall time includes the steps.
+    {"wall_seconds", wall},
+    // Samples/s is batch × steps / total time.
+    {"samples_per_second", rate},
+    // Tokens/s is samples/s × tokens per sample.
+    {"tokens_per_second", tokens},
+    // An epoch takes samples per epoch / samples/s.
+    {"epoch_seconds", epoch},
+    // A measured epoch was trained, on data that has epochs.
+    {"epoch_kind", epoch_kind},
+    // FLOP/s is FLOPs per sample × samples/s.
+    {"flops_per_second", arithmetic},
+    // The share is FLOP/s over the measured peak, and not above it.
+    {"peak_fraction", share},
+    // A GPU is in the file, has the precision, and is neither faster nor hungrier than rated.
+    {"device", card},
+    // Energy per epoch is average power × epoch time.
+    {"joules_per_epoch", energy},
+    // Cost is price × time, and a price has a source.
+    {"usd_per_epoch", cost},
+    // A price that names the catalog is the catalog's, or a share of it.
+    {"usd_per_hour", price},
+    // Memory is at least what was planned, and what the parameters take.
+    {"peak_bytes", memory},
+    // The last loss and the last evaluation are those of the series.
+    {"final_loss", quality},
+    // Latencies are those of the series.
+    {"latency", latency},
+    // Name, settings, precision and batch agree.
+    {"settings", settings},
+    // Parameters and FLOPs are those of the model.
+    {"model", model},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The identities that one run must satisfy by itself. Each returns what is wrong, "" if it holds or a number is missing.
+// The identities that one run must satisfy by itself.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ struct CheckedResult {
 };
 
 struct RunIdentity {
-  Identity identity;
-  std::string (*why)(const Run& run, const CheckedResult& checked);
+  const char* key;                                                   // as in Contradiction
+  std::string (*why)(const Run& run, const CheckedResult& checked);  // what is wrong; "" if it holds or a number is missing
 };
 std::span<const RunIdentity> run_identities();
 
