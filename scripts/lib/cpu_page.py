@@ -83,7 +83,7 @@ def without_paths(text):
 
 
 def page(records):
-    facts, measured = records.facts, records.measured()
+    measured = records.measured()
     core = {command.name for command in records.commands if command.core and not command.here and not command.absent}
     passed = set(records.passed())
     lines = [f"# epochbench on {records.cpu_name()}", "", f"{len(passed)} of {len(measured)} commands passed; of the core, which is "

@@ -119,7 +119,7 @@ def findings(usage, stated):
         found.append(f"uses {usage.registers} registers; {blocks} blocks of {stated.threads} threads leave {allowed}")
     max_threads, shared, of_block = MULTIPROCESSORS[max(a for a in MULTIPROCESSORS if a <= usage.architecture)]
     if threads * blocks > max_threads:
-        found.append(f"wants {blocks} blocks of {stated.threads} threads; a multiprocessor has {most_threads}")
+        found.append(f"wants {blocks} blocks of {stated.threads} threads; a multiprocessor has {max_threads}")
     if (usage.shared + of_block) * blocks > shared:
         found.append(f"uses {usage.shared} bytes of shared memory per block; {blocks} blocks have {shared} in all")
     return found

@@ -148,7 +148,7 @@ class AnyOrderOfFaults(unittest.TestCase):
             if all(stamps.status(name) == "passed" for name in names):
                 break
         else:
-            self.fail(f"not done after {most_calls} calls")
+            self.fail(f"not done after {max_calls} calls")
         self.assertEqual(sorted(finished), sorted(names), "each runs to its end once")
 
     def assert_retried_last(self, runner, picked):
