@@ -1,9 +1,11 @@
 #include "src/session/contradictions.h"
 
+#include <cstdint>
 #include <exception>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "epochbench/model.h"
 #include "src/base/numbers.h"
@@ -36,13 +38,13 @@ std::optional<Counts> known_counts(const Run& run) {
   }
 }
 
-// Models are made once per fingerprint. Another fingerprint is that of another version, or of settings that change the work.
+// Models are made once per workload. Another fingerprint is that of another version, or of settings that change the work.
 class KnownModels {
  public:
   std::string contradiction(const Run& run) {
     const Workload& work = run.workload;
     if (work.fingerprint.empty()) return "";
-    const auto [place, is_new] = counts_.try_emplace(work.model + "\n" + work.fingerprint);
+    const auto [place, is_new] = counts_.try_emplace({model_with_options(work), work.mode, work.batch});
     if (is_new) place->second = known_counts(run);
     const auto& counts = place->second;
     if (!counts || counts->fingerprint != work.fingerprint) return "";
@@ -56,7 +58,7 @@ class KnownModels {
   }
 
  private:
-  std::map<std::string, std::optional<Counts>> counts_;
+  std::map<std::tuple<std::string, std::string, std::int64_t>, std::optional<Counts>> counts_;  // by model, mode, batch
 };
 
 }  // namespace

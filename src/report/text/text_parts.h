@@ -57,7 +57,7 @@ inline std::string cell(const std::optional<double>& value, const NumberText& nu
 inline std::string cell(const std::optional<GroupEstimate>& value, const NumberText& number) {
   return value ? number(value->value) : "";
 }
-// A figure of a case; of a quality "2.28 to 2.31" if repetitions differ, since a seed changes it and there is no mean.
+// A figure of a case. If repetitions differ, a quality is "2.28 to 2.31": it depends on the seed, so it has no mean.
 std::string cell(const Repetitions& runs, const Figure& figure);
 
 // " (95 % interval 6.5 to 7.2, 5 runs)", " (range 6.1 to 7.4, 3 runs)"; "" for one.
