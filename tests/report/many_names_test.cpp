@@ -52,17 +52,17 @@ double seconds_of(const Answer& answer, const NamedResult& named) {
 
 class ManyNames : public testing::TestWithParam<Answer> {};
 
-// A square would make it 4, and reading the file, which is linear, is not part of it. The least times of pairs in turns; a pair
-// beside which the machine was slow is followed by others.
-TEST_P(ManyNames, TwiceAsManyTakeLessThanThreeTimesAsLong) {
+// A square would make it 16, and caches, which hold the few, up to 5; reading the file, which is linear, is not part of it. The
+// least times of pairs in turns; a pair beside which the machine was slow is followed by others.
+TEST_P(ManyNames, FourTimesAsManyTakeLessThanSevenTimesAsLong) {
   const Answer& answer = GetParam();
-  const NamedResult few = many_names(500), many = many_names(1000);
+  const NamedResult few = many_names(250), many = many_names(1000);
   double min_few = std::numeric_limits<double>::infinity(), min_many = min_few;
-  for (int pair = 0; pair < 2 || (pair < 10 && min_many / min_few >= 3); ++pair) {
+  for (int pair = 0; pair < 2 || (pair < 10 && min_many / min_few >= 7); ++pair) {
     min_few = std::min(min_few, seconds_of(answer, few));
     min_many = std::min(min_many, seconds_of(answer, many));
   }
-  EXPECT_LT(min_many / min_few, 3);
+  EXPECT_LT(min_many / min_few, 7);
 }
 
 INSTANTIATE_TEST_SUITE_P(

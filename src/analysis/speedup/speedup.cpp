@@ -370,10 +370,9 @@ class Pairing {
 // Adds the pairs of devices at their best, or marks those that the answer has, and moves them to its front, in the order in
 // which their models first ran.
 void put_first(std::vector<SpeedupPair> best, const AllSeries& all, Speedup& answer) {
-  std::ranges::stable_sort(best, {}, [&](const SpeedupPair& pair) {
-    return std::ranges::find(all.series, pair.contender.workload.model,
-                             [](const Series& series) { return series.first().workload.model; });
-  });
+  std::map<std::string, std::size_t> places;
+  for (const Series& series : all.series) places.emplace(series.first().workload.model, places.size());
+  std::ranges::stable_sort(best, {}, [&](const SpeedupPair& pair) { return places.at(pair.contender.workload.model); });
   using Side = std::pair<std::string, std::string>;
   const auto sides_of = [](const SpeedupPair& pair) {
     return std::pair(Side(pair.baseline.name, pair.baseline.file), Side(pair.contender.name, pair.contender.file));
