@@ -35,7 +35,9 @@ endif()
 # Headers that most files include, precompiled: fully optimized, for moments, and likewise with JSON; unless there is a compiler
 # cache, which works better without. Like the unity build, they hide missing includes.
 set(epochbench_brief_options $<$<CONFIG:Release>:-O1>)
+set(EPOCHBENCH_PRECOMPILED_HEADERS OFF)
 if(EPOCHBENCH_UNITY_BUILD AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(EPOCHBENCH_PRECOMPILED_HEADERS ON)
   file(WRITE ${PROJECT_BINARY_DIR}/generated/headers.cpp "// compiled only for its headers\n")
   foreach(headers epochbench_timed_headers epochbench_brief_headers epochbench_json_headers)
     add_library(${headers} OBJECT ${PROJECT_BINARY_DIR}/generated/headers.cpp)
