@@ -14,14 +14,14 @@ constexpr const char* kBisectExamples = R"(Examples:
   epochbench bisect v1.2 main --build 'make -j' --binary bin/epochbench    another way to build
   epochbench bisect v1.2 main --resume                    continues after an interrupt
 
-Call it in the repository. The commits are those after GOOD along first parents up to BAD. First GOOD and BAD take turns at the
-suite, as in `compare --interleave`. Then a commit and GOOD take turns at the case that is slower, for 8 to --max-pairs pairs,
-until it is clear on which side of half the slowdown the commit lies. Commits that do not build, do not finish the case or
-change its workload are skipped. Finally the first slow commit and the one before it take turns; bisect reports a slowdown only if
-these pairs show it too.
+Call it in the repository. The commits are those after GOOD along first parents up to BAD. First GOOD and BAD are
+interleaved over the suite, as in `compare --interleave`. Then each commit is interleaved with GOOD on the slower case, for 8 to
+--max-pairs pairs, until it is clear whether the commit has more or less than half of the slowdown. Commits that do not build, do
+not finish the case or change its workload are skipped. Finally the first slow commit is interleaved with the one before it;
+bisect reports a slowdown only if these pairs show it too.
 --folder keeps the builds of commits and all pairs.
-Exit codes: 0 one commit is named; 1 BAD is not slower; 2 the call, GOOD or BAD is wrong; 4 several commits may be it, or
-there is too little evidence; 130 interrupted.)";
+Exit codes: 0 found the commit; 1 BAD is not slower; 2 the command line, GOOD or BAD is wrong; 4 several commits remain possible;
+130 interrupted.)";
 
 constexpr std::int64_t kMinPairs = 8;  // the first look
 
@@ -32,9 +32,6 @@ struct BisectOptions {
 
 int bisect_commits(const BisectOptions& options) {
   const BisectRequest& request = options.request;
-  if (request.good.empty() || request.bad.empty())
-    throw CallError(std::string("bisect: no ") + (request.good.empty() ? "GOOD and no BAD" : "BAD") +
-                    "; name two commits, such as epochbench bisect v1.2 main");
   if (request.resume && request.overwrite)
     throw CallError(
         "bisect: --resume continues with the pairs of an earlier call, --overwrite removes them; give one of the two");
@@ -61,10 +58,14 @@ void add_bisect(Commands& commands) {
   request.command_line = commands.arguments();
   request.suite = "gate";
   request.folder = "epochbench-bisect";
-  command.add_option("GOOD", request.good, "commit that is fast, an ancestor of BAD")->type_name("");
-  command.add_option("BAD", request.bad, "commit that is slow")->type_name("");
+  command.add_option("GOOD", request.good, "commit that is fast, an ancestor of BAD, such as v1.2")
+      ->type_name("GOOD")
+      ->required();
+  command.add_option("BAD", request.bad, "commit that is slow, such as main")->type_name("BAD")->required();
   command.add_option("--suite", request.suite, "name of a suite, or a suite file (default gate)")->type_name("NAME|FILE");
-  command.add_option("--case", request.case_name, "the case to follow, or the beginning of its name (default: the clearest)")
+  command
+      .add_option("--case", request.case_name,
+                  "the case to follow, or the beginning of its name (default: the case with the clearest slowdown)")
       ->type_name("NAME");
   command.add_option("--build", request.recipe.command, "command that builds a commit (default: scripts/run --version)")
       ->type_name("COMMAND");

@@ -31,16 +31,16 @@ constexpr const char* kClaimsExamples = R"(Examples:
   epochbench claims mine.json --claim 'cuda/cpu >= 4' --claim 'bf16/fp32 of resnet50 > 1.5'   claims of your own
 
 A verdict compares the measured 95 % interval with the claimed one: reproduced (inside), exceeded, not reproduced, undecided
-(across a bound, or no interval), or not testable here. A claim of several parts is as good as the worst of those that could
-be tested; the others are named. Each class of evidence has a verdict of its own: measured, planned (by arithmetic), published (by
-others; the range of their figures stands for an interval) and predicted (by bounds and expected times). The first two lead where
-they decide.
+(across a bound, or no interval), or not testable here. A claim with several parts gets the worst verdict of the parts that could
+be tested; the other parts are listed. Each kind of evidence gets its own verdict: measured, planned (by arithmetic), published (by
+others; the range of their figures stands for an interval) and predicted (by bounds and expected times). If the measured or planned
+evidence is decisive, its verdict is that of the claim.
 A claim of your own: [MEASURE] SIDE[/SIDE] [of MODEL] OPERATOR NUMBER. MEASURE is speed (samples per second, the default),
 per-dollar or per-joule (epochs), memory (MiB) or accuracy (%). SIDE is cpu, cuda, a precision, or both as in cuda-bf16; a device
 alone is in fp32. OPERATOR is >=, >, <=, < or =, which means 0.8 to 1.25 times the number. Without a model the claim is
 about each model of the results.
-Exit codes: 0 done, whatever the verdicts; 1 with --strict, a result or a plan does not reproduce a claim; 2 the call or a file
-is wrong.)";
+Exit codes: 0 done, whatever the verdicts; 1 with --strict, a result or a plan does not reproduce a claim; 2 the command line or a
+file is wrong.)";
 
 constexpr std::size_t kMaxCatalogBytes = std::size_t{1} << 24;
 
@@ -154,7 +154,8 @@ int claims(const ClaimsOptions& options) {
 
 void add_claims(Commands& commands) {
   auto [command, options] =
-      commands.add("claims", "judge what articles claim, by measured and published results", kClaimsExamples, claims);
+      commands.add("claims", "check the claims of articles about GPU training against measured and published results",
+                   kClaimsExamples, claims);
   command.add_option("result", options.results, "result files or folders (default: judge what needs none)")
       ->type_name("RESULT...");
   command.add_option("--catalog", options.catalog, "claims of other articles, in the format of docs/claims.md")

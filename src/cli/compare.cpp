@@ -27,14 +27,14 @@ constexpr const char* kCompareExamples = R"(Examples:
   epochbench compare --interleave old/epochbench new/epochbench --suite gate -o turns.json    also on a shared machine
   epochbench compare --history nightly/                   the commits at which many results changed their level; advisory
 
-Files need 5 or more repetitions per side with the same machine, compiler, build type and number of threads, while other
-processes took less than 0.15 cores; one repetition with more is left out. Otherwise the answer says what would decide.
+Each side needs at least 5 repetitions on the same machine, with the same compiler, build type and number of threads, during which
+other processes used less than 0.15 cores (one busier repetition is ignored). Otherwise compare prints what to measure instead.
 With --interleave both binaries are alive at once and take turns, step by step, in a random order, so other jobs affect both
 alike: 10 pairs of processes per case, and up to --max-pairs if those do not decide. A pair runs 20 timed rounds of one step
 each, or of as many as fill 50 ms, on a GPU 1 s; the stopping options of a suite's cases have no effect.
-Exit codes: 0 no change or faster; 1 slower, missing, failing, or clearly more memory; 2 the call, a file or a binary is
-wrong, or a case cannot be compared, however often the new side is measured; 3 the device is not usable here;
-4 inconclusive, as by noise; 130 interrupted.)";
+Exit codes: 0 no change or faster; 1 slower, missing, failing, or clearly more memory; 2 the command line, a file or a binary
+is wrong, or a case cannot be compared, however often the new side is measured; 3 the device is not usable here;
+4 inconclusive (too noisy); 130 interrupted.)";
 
 std::vector<NamedResult> read_side(const std::string& argument, const CompareOptions& options) {
   std::vector<NamedResult> results = read_result_arguments("compare", {argument});

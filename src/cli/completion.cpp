@@ -13,7 +13,7 @@ constexpr const char* kCompletionExamples = R"(Examples:
   epochbench completion zsh > ~/.zfunc/_epochbench     where fpath has ~/.zfunc, before compinit
   epochbench completion fish > ~/.config/fish/completions/epochbench.fish
 
-A shell completes with the next session. Packages install the three scripts where shells look for them.)";
+Completion takes effect in the next shell session. Packages install the three scripts where shells look for them.)";
 
 constexpr const char* kBash = R"(# Completion of epochbench for bash, printed by `epochbench completion bash`.
 _epochbench() {

@@ -18,9 +18,9 @@ constexpr const char* kCostExamples = R"(Examples:
   epochbench cost result.json --purchase 900 --lifetime 5 --electricity 0.30 --utilization 0.2 --cloud 0.34 --json
 
 With a result, the answer is the cost per epoch of the measured machine, owned and rented; without one, the cost of hours of work.
-No missing value is assumed: the answer names it. The price of an instance pays for all its vCPUs and GPUs; if the result's machine
-has other numbers of them, --price-scaling says how to scale it: whole for another machine, whose speed --cloud-speed gives. A
-measured power draw covers the metered parts (CPU package, GPU card), not the whole machine; --power replaces it.)";
+cost never guesses a missing value; it lists the values that it needs. The price of an instance pays for all its vCPUs and GPUs. If
+the result's machine has other numbers of them, --price-scaling says what to charge; with whole, the instance is another machine,
+and --cloud-speed gives its relative speed. A measured power draw covers the metered parts (CPU package, GPU card), not the whole machine; --power replaces it.)";
 
 struct CostOptions {
   std::string result;  // empty: for hours alone
@@ -73,7 +73,7 @@ void add_cost(Commands& commands) {
   command.add_option("result", options.result, "result file (without one: hours of work only)")->type_name("RESULT");
   add_owning_options(command, options.owning);
   add_parsed(command, "--utilization", options.utilization, real({0, 1, false, true}),
-             "share of all hours in which the local machine works, above 0 to 1 (default 1)")
+             "fraction of all hours in which the local machine trains, above 0 to 1 (default 1)")
       ->type_name("FRACTION");
   add_price_scaling(command, options.scaling);
   command.add_flag("--json", options.json, "print JSON");

@@ -21,15 +21,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* kExportExamples = R"(Examples:
   epochbench export result.json -o runs.csv             the suffix names the format: .csv, .md or .prom
-  epochbench export cpu-box.json gpu-box.json -o both.csv    the runs of all files; equal names get the name of their file
+  epochbench export cpu-box.json gpu-box.json -o both.csv    the runs of all files; equal run names get the name of the file
   epochbench export result.json --format csv --raw > steps.csv
   epochbench export result.json --format markdown >> "$GITHUB_STEP_SUMMARY"
   epochbench export result.json --format openmetrics -o /var/lib/node_exporter/epochbench.prom
   epochbench export result.json --format mlflow -o mlruns/      a tracking store that MLflow opens
 
-stderr names the runs that a format cannot represent, with the reason. Unknown values are left out, never 0.
-In csv a text that begins with = + - @, a tab or a carriage return gets a leading ', since a spreadsheet would run it.
-Exit codes: 0 done; 2 the call or the file is wrong, or the format cannot represent any of its runs.)";
+Runs that the format cannot represent are listed on stderr, with the reason. Unknown values are left out, never 0.
+In CSV, text that starts with = + - @, a tab or a carriage return is prefixed with ' so that spreadsheets do not run it.
+Exit codes: 0 done; 2 the command line or the file is wrong, or the format cannot represent any of its runs.)";
 
 struct ExportOptions {
   std::vector<std::string> results;  // files and folders

@@ -37,10 +37,17 @@ constexpr std::array kUsedMost{"suite",      "over",    "values",      "model", 
 
 std::size_t help_columns(std::size_t columns) { return std::min(columns, kTextColumns); }
 
+// "RESULT..."
+std::string argument(const CLI::Option& option) {
+  std::string text = option.get_name(true);
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text + (option.get_expected_max() > 1 ? "..." : "");
+}
+
 // "  -o, --out FILE", "      --batch N,...", "  RESULT...".
 std::string head_of(const CLI::Option& option) {
   std::string value = option.get_type_size() > 0 ? " " + option.get_type_name() : "";
-  if (option.get_positional()) return "  " + option.get_name(true) + (option.get_expected_max() > 1 ? "..." : "");
+  if (option.get_positional()) return "  " + argument(option);
   std::string names = option.get_snames().empty() ? "    " : "-" + option.get_snames().front();
   if (!option.get_lnames().empty()) names += (option.get_snames().empty() ? "--" : ", --") + option.get_lnames().front();
   return "  " + names + value;
@@ -154,7 +161,7 @@ std::string help_text(const CLI::App& command, const std::string& call, HelpForm
   const bool is_program = command.get_parent() == nullptr;
   std::string usage = "Usage: " + call + (is_program ? " COMMAND [OPTIONS]" : " [OPTIONS]");
   for (const CLI::Option* option : shown_options(command))
-    if (option->get_positional()) usage += " [" + option->get_name(true) + (option->get_expected_max() > 1 ? "..." : "") + "]";
+    if (option->get_positional()) usage += option->get_required() ? " " + argument(*option) : " [" + argument(*option) + "]";
   std::string text = wrapped("", "", command.get_description(), columns) + "\n" + fitted(usage, columns) + "\n";
   if (is_program) text += commands_text(command, form, columns);
   text += options_text(command, form, columns);

@@ -23,7 +23,7 @@ mlperf reads one result of MLPerf Training v0.7 to v5.0, benchmark resnet or ber
 and scaling.json where the result has one.
 The document contains what the files state, and null for what they do not; results/published.schema.json describes it. Its numbers
 are evidence of class `published`: no command treats them as measurements.
-Exit codes: 0 done; 2 the call or a file is wrong.)";
+Exit codes: 0 done; 2 the command line or a file is wrong.)";
 
 struct ImportOptions {
   std::string source;

@@ -18,7 +18,7 @@ constexpr const char* kDate = "2026-11-23";  // of the page's form, since a page
 
 constexpr const char* kExitStatus = R"(.SH EXIT STATUS
 0: everything requested was done.  1: done, but a case failed, or the answer is no.
-2: the call, a file or the data is wrong.  3: a device that the call names is not usable here.  4: not enough evidence.
+2: the command line, a file or the data is wrong.  3: a device that it names is not usable here.  4: not enough evidence.
 130: interrupted.  If several apply, the first of 130, 2, 1, 3, 4.
 )";
 

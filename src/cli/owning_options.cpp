@@ -20,7 +20,7 @@ void add_owning_options(CLI::App& command, OwningOptions& options) {
   const auto above_0_up_to = [](double maximum) { return real({0, maximum, false, true}); };
   add_parsed(command, "--purchase", options.local.purchase_usd, up_to(kMaxUsd), "price of the local machine")->type_name("USD");
   add_parsed(command, "--lifetime", options.local.lifetime_years, above_0_up_to(kMaxYears),
-             "years of use that pay for the local machine")
+             "depreciation period of the local machine, in years")
       ->type_name("YEARS");
   add_parsed(command, "--power", options.local.power_watts, up_to(kMaxMachineWatts),
              "power draw of the local machine at work (default: the result's, if metered)")

@@ -48,13 +48,13 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan gpt2 --on a100-80gb,h100-sxm --precision bf16 --tokens 10e9      for ten billion tokens
   epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward
 
-Lists multiply out. With --batch max each model and precision has the largest batch whose planned memory is at most --memory, or
-what is free on the device: the CPU, if --device does not name another one. With --by-op every operand of a node counts once in
-bytes, and every plan of a library is one launch. --without leaves out only what a plan shows: fusion, and winograd on a CPU.
+Lists are combined: every combination is planned. With --batch max each model and precision has the largest batch whose planned memory
+is at most --memory, or what is free on the device: the CPU, if --device does not name another one. --by-op counts each operand of a
+node once in bytes, and each plan of a library as one launch. --without leaves out only what a plan shows: fusion, and winograd on a CPU.
 
 With --on the answer is predicted from the rated figures of devices (list devices --catalog) and from what others measured on such
-devices; only --on cpu uses this machine: its measured peaks. Each time has the interval that contains 80 % of measured steps, the
-error of the prediction, and a lower bound. With --epochs or --tokens the cheapest comes first, priced for the whole instance, using
+devices; only --on cpu uses this machine: its measured peaks. Each time has an 80 % interval, the error on devices that the fit did not
+see, and a lower bound. With --epochs or --tokens the cheapest comes first, priced for the whole instance, using
 one of its GPUs; `epochbench rent` compares all instances.)";
 
 struct PlanOptions {

@@ -16,10 +16,10 @@ constexpr const char* kRentExamples = R"(Examples:
   epochbench rent --model gpt2 --batch 8 --tokens 10e9 --max-cost 2000 --json
   epochbench rent --model vit-b-16 --samples 50000 --epochs 10
 
-The cheapest instance comes first, priced on demand for the whole instance (list prices), using one of its GPUs. Every figure is
-predicted from measured steps, for GPUs from steps that others published, with an interval that contains 80 % of such steps and the
-error for devices left out of the fit. Without --precision each instance uses the cheapest precision that it has. An epoch is that
-of the model's usual data set, such as SQuAD for a BERT, unless --samples gives another size.)";
+The cheapest instance comes first, priced on demand for the whole instance (list prices), using one of its GPUs. Every figure is a
+prediction, from a fit to measured steps (for GPUs, published ones), with an 80 % interval and the error on devices that the fit did
+not see. Without --precision each instance uses the cheapest precision that it has. An epoch has the size of the model's usual data
+set (SQuAD for BERT); --samples sets another size.)";
 
 struct RentOptions {
   CaseBlock cases;  // model, batch, precision

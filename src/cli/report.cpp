@@ -27,8 +27,8 @@ constexpr const char* kReportExamples = R"(Examples:
   epochbench report turns.json -o turns.html                 what `compare --interleave -o turns.json` measured
 
 The page is one file that opens from disk and fetches nothing: the answers first, then tables that sort and charts with
-their intervals. It contains the names of the result files without their folders, and what the results contain: host name, command
-lines and the folder of a data set that was read from one (idx:DIR). Results made with --anonymous have none of these.)";
+their intervals. It contains the names of the result files without their folders, the host name, command lines and paths of data
+sets (idx:DIR). Results made with --anonymous have none of the last three.)";
 
 struct ReportOptions {
   std::vector<std::string> results;  // files and folders

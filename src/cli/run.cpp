@@ -35,8 +35,8 @@ constexpr const char* kRunExamples = R"(Examples:
 Without a stopping option (--steps, --epochs, --min-time, --until) a case runs until the interval of the median step is within
 1 % or the noise has stopped falling: at least 10 steps and on a GPU 3 s, at most 30 s or 3 steps, whichever is longer. One of
 --steps, --epochs and --min-time may be given; --until trains whole epochs, at most --epochs of them.
-Exit codes: 0 done; 1 a case failed; 2 the call, a file or the data is wrong, or nothing can run in a precision that the call
-names; 3 a device that the call names is not usable here: the others are measured and kept; 130 interrupted. Of several the
+Exit codes: 0 done; 1 a case failed; 2 the command line, a file or the data is wrong, or nothing can run in a requested
+precision; 3 a requested device is not usable here: the others are measured and kept; 130 interrupted. If several apply, the
 first of 130, 2, 1, 3. Devices that only a suite lists are skipped.)";
 
 constexpr const char* kDefaultSuite = "quick";
@@ -151,7 +151,8 @@ void add_price_options(CLI::App& command, PriceOptions& prices) {
 void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling) {
   add_parsed(
       command, "--price-scaling", scaling, [](const std::string& text) { return parse_choice<PriceScaling>(text); },
-      "how to scale the price of an instance that has other numbers of vCPUs or GPUs than are used: per-vcpu, per-gpu or whole")
+      "what to charge if the run uses only part of an instance: its share by vCPU or GPU, or all of it: per-vcpu, per-gpu or "
+      "whole")
       ->type_name("SHARE")
       ->group("Price");
 }
@@ -166,7 +167,7 @@ void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
       ->allow_extra_args(false)
       ->group("Output");
   command.add_flag("--overwrite", request.overwrite, "replace a result file that exists")->group("Output");
-  command.add_flag("--allow-skipped", request.allow_skipped, "exit with 0 even if a value that the call names is skipped")
+  command.add_flag("--allow-skipped", request.allow_skipped, "exit with 0 even if a value of the command line is skipped")
       ->group("Output");
   command.add_flag("--dry-run", request.dry_run, "show the cases with planned memory and expected time; run nothing")
       ->group("What to run");
@@ -207,7 +208,7 @@ void add_run(Commands& commands) {
       [](const std::string& text) {
         return parse_real(text, {0, 1e9, false, true});
       },
-      "samples/s of another device; prints how many cores like these would keep it fed")
+      "print how many cores like these decode as many images/s as another device trains on, which is RATE")
       ->type_name("RATE")
       ->group("Output");
   command.add_flag("-v,--verbose", options.verbose, "also print each run of a case")->group("Output");

@@ -22,9 +22,10 @@ constexpr const char* kSpeedupExamples = R"(Examples:
   epochbench speedup trained.json --to quality          time to the target of --until, seed by seed
   epochbench speedup mine.json --with published         against entries of DAWNBench, with the differences
 
-Every GPU run is paired with the CPU run of its precision and with the CPU's in fp32; 16-bit runs also with fp32 and tf32 of
-their own device; a complete case with the same case without a part or with portable kernels; more threads with the fewest. An
-interval needs 5 repetitions per side. Notes say what makes a pair unfair.
+The fastest GPU run of a model is compared with the fastest CPU run first, whatever their precision and batch. Further pairs are a
+GPU run and the CPU run in the same precision, a 16-bit run and the fp32 and tf32 runs on the same device, a run and the same run
+with --without or --kernels portable, and several threads and the fewest. An interval needs 5 repetitions per side. Notes say what
+makes a pair unfair.
 Exit codes: 0 done; 2 a file is not a result, or no two runs can be paired.)";
 
 struct SpeedupOptions {

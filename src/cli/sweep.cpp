@@ -17,9 +17,9 @@ constexpr const char* kSweepExamples = R"(Examples:
   epochbench sweep resnet50 --over ranks --values 1,2,4 --scaling weak
 
 Each point runs in its own process, and each repetition takes the points in a random order. A point that runs out of memory is
-recorded. The rate over batch, threads and ranks is samples per second, over width it is FLOPs per second, and over samples it
-is that of a whole process with its one epoch. Intervals need 5 repetitions; scaling laws need 4 numbers of threads. 8 to 1,024 ranks are
-predicted.
+recorded. A sweep over batch, threads or ranks reports samples per second, one over width FLOP/s, and one over samples the samples
+per second of a whole process that trains one epoch. Intervals need 5 repetitions; scaling laws need 4 numbers of threads.
+Throughput at 8 to 1,024 ranks is predicted, not measured.
 Exit codes: those of run; a point that runs out of memory is an answer, not a failure.)";
 
 struct SweepOptions {
@@ -76,7 +76,7 @@ void add_sweep(Commands& commands) {
       "sweep", "measure throughput against size: best, where it flattens, where devices cross", kSweepExamples, sweep);
   MeasuringRequest& request = options.request;
   request.command_line = commands.arguments();
-  command.add_option("--over", options.over, "size: batch, width, samples, threads or ranks")
+  command.add_option("--over", options.over, "quantity to vary: batch, width, samples, threads or ranks")
       ->type_name("AXIS")
       ->group("What to run");
   command.add_option("--values", options.values, "points (default: powers of two that fit into this machine)")

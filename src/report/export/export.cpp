@@ -37,7 +37,7 @@ constexpr ExportFormat kFormats[] = {
      {},
      github_benchmark_folder},
     {"google-benchmark",
-     "for Google Benchmark's compare.py: repetitions apart, mean step times, CPU time is not separate",
+     "for Google Benchmark's compare.py: one entry per repetition, mean step times; no separate CPU time",
      {google_benchmark_left_out, google_benchmark_text}},
     {"bmf", "Bencher Metric Format: geometric means of repetitions, interval or range", {tracker_left_out, bmf_text}},
     {"openmetrics",
