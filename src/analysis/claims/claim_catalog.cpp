@@ -1,17 +1,20 @@
+#include "src/analysis/claims/claim_catalog.h"
+
 #include <algorithm>
 #include <set>
 
 #include "epochbench/embedded.h"
 #include "epochbench/precision.h"
-#include "src/analysis/claims/catalog_fields.h"
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/case/case_block.h"
 #include "src/case/choices.h"
 #include "src/case/device_id.h"
+#include "src/result/result_json.h"
 
 namespace epochbench {
+
 namespace {
 
 template <class Enum>
@@ -20,59 +23,31 @@ void check_each(const std::string& path, const Words& texts) {
   for (const std::string& text : texts) check_word(path, text, {known.begin(), known.end()});
 }
 
-ClaimedRange parse_range(CatalogFields& fields) {
-  const Json& bounds = fields.at("claimed");
-  const auto is_bound = [](const Json& bound) { return bound.is_number() || bound.is_null(); };
-  if (!bounds.is_array() || bounds.size() != 2 || !is_bound(bounds[0]) || !is_bound(bounds[1]))
-    throw FormatError(fields.path("claimed") + ": must be [low, high], with null for no bound");
-  ClaimedRange range;
-  if (bounds[0].is_number()) range.low = bounds[0].get<double>();
-  if (bounds[1].is_number()) range.high = bounds[1].get<double>();
-  if (range.low && range.high && *range.low > *range.high)
-    throw FormatError(fields.path("claimed") + ": the low bound is above the high one");
-  range.less_is_more = fields.maybe<bool>("less_is_more").value_or(false);
-  return range;
+struct Keys {
+  Words keys;
+  void operator()(const char* key, const auto&, const Form& = {}) { keys.emplace_back(key); }
+};
+
+// A misspelled key would otherwise change what is judged.
+void refuse_other_keys(const auto& part, const Json& object, const std::string& path) {
+  constexpr std::size_t kMaxShown = 60;
+  Keys known;
+  fields(known, part);
+  for (const auto& [key, value] : object.items())
+    if (!contains(known.keys, key))
+      throw FormatError(path + ": unknown key '" + key.substr(0, kMaxShown) + "'" + did_you_mean(key, known.keys));
 }
 
-void check_choice(const RunChoice& choice, const JsonFields& fields) {
-  check_each<Mode>(fields.path("mode"), {choice.mode});
-  check_each<Precision>(fields.path("precisions"), choice.precisions);
-  check_each<DeviceKind>(fields.path("backends"), choice.backends);
-  if (!choice.data.empty()) check_word(fields.path("data"), choice.data, {"real"});
+// The order is that of setting_texts().
+void check_and_sort(RunChoice& choice, const Json& object, const std::string& path) {
+  refuse_other_keys(choice, object, path);
+  check_each<Mode>(path + ".mode", {choice.mode});
+  check_each<Precision>(path + ".precisions", choice.precisions);
+  check_each<DeviceKind>(path + ".backends", choice.backends);
+  if (!choice.data.empty()) check_word(path + ".data", choice.data, {"real"});
   if (choice.batch && (*choice.batch < 1 || *choice.batch > kMaxBatch))
-    throw FormatError(fields.path("batch") + ": must be 1 to " + std::to_string(kMaxBatch));
-}
-
-RunChoice parse_choice(CatalogFields& fields) {
-  RunChoice choice;
-  choice.model = fields.text_or("model", "");
-  choice.backends = fields.texts_or_none("backends");
-  choice.precisions = fields.texts_or_none("precisions");
-  choice.mode = fields.text_or("mode", choice.mode);
-  choice.data = fields.text_or("data", "");
-  choice.batch = fields.maybe<std::int64_t>("batch");
-  choice.settings = fields.texts_or_none("settings");
-  check_choice(choice, fields.all());
-  std::ranges::sort(choice.settings);  // in the order of setting_texts()
-  return choice;
-}
-
-std::pair<RunChoice, RunChoice> parse_ratio(CatalogFields& fields) {
-  return {fields.object("of", parse_choice).value_or(RunChoice{}), fields.object("to", parse_choice).value_or(RunChoice{})};
-}
-
-StatedFigure parse_figure(CatalogFields& fields) {
-  StatedFigure figure{fields.text("of"),     fields.get<double>("value"), fields.maybe<double>("over"),
-                      fields.text("source"), fields.text("url"),          fields.text("date")};
-  if (!(figure.value > 0) || (figure.over && !(*figure.over > 0)))
-    throw FormatError(fields.path("value") + ": must be above 0");
-  return figure;
-}
-
-HoldsFor parse_holds_for(CatalogFields& fields) {
-  const std::string text = fields.text_or("holds_for", "all");
-  check_each<HoldsFor>(fields.path("holds_for"), {text});
-  return *from_name<HoldsFor>(text);
+    throw FormatError(path + ".batch: must be 1 to " + std::to_string(kMaxBatch));
+  std::ranges::sort(choice.settings);
 }
 
 void check_listed(const std::string& path, const std::string& text, const WordList& list) {
@@ -80,7 +55,7 @@ void check_listed(const std::string& path, const std::string& text, const WordLi
 }
 
 // What its kind requires, so that judging it cannot fail.
-void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
+void check_by_kind(const ClaimQuantity& quantity, const JsonFields& fields) {
   check_word(fields.path("kind"), quantity.kind, kind_names());
   const ClaimKind& kind = kind_named(quantity.kind);
   for (const std::string& key : split(kind.needs, ' '))
@@ -90,101 +65,89 @@ void check_quantity(const ClaimQuantity& quantity, const JsonFields& fields) {
   if (kind.check) kind.check(quantity, fields);
 }
 
-ClaimQuantity parse_quantity(CatalogFields& fields) {
-  ClaimQuantity quantity;
-  quantity.id = fields.text_or("id", "");
-  quantity.quantity = fields.text("quantity");
-  quantity.unit = fields.text("unit");
-  quantity.scale = fields.maybe<double>("scale").value_or(1);
-  if (!(quantity.scale > 0)) throw FormatError(fields.path("scale") + ": must be above 0");
-  quantity.claimed = parse_range(fields);
-  quantity.kind = fields.text("kind");
-  quantity.measure = fields.text_or("measure", "");
-  quantity.over = fields.text_or("over", "");
-  quantity.best = fields.text_or("pairing", "") == "best";
-  quantity.carries = fields.maybe<bool>("carries").value_or(true);
-  quantity.counts = fields.maybe<bool>("counts").value_or(true);
-  quantity.alternative = fields.text_or("alternative", "");
-  quantity.each = fields.maybe<bool>("each").value_or(false);
-  quantity.models = fields.texts_or_none("models");
-  if (auto of = fields.object("of", parse_choice)) quantity.of = std::move(*of);
-  quantity.to = fields.object("to", parse_choice);
-  quantity.than = fields.object("than", parse_ratio);
-  quantity.device = fields.text_or("device", "");
-  quantity.parameters = fields.maybe<double>("parameters").value_or(0);
-  quantity.bytes = fields.maybe<double>("bytes").value_or(0);
-  quantity.least_seeds = static_cast<int>(fields.maybe<std::int64_t>("least_seeds").value_or(quantity.least_seeds));
-  if (const auto cores = fields.maybe<std::int64_t>("least_cores")) quantity.least_cores = static_cast<int>(*cores);
-  quantity.entries = fields.texts_or_none("entries");
-  quantity.against = fields.texts_or_none("against");
-  quantity.figures = fields.list("figures", parse_figure);
-  quantity.samples = fields.maybe<double>("samples").value_or(0);
-  quantity.differs = fields.text_or("differs", "");
-  quantity.reason = fields.text_or("reason", "");
-  check_quantity(quantity, fields.all());
-  return quantity;
+void check_choices(RunChoice* of, RunChoice* to, const JsonFields& fields) {
+  for (const auto& [key, choice] : {std::pair("of", of), std::pair("to", to)})
+    if (const Json* object = fields.find(key)) check_and_sort(*choice, *object, fields.path(key));
 }
 
-Article parse_article(CatalogFields& fields) {
+// Calls `check` with each element that was read from the list of this key, its object and its path.
+void check_elements(auto& elements, const JsonFields& fields, const char* key, const auto& check) {
+  for (std::size_t i = 0; i < elements.size(); ++i) check(elements[i], fields.at(key)[i], path_of_element(fields.path(key), i));
+}
+
+void check_quantity(ClaimQuantity& quantity, const Json& object, const std::string& path) {
+  refuse_other_keys(quantity, object, path);
+  const JsonFields fields(object, path);
+  check_choices(&quantity.of, quantity.to ? &*quantity.to : nullptr, fields);
+  if (quantity.than) {
+    refuse_other_keys(*quantity.than, fields.at("than"), fields.path("than"));
+    check_choices(&quantity.than->of, &quantity.than->to, fields.get<JsonFields>("than"));
+  }
+  check_elements(quantity.figures, fields, "figures", [](const auto&... figure) { refuse_other_keys(figure...); });
+  check_by_kind(quantity, fields);
+}
+
+void check_article(const Article& article, const Json& object, const std::string& path) {
   constexpr std::size_t kHexDigits = 64;
-  Article article{fields.text("file"), fields.text("sha256")};
+  refuse_other_keys(article, object, path);
   if (article.sha256.size() != kHexDigits || article.sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
-    throw FormatError(fields.path("sha256") + ": must be 64 lowercase hexadecimal digits, as sha256sum prints them");
-  return article;
+    throw FormatError(path + ".sha256: must be 64 lowercase hexadecimal digits, as sha256sum prints them");
 }
 
-Quote parse_quote(CatalogFields& fields, const std::vector<Article>& articles) {
-  Quote quote{fields.text("article"), fields.text("text"), fields.text_or("reads", "")};
+void check_quote(const Quote& quote, const Json& object, const std::string& path, const std::vector<Article>& articles) {
+  refuse_other_keys(quote, object, path);
   if (std::ranges::find(articles, quote.article, &Article::file) == articles.end())
-    throw FormatError(fields.path("article") + ": '" + quote.article + "' is not in the list of articles");
+    throw FormatError(path + ".article: '" + quote.article + "' is not in the list of articles");
   if (quote.text.empty() || display_width(quote.text) > kLongestQuote)
-    throw FormatError(fields.path("text") + ": a quote has 1 to " + std::to_string(kLongestQuote) + " characters");
-  return quote;
+    throw FormatError(path + ".text: a quote has 1 to " + std::to_string(kLongestQuote) + " characters");
 }
 
-Claim parse_claim(CatalogFields& fields, const std::vector<Article>& articles) {
-  Claim claim;
-  claim.id = fields.text("id");
-  claim.text = fields.text("text");
-  claim.conditions = fields.text("conditions");
-  claim.origin = fields.text("origin");
-  claim.experiment = fields.text("experiment");
-  claim.verdict = fields.text("verdict");
-  claim.holds_for = parse_holds_for(fields);
-  claim.quotes = fields.list("quotes", [&](CatalogFields& quote) { return parse_quote(quote, articles); });
-  fields.at("quantities");  // at least one is needed
-  claim.quantities = fields.list("quantities", parse_quantity);
+void check_claim(Claim& claim, const Json& object, const std::string& path, const std::vector<Article>& articles) {
+  refuse_other_keys(claim, object, path);
+  const JsonFields fields(object, path);
+  check_elements(claim.quotes, fields, "quotes",
+                 [&](const auto& quote, const auto&... where) { check_quote(quote, where..., articles); });
+  check_elements(claim.quantities, fields, "quantities", check_quantity);
   std::set<std::string> ids;
   for (const ClaimQuantity& quantity : claim.quantities)
     if (!ids.insert(quantity.id).second)
       throw FormatError(fields.path("quantities") + ": the id '" + quantity.id + "' stands there twice");
   if (std::ranges::none_of(claim.quantities, &ClaimQuantity::counts))
     throw FormatError(fields.path("quantities") + ": a claim needs at least one quantity that counts");
-  return claim;
 }
 
-ClaimCatalog parse_catalog(CatalogFields& fields) {
-  ClaimCatalog catalog;
-  catalog.note = fields.text("note");
-  catalog.articles = fields.list("articles", parse_article);
-  fields.at("claims");
+void check_catalog(ClaimCatalog& catalog, const Json& object, const std::string& path) {
+  refuse_other_keys(catalog, object, path);
+  const JsonFields fields(object, path);
+  check_elements(catalog.articles, fields, "articles", check_article);
   std::set<std::string> ids;
-  catalog.claims = fields.list("claims", [&](CatalogFields& claim_fields) {
-    Claim claim = parse_claim(claim_fields, catalog.articles);
-    if (!ids.insert(claim.id).second) throw FormatError(claim_fields.path("id") + ": stands there twice");
-    return claim;
+  check_elements(catalog.claims, fields, "claims", [&](Claim& claim, const Json& json, const std::string& where) {
+    check_claim(claim, json, where, catalog.articles);
+    if (!ids.insert(claim.id).second) throw FormatError(where + ".id: stands there twice");
   });
   if (catalog.claims.empty()) throw FormatError(fields.path("claims") + ": a catalog needs at least one claim");
-  catalog.conflicts = fields.list("conflicts", [&](CatalogFields& conflict_fields) {
-    ClaimConflict conflict{conflict_fields.get<std::vector<std::string>>("claims"), conflict_fields.text("why")};
-    for (const std::string& id : conflict.claims)
-      if (!ids.contains(id)) throw FormatError(conflict_fields.path("claims") + ": '" + id + "' is not the id of a claim");
-    return conflict;
-  });
-  return catalog;
+  check_elements(catalog.conflicts, fields, "conflicts",
+                 [&](const ClaimConflict& conflict, const Json& json, const std::string& where) {
+                   refuse_other_keys(conflict, json, where);
+                   for (const std::string& id : conflict.claims)
+                     if (!ids.contains(id)) throw FormatError(where + ".claims: '" + id + "' is not the id of a claim");
+                 });
 }
 
 }  // namespace
+
+Json JsonConversion<ClaimedRange>::write(const ClaimedRange& range) {
+  return Json::array({json_of(range.low), json_of(range.high)});
+}
+
+ClaimedRange JsonConversion<ClaimedRange>::read(const Json& value, const std::string& path) {
+  const auto is_bound = [](const Json& bound) { return bound.is_number() || bound.is_null(); };
+  if (!value.is_array() || value.size() != 2 || !is_bound(value[0]) || !is_bound(value[1]))
+    throw FormatError(path + ": must be [low, high], with null for no bound");
+  const auto [low, high] = read_value<std::pair<std::optional<double>, std::optional<double>>>(value, path);
+  if (low && high && *low > *high) throw FormatError(path + ": the low bound is above the high one");
+  return {low, high};
+}
 
 void check_word(const std::string& path, const std::string& text, const Words& known) {
   if (contains(known, text)) return;
@@ -201,7 +164,10 @@ void check_given(const JsonFields& fields, const std::string& key) {
 }
 
 ClaimCatalog parse_claims(std::string_view text, const std::string& source) {
-  return CatalogFields::whole(parse_json(text, source), source, parse_catalog);
+  const Json json = parse_json(text, source);
+  auto catalog = read_value<ClaimCatalog>(json, source);
+  check_catalog(catalog, json, source);
+  return catalog;
 }
 
 const ClaimCatalog& embedded_claims() {

@@ -45,7 +45,7 @@ Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
 // than a 95 % interval.
 Answers answer_effect(const ClaimQuantity& quantity, const Evidence& evidence) {
   ClaimQuantity hardware = quantity;
-  std::tie(hardware.of, hardware.to) = std::pair(quantity.than->first, std::optional(quantity.than->second));
+  std::tie(hardware.of, hardware.to) = std::pair(quantity.than->of, std::optional(quantity.than->to));
   const Quotient software = best_quotient(quantity, evidence), other = best_quotient(hardware, evidence);
   std::string conditions;
   for (const Quotient& quotient : {software, other}) {

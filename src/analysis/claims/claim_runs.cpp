@@ -21,7 +21,7 @@ namespace {
 // The model is the same already, or is part of the choice.
 WorkKey key_of_pair(const Workload& work, const ClaimQuantity& quantity) {
   const bool one_mode = quantity.of.mode == quantity.to->mode;
-  return {quantity.best ? "" : work.fingerprint, one_mode ? work.mode : "", work.dataset};
+  return {quantity.pairing == "best" ? "" : work.fingerprint, one_mode ? work.mode : "", work.dataset};
 }
 
 bool enough_cores(const Series& series, const std::optional<int>& least_cores) {

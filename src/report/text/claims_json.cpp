@@ -8,9 +8,6 @@
 namespace epochbench {
 namespace {
 
-// [low, high], null at an open end.
-Json claimed_json(const ClaimedRange& claimed) { return Json::array({json_of(claimed.low), json_of(claimed.high)}); }
-
 Json quote_json(const Quote& quote, const std::vector<Article>& articles) {
   const auto article = std::ranges::find(articles, quote.article, &Article::file);
   return {{"article", quote.article},
@@ -25,7 +22,7 @@ Json answer_json(const ClaimAnswer& answer) {
                {"evidence", answer.evidence ? Json(name(*answer.evidence)) : Json(nullptr)},
                {"quantity", answer.quantity},
                {"unit", answer.unit},
-               {"claimed", claimed_json(answer.claimed)},
+               {"claimed", json_of(answer.claimed)},
                {"measured", json_of(answer.measured)},
                {"measured_ci95", json_of(answer.measured_ci95)},
                {"conditions", answer.conditions},
@@ -50,7 +47,7 @@ Json claim_json(const Claim& claim, const std::vector<Article>& articles) {
     quantities.push_back({{"id", quantity.id},
                           {"quantity", quantity.quantity},
                           {"unit", quantity.unit},
-                          {"claimed", claimed_json(quantity.claimed)},
+                          {"claimed", json_of(quantity.claimed)},
                           {"models", quantity.models}});
   return {{"id", claim.id},
           {"text", claim.text},
