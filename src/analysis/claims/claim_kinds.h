@@ -35,10 +35,8 @@ std::vector<std::string> metric_names();
 // One for each repetition that has it.
 std::vector<double> metrics(const Series& series, const std::string& name);
 
-// The mean of repetitions with its interval, or the quotient of two sides; for memory, which does not depend on chance, the
-// range from the least to the greatest repetition, however many there are.
-Estimate estimate_of(const std::vector<double>& values, const std::string& measure);
-Estimate estimate_of_ratio(const std::vector<double>& to, const std::vector<double>& of, const std::string& measure);
+// Numbers::repeated of a metric.
+const char* what_repeats(const std::string& name);
 
 // Why no repetition has it: "resnet50/cpu/fp32/b16 has no epochs_per_usd: its cost is in EUR".
 std::string why_no_metric(const Series& series, const std::string& name);
@@ -92,6 +90,20 @@ std::string describe(const Series& series);
 // Both sides, and how many repetitions each has.
 std::string describe(const SeriesPair& pair);
 
+// What answers a quantity: one number for each repetition, process, seed or source, on one side or on both sides of a ratio.
+struct Numbers {
+  std::vector<double> of = {}, to = {};  // `to`: empty without a ratio
+  std::string conditions = {};           // of the test
+  std::string missing = {};              // why there are no numbers
+  const char* repeated = "repetitions";  // an interval takes several; null: no chance, so their range is the interval
+  bool of_magnitudes = false;            // they differ by orders of magnitude, so one side has their geometric mean
+  bool reached = false;                  // what was reached once stays reached, whatever further numbers say
+  std::vector<Warning> warnings = {};
+  std::vector<ClaimSource> sources = {};
+};
+Numbers certain(double value, std::string conditions);  // by arithmetic or from a plan
+Estimate estimate(const Numbers& numbers);              // precondition: none are missing
+
 using Answers = std::vector<ClaimAnswer>;
 
 // An answer without a measurement: not testable, for this reason.
@@ -99,6 +111,7 @@ ClaimAnswer unanswered(const ClaimQuantity& quantity, std::string reason);
 
 // An answer with a measured value in SI units; its verdict follows from the interval, and is undecided without one.
 ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, std::string conditions);
+ClaimAnswer answered(const ClaimQuantity& quantity, const Numbers& numbers);  // not testable if they are missing
 
 // The slope of the least-squares line of y over x. Precondition: two different x.
 struct Point {
@@ -106,9 +119,6 @@ struct Point {
 };
 double slope(const std::vector<Point>& points);
 inline constexpr std::size_t kMinSizes = 3;  // a line fits any two points
-
-// A value known exactly, by arithmetic or from a plan.
-Estimate exact(double value);
 
 // Adds a source unless it is there already.
 void cite(std::vector<ClaimSource>& sources, const ClaimSource& source);
@@ -127,15 +137,16 @@ struct WordList {
 };
 
 struct ClaimKind {
-  const char* name;  // in bench/claims.json
-  Answers (*answers)(const ClaimQuantity& quantity, const Evidence& evidence);
+  const char* name;                                                                       // in bench/claims.json
+  Numbers (*numbers)(const ClaimQuantity& quantity, const Evidence& evidence) = nullptr;  // or, if there is more to say:
+  Answers (*answers)(const ClaimQuantity& quantity, const Evidence& evidence) = nullptr;
   const char* needs = "claimed";  // keys that a quantity must give, separated by spaces; those of `to` only beside a `to`
   WordList measures = {};         // of `measure`
   WordList over = {};             // of `over`, if it is given
   bool by_model = false;          // each model has an answer of its own, unless the quantity is over their parameters
   EvidenceClass evidence = EvidenceClass::measured;
   void (*check)(const ClaimQuantity& quantity, const JsonFields& fields) = nullptr;  // of the rest; errors: FormatError
-  void (*add_steps)(const ClaimQuantity& quantity, ClaimSteps& steps) = nullptr;     // those that `answers` needs
+  void (*add_steps)(const ClaimQuantity& quantity, ClaimSteps& steps) = nullptr;     // that either of them needs
 };
 
 // The kinds that each file answers.

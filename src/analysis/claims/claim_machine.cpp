@@ -98,10 +98,11 @@ std::optional<InputGroup> group_for(const ClaimQuantity& quantity, const Evidenc
 }
 
 // A ceiling, or its ratio over another, from the results that have them.
-Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
+Numbers peak_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const bool is_ratio = !quantity.over.empty();
   std::string machine, other;
-  std::vector<double> of, to;
+  Numbers numbers{.repeated = "processes that measured this machine's peaks (a run of some minutes has them)",
+                  .reached = !is_ratio};
   bool any_gpu = false, is_counted = false;
   for (const auto& [path, result] : evidence.results) {
     any_gpu = any_gpu || !result.context.gpus.empty();
@@ -112,44 +113,35 @@ Answers answer_peak(const ClaimQuantity& quantity, const Evidence& evidence) {
     if (above.machine != machine || below.machine != other || above_values.empty() || below_values.empty() == is_ratio)
       continue;
     is_counted = above.counted;
-    of.insert(of.end(), above_values.begin(), above_values.end());
-    to.insert(to.end(), below_values.begin(), below_values.end());
+    numbers.of.insert(numbers.of.end(), above_values.begin(), above_values.end());
+    numbers.to.insert(numbers.to.end(), below_values.begin(), below_values.end());
   }
-  if (of.empty()) return {unanswered(quantity, why_no_ceiling(quantity, machine, any_gpu))};
-  if (is_ratio)
-    return {answered(quantity, ratio_estimate(to, of),
-                     machine + " over " + other + "; " + std::to_string(of.size()) + " and " + std::to_string(to.size()) +
-                         " processes that measured them")};
-  if (is_counted) return {answered(quantity, exact(of.front()), machine + "; as its system counts it")};
-  const Estimate estimate = arithmetic_mean_estimate(
-      of, kMinRepetitions, "processes that measured this machine's peaks (a run of some minutes has them)");
-  ClaimAnswer answer =
-      answered(quantity, estimate, machine + "; the best of several bursts of " + counted(of.size(), "process", "processes"));
-  // What a machine did once it can do: the result stays above the claim, whatever other measurements add.
-  if (!estimate.ci95 && quantity.claimed.high && *answer.measured > *quantity.claimed.high) {
-    answer.verdict = Verdict::exceeded;
-    answer.reason = "reached at least once, and a ceiling is what is reached";
-  }
-  return {answer};
+  const std::size_t count = numbers.of.size();
+  if (count == 0) return {.missing = why_no_ceiling(quantity, machine, any_gpu)};
+  if (is_counted && !is_ratio) return certain(numbers.of.front(), machine + "; as its system counts it");
+  numbers.conditions = is_ratio ? machine + " over " + other + "; " + std::to_string(count) + " and " +
+                                      std::to_string(numbers.to.size()) + " processes that measured them"
+                                : machine + "; the best of several bursts of " + counted(count, "process", "processes");
+  return numbers;
 }
 
-Answers answer_input(const ClaimQuantity& quantity, const Evidence& evidence) {
+Numbers input_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::optional<InputGroup> group = group_for(quantity, evidence);
   if (!group)
-    return {unanswered(quantity, "needs runs with slow decoding, beside others of decoded data: " +
-                                     why_missing(evidence, quantity.of, quantity.models.front()))};
+    return {.missing = "needs runs with slow decoding, beside others of decoded data: " +
+                       why_missing(evidence, quantity.of, quantity.models.front())};
   const InputRow &starved = *starved_row(*group), &decoded = group->rows[*group->decoded];
-  const std::string repetitions = std::to_string(repetitions_of(*group)) + " repetitions";
+  const std::string repetitions = "; " + std::to_string(repetitions_of(*group)) + " repetitions";
   if (quantity.measure == "gain")
-    return {answered(quantity, ratio_estimate(starved.samples_per_second, decoded.samples_per_second),
-                     decoded.name + ", against " + starved.name + "; " + repetitions)};
+    return {.of = decoded.samples_per_second,
+            .to = starved.samples_per_second,
+            .conditions = decoded.name + ", against " + starved.name + repetitions};
   const InputRow& row = quantity.measure == "decoded" ? decoded : starved;
-  return {answered(quantity, arithmetic_mean_estimate(row.utilizations, kMinRepetitions, "repetitions"),
-                   row.name + "; " + repetitions)};
+  return {.of = row.utilizations, .conditions = row.name + repetitions};
 }
 
 // The result of this suite whose runs took longest, without the time between them.
-Answers answer_suite(const ClaimQuantity& quantity, const Evidence& evidence) {
+Numbers suite_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const NamedResult* longest = nullptr;
   double most_seconds = 0;
   for (const NamedResult& named : evidence.results) {
@@ -160,13 +152,12 @@ Answers answer_suite(const ClaimQuantity& quantity, const Evidence& evidence) {
       std::tie(longest, most_seconds) = std::pair(&named, seconds);
   }
   if (!longest)
-    return {unanswered(quantity, "none of these results says that it is of the suite " + quantity.measure +
-                                     " (epochbench run --suite " + quantity.measure + ")")};
+    return {.missing = "none of these results says that it is of the suite " + quantity.measure + " (epochbench run --suite " +
+                       quantity.measure + ")"};
   const std::vector<Run>& runs = longest->result.runs;
   const auto left_out = std::ranges::count_if(runs, [](const Run& run) { return run.status != RunStatus::ok; });
-  return {answered(quantity, exact(most_seconds),
-                   longest->path + ", " + counted(runs.size(), "run", "runs") + ", " + std::to_string(left_out) +
-                       " of them skipped or failed; the seconds of its runs")};
+  return certain(most_seconds, longest->path + ", " + counted(runs.size(), "run", "runs") + ", " + std::to_string(left_out) +
+                                   " of them skipped or failed; the seconds of its runs");
 }
 
 constexpr const char* kPeaks = "cpu_memory cpu_memory_bandwidth cpu_peak_fp32 gpu_memory gpu_memory_bandwidth gpu_peak_fp32";
@@ -175,13 +166,12 @@ constexpr const char* kPeaks = "cpu_memory cpu_memory_bandwidth cpu_peak_fp32 gp
 
 ClaimKinds machine_kinds() {
   static constexpr ClaimKind kKinds[] = {
-      {.name = "peak", .answers = answer_peak, .measures = kPeaks, .over = kPeaks},
-      {.name = "peak_ratio", .answers = answer_peak, .needs = "over", .measures = kPeaks, .over = kPeaks},
+      {.name = "peak", .numbers = peak_numbers, .measures = kPeaks, .over = kPeaks},
       {.name = "feeding",
-       .answers = answer_input,
+       .numbers = input_numbers,
        .needs = "models of.backends of.precisions",
        .measures = "starved decoded gain"},
-      {.name = "suite", .answers = answer_suite, .needs = "measure"},
+      {.name = "suite", .numbers = suite_numbers, .needs = "measure"},
   };
   return kKinds;
 }

@@ -9,7 +9,6 @@
 #include "src/base/clock.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
-#include "src/base/statistics.h"
 #include "src/base/text.h"
 
 namespace epochbench {
@@ -108,13 +107,12 @@ void add_new(Words& texts, const std::string& text) {
 
 // The numbers of `of`, or with `against` those of each comparable pair.
 struct Citation {
-  std::vector<double> values;
+  Numbers numbers = {.repeated = nullptr};
   Words of, to, programs;
-  std::vector<ClaimSource> sources;
 
   void add(double value, const Cited& cited) {
-    values.push_back(value);
-    for (const ClaimSource& source : cited.sources) cite(sources, source);
+    numbers.of.push_back(value);
+    for (const ClaimSource& source : cited.sources) cite(numbers.sources, source);
     add_new(of, cited.of);
     if (cited.entry) add_new(programs, cited.entry->framework.value_or(""));
   }
@@ -128,32 +126,24 @@ Citation citation_of(const ClaimQuantity& quantity, const std::vector<Cited>& of
     for (const Cited& other : against) {
       if (!comparable(each, other)) continue;
       citation.add(each.value / other.value, each);
-      for (const ClaimSource& source : other.sources) cite(citation.sources, source);
+      for (const ClaimSource& source : other.sources) cite(citation.numbers.sources, source);
       add_new(citation.to, other.of);
     }
   }
   return citation;
 }
 
-// The mean, with the range from the least to the greatest as the interval.
-ClaimAnswer answered_by_others(const ClaimQuantity& quantity, const Citation& citation, std::string conditions) {
-  const auto [least, greatest] = std::ranges::minmax(citation.values);
-  ClaimAnswer answer = answered(quantity, {mean(citation.values), {{least, greatest}}, ""}, std::move(conditions));
-  if (answer.verdict == Verdict::undecided) answer.reason = "what was published lies on both sides of a bound of the claim";
-  answer.sources = citation.sources;
-  return answer;
-}
-
-Answers answer_published(const ClaimQuantity& quantity, const Evidence& evidence) {
-  if (quantity.entries.empty()) return {unanswered(quantity, quantity.reason)};
-  const auto numbers = [&](const Words& patterns) { return published(evidence.facts.published, patterns, quantity.measure); };
-  const Citation found = citation_of(quantity, numbers(quantity.entries), numbers(quantity.against));
-  if (found.values.empty()) return {unanswered(quantity, "nothing published in this program's set has such entries")};
+Numbers published_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
+  if (quantity.entries.empty()) return {.missing = quantity.reason};
+  const auto entries = [&](const Words& patterns) { return published(evidence.facts.published, patterns, quantity.measure); };
+  Citation found = citation_of(quantity, entries(quantity.entries), entries(quantity.against));
+  const std::size_t count = found.numbers.of.size();
   const bool pairs = !found.to.empty();
-  return {answered_by_others(quantity, found,
-                             counted(found.values.size(), pairs ? "pair" : "entry", pairs ? "pairs" : "entries") +
-                                 ", by others: " + found.names() +
-                                 (pairs ? " by the same program (" + joined(found.programs) + ")" : ""))};
+  if (count == 0) return {.missing = "nothing published in this program's set has such entries"};
+  found.numbers.conditions = counted(count, pairs ? "pair" : "entry", pairs ? "pairs" : "entries") +
+                             ", by others: " + found.names() +
+                             (pairs ? " by the same program (" + joined(found.programs) + ")" : "");
+  return found.numbers;
 }
 
 // Each * costs a search, so their number is limited.
@@ -167,11 +157,12 @@ void check_published(const ClaimQuantity& quantity, const JsonFields& fields) {
                           std::to_string(kMaxStars) + " *");
 }
 
-Answers answer_rated(const ClaimQuantity& quantity, const Evidence&) {
+Numbers rated_numbers(const ClaimQuantity& quantity, const Evidence&) {
   const std::string& over = quantity.over.empty() ? quantity.measure : quantity.over;
-  const Citation found = citation_of(quantity, rated(quantity.entries, quantity.measure), rated(quantity.against, over));
-  if (found.values.empty()) return {unanswered(quantity, "no device of the catalog has this rating")};
-  return {answered_by_others(quantity, found, "as rated: " + found.names())};
+  Citation found = citation_of(quantity, rated(quantity.entries, quantity.measure), rated(quantity.against, over));
+  if (found.numbers.of.empty()) return {.missing = "no device of the catalog has this rating"};
+  found.numbers.conditions = "as rated: " + found.names();
+  return found.numbers;
 }
 
 Words rated_facts() {
@@ -187,7 +178,7 @@ void check_rated(const ClaimQuantity& quantity, const JsonFields& fields) {
   for (const std::string& device : quantity.against) check_word(fields.path("against"), device, devices);
 }
 
-Answers answer_stated(const ClaimQuantity& quantity, const Evidence&) {
+Numbers stated_numbers(const ClaimQuantity& quantity, const Evidence&) {
   Citation found;
   for (const StatedFigure& figure : quantity.figures) {
     const std::string ratio =
@@ -195,7 +186,8 @@ Answers answer_stated(const ClaimQuantity& quantity, const Evidence&) {
     found.add(quantity.scale * figure.value / figure.over.value_or(1),
               {.of = figure.of + ratio, .sources = {{figure.source + ", " + figure.date, figure.url}}});
   }
-  return {answered_by_others(quantity, found, "as stated for " + found.names())};
+  found.numbers.conditions = "as stated for " + found.names();
+  return found.numbers;
 }
 
 }  // namespace
@@ -203,18 +195,18 @@ Answers answer_stated(const ClaimQuantity& quantity, const Evidence&) {
 ClaimKinds others_kinds() {
   static constexpr ClaimKind kKinds[] = {
       {.name = "published",
-       .answers = answer_published,
+       .numbers = published_numbers,
        .measures = published_figures,
        .evidence = EvidenceClass::published,
        .check = check_published},
       {.name = "rated",
-       .answers = answer_rated,
+       .numbers = rated_numbers,
        .needs = "entries",
        .measures = rated_facts,
        .over = rated_facts,
        .evidence = EvidenceClass::published,
        .check = check_rated},
-      {.name = "stated", .answers = answer_stated, .needs = "figures", .evidence = EvidenceClass::published},
+      {.name = "stated", .numbers = stated_numbers, .needs = "figures", .evidence = EvidenceClass::published},
   };
   return kKinds;
 }

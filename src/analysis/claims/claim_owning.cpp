@@ -88,12 +88,12 @@ ClaimAnswer answer_of(const ClaimQuantity& quantity, const RunCost& cost) {
   if (!month_of_rest.value || !cloud_usd_per_month(cost.cloud, kHoursAMonth).value) return unanswered(quantity, hours.reason);
   ClaimAnswer answer;
   if (quantity.measure == "idle") {
-    answer = answered(quantity, exact(*cost.cloud.usd_per_hour * kHoursAMonth / *month_of_rest.value), describe(cost));
+    answer = answered(quantity, certain(*cost.cloud.usd_per_hour * kHoursAMonth / *month_of_rest.value, describe(cost)));
     if (!answer.measured) answer.reason = "owning costs nothing in these figures";
   } else if (quantity.measure == "renting") {
-    answer = answered(quantity, exact(hours_of_renting(cost, hours)), describe(cost));
+    answer = answered(quantity, certain(hours_of_renting(cost, hours), describe(cost)));
   } else if (hours.value) {
-    answer = answered(quantity, exact(*hours.value), describe(cost));
+    answer = answered(quantity, certain(*hours.value, describe(cost)));
   } else {
     answer = unanswered(quantity, hours.reason);
     answer.verdict = Verdict::not_reproduced;

@@ -22,15 +22,15 @@ std::string describe(const PlannedStep& step) {
   return step.model + " " + step.precision + ", " + step.mode + ", batch " + std::to_string(step.batch);
 }
 
-Answers answer_plan(const ClaimQuantity& quantity, const Evidence& evidence) {
+Numbers planned_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const Plans& plans = evidence.facts.plans;
   const PlannedStep step = step_of(quantity.of, quantity.models.front()),
                     other = quantity.to ? step_of(*quantity.to, quantity.models.front()) : step;
   const auto planned = plans.find(step), beside = plans.find(other);
   if (planned == plans.end() || beside == plans.end())
-    return {unanswered(quantity, "this model was not planned: " + describe(planned == plans.end() ? step : other))};
+    return {.missing = "this model was not planned: " + describe(planned == plans.end() ? step : other)};
   for (const auto& each : {planned, beside})
-    if (!each->second.reason.empty()) return {unanswered(quantity, describe(each->first) + ": " + each->second.reason)};
+    if (!each->second.reason.empty()) return {.missing = describe(each->first) + ": " + each->second.reason};
   double number = number_of(quantity, planned->second);
   const bool of_device = quantity.measure == "bytes";
   std::string conditions = "by the plan" + (of_device ? " for " + planned->second.device : "") + ": " + describe(step);
@@ -38,7 +38,7 @@ Answers answer_plan(const ClaimQuantity& quantity, const Evidence& evidence) {
     number /= number_of(quantity, beside->second);
     conditions += ", over " + describe(other);
   }
-  return {answered(quantity, exact(number), conditions)};
+  return certain(number, conditions);
 }
 
 void add_planned(const ClaimQuantity& quantity, ClaimSteps& steps) {
@@ -48,13 +48,13 @@ void add_planned(const ClaimQuantity& quantity, ClaimSteps& steps) {
   }
 }
 
-Answers answer_weights(const ClaimQuantity& quantity, const Evidence&) {
-  return {answered(quantity, exact(quantity.parameters * quantity.bytes),
-                   "arithmetic: " + short_number(quantity.parameters, 3) + " parameters of " + short_number(quantity.bytes, 3) +
-                       " bytes, and nothing else")};
+Numbers weight_numbers(const ClaimQuantity& quantity, const Evidence&) {
+  return certain(quantity.parameters * quantity.bytes, "arithmetic: " + short_number(quantity.parameters, 3) +
+                                                           " parameters of " + short_number(quantity.bytes, 3) +
+                                                           " bytes, and nothing else");
 }
 
-Answers answer_missing(const ClaimQuantity& quantity, const Evidence&) { return {unanswered(quantity, quantity.reason)}; }
+Numbers no_numbers(const ClaimQuantity& quantity, const Evidence&) { return {.missing = quantity.reason}; }
 
 ClaimAnswer bounded(const ClaimQuantity& quantity, const Prediction& prediction) {
   const auto batch = static_cast<double>(prediction.work.batch);
@@ -95,14 +95,14 @@ Answers answer_predicted(const ClaimQuantity& quantity, const Evidence& evidence
 ClaimKinds plan_kinds() {
   static constexpr ClaimKind kKinds[] = {
       {.name = "plan",
-       .answers = answer_plan,
+       .numbers = planned_numbers,
        .needs = "models of.precisions to.precisions",
        .measures = "bytes flops",
        .over = kOverWeights,
        .by_model = true,
        .evidence = EvidenceClass::planned,
        .add_steps = add_planned},
-      {.name = "weights", .answers = answer_weights, .needs = "parameters bytes", .evidence = EvidenceClass::planned},
+      {.name = "weights", .numbers = weight_numbers, .needs = "parameters bytes", .evidence = EvidenceClass::planned},
       {.name = "predicted",
        .answers = answer_predicted,
        .needs = "models of.precisions entries",
@@ -118,7 +118,7 @@ ClaimKinds plan_kinds() {
              for (const std::string& model : quantity.models)
                for (const std::string& device : quantity.entries) steps.predicted.insert({device, step_of(quantity.of, model)});
            }},
-      {.name = "missing", .answers = answer_missing, .needs = "reason"},
+      {.name = "missing", .numbers = no_numbers, .needs = "reason"},
   };
   return kKinds;
 }

@@ -9,36 +9,23 @@
 namespace epochbench {
 namespace {
 
-struct Quotient {
-  Estimate estimate = {};
-  SeriesPair pair = {};
-  std::string missing = {};  // why there is none
-};
-
-Quotient best_quotient(const ClaimQuantity& quantity, const Evidence& evidence) {
+Numbers ratio_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::vector<SeriesPair> found = pairs(evidence, quantity, quantity.models.front());
   if (found.empty()) return {.missing = why_unpaired(evidence, quantity)};
-  Quotient quotient{.pair = fastest(found)};
-  const auto& [of, to] = quotient.pair;
-  const std::vector<double> above = metrics(*of, quantity.measure), below = metrics(*to, quantity.measure);
-  if (above.empty() || below.empty())
-    quotient.missing = why_no_metric(above.empty() ? *of : *to, quantity.measure);
-  else
-    quotient.estimate = estimate_of_ratio(below, above, quantity.measure);
-  return quotient;
-}
-
-Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
-  const Quotient quotient = best_quotient(quantity, evidence);
-  if (!quotient.missing.empty()) return {unanswered(quantity, quotient.missing)};
-  ClaimAnswer answer = answered(quantity, quotient.estimate, describe(quotient.pair));
-  answer.warnings = warnings_of(quotient.pair);
+  const SeriesPair pair = fastest(found);
+  Numbers numbers{.of = metrics(*pair.of, quantity.measure),
+                  .to = metrics(*pair.to, quantity.measure),
+                  .conditions = describe(pair),
+                  .repeated = what_repeats(quantity.measure),
+                  .warnings = warnings_of(pair)};
+  if (numbers.of.empty() || numbers.to.empty())
+    numbers.missing = why_no_metric(numbers.of.empty() ? *pair.of : *pair.to, quantity.measure);
   // A price says nothing about a ratio without money in it.
   if (quantity.measure != "epochs_per_usd")
-    std::erase_if(answer.warnings, [](const Warning& warning) {
+    std::erase_if(numbers.warnings, [](const Warning& warning) {
       return warning.code == WarningCode::price_of_other_machine || warning.code == WarningCode::currency_differs;
     });
-  return {answer};
+  return numbers;
 }
 
 // Software compared with hardware: the quotient of two ratios of one model. Its interval spans the ends of both, so it is wider
@@ -46,47 +33,52 @@ Answers answer_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
 Answers answer_effect(const ClaimQuantity& quantity, const Evidence& evidence) {
   ClaimQuantity hardware = quantity;
   std::tie(hardware.of, hardware.to) = std::pair(quantity.than->of, std::optional(quantity.than->to));
-  const Quotient software = best_quotient(quantity, evidence), other = best_quotient(hardware, evidence);
+  std::vector<Estimate> ratios;
   std::string conditions;
-  for (const Quotient& quotient : {software, other}) {
-    if (!quotient.missing.empty()) return {unanswered(quantity, quotient.missing)};
-    append(conditions, describe(quotient.pair) + ": " + short_number(quotient.estimate.value, 3), "; ");
+  for (const ClaimQuantity& side : {quantity, hardware}) {
+    const Numbers numbers = ratio_numbers(side, evidence);
+    if (!numbers.missing.empty()) return {unanswered(quantity, numbers.missing)};
+    ratios.push_back(estimate(numbers));
+    append(conditions, numbers.conditions + ": " + short_number(ratios.back().value, 3), "; ");
   }
-  const auto &above = software.estimate.ci95, &below = other.estimate.ci95;
-  Estimate estimate{software.estimate.value / other.estimate.value, {}, (above ? other : software).estimate.reason};
-  if (above && below) estimate.ci95 = {above->first / below->second, above->second / below->first};
-  return {answered(quantity, estimate, conditions)};
+  const auto &above = ratios[0].ci95, &below = ratios[1].ci95;
+  Estimate effect{ratios[0].value / ratios[1].value, {}, ratios[above ? 1 : 0].reason};
+  if (above && below) effect.ci95 = {above->first / below->second, above->second / below->first};
+  return {answered(quantity, effect, conditions)};
 }
 
-Answers answer_value(const ClaimQuantity& quantity, const Evidence& evidence) {
+Numbers numbers_of_series(const Series& series, const std::string& measure, const std::string& prefix = "") {
+  Numbers numbers{.of = metrics(series, measure), .repeated = what_repeats(measure)};
+  if (numbers.of.empty()) numbers.missing = why_no_metric(series, measure);
+  numbers.conditions = prefix + describe(series) + "; " + std::to_string(numbers.of.size()) + " repetitions";
+  return numbers;
+}
+
+Numbers value_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::vector<const Series*> found = preferred(evidence, quantity.of, quantity.models.front());
-  if (found.empty()) return {unanswered(quantity, why_missing(evidence, quantity.of, quantity.models.front()))};
+  if (found.empty()) return {.missing = why_missing(evidence, quantity.of, quantity.models.front())};
   const auto knows = [&](const Series* series) { return !metrics(*series, quantity.measure).empty(); };
   const auto known = std::ranges::find_if(found, knows);
-  if (known == found.end()) return {unanswered(quantity, why_no_metric(*found.front(), quantity.measure))};
-  const std::vector<double> values = metrics(**known, quantity.measure);
-  return {answered(quantity, estimate_of(values, quantity.measure),
-                   describe(**known) + "; " + std::to_string(values.size()) + " repetitions")};
+  return numbers_of_series(known == found.end() ? *found.front() : **known, quantity.measure);
 }
 
 // The memory of a step over the bytes of its weights, or times `parameters`: of the first model that was measured, with its
 // smallest batch, where activations weigh least.
-Answers answer_memory(const ClaimQuantity& quantity, const Evidence& evidence) {
+Numbers memory_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   constexpr double kWeightBytes = 4;  // fp32, in which every precision keeps its master weights
   for (const std::string& model : quantity.models) {
     const std::vector<const Series*> found = preferred(evidence, quantity.of, model);
     if (found.empty()) continue;
     const auto batch = [](const Series* each) { return each->first().workload.batch; };
     const Series& series = **std::ranges::min_element(found, {}, batch);
-    std::vector<double> values = metrics(series, quantity.measure);
+    Numbers numbers = numbers_of_series(series, quantity.measure, model + " ");
     const auto parameters = static_cast<double>(series.first().workload.parameters);
-    if (values.empty() || parameters <= 0) return {unanswered(quantity, why_no_metric(series, quantity.measure))};
-    for (double& value : values)
+    if (parameters <= 0) numbers.missing = why_no_metric(series, quantity.measure);
+    for (double& value : numbers.of)
       value *= quantity.parameters > 0 ? quantity.parameters / parameters : 1 / (kWeightBytes * parameters);
-    return {answered(quantity, estimate_of(values, quantity.measure),
-                     model + " " + describe(series) + "; " + std::to_string(values.size()) + " repetitions")};
+    return numbers;
   }
-  return {unanswered(quantity, why_missing(evidence, quantity.of, quantity.models.back()))};
+  return {.missing = why_missing(evidence, quantity.of, quantity.models.back())};
 }
 
 constexpr const char *kOneSide = "models of.backends to.backends", *kTwoSides = "models of.backends to to.backends";
@@ -95,14 +87,14 @@ constexpr const char *kOneSide = "models of.backends to.backends", *kTwoSides = 
 
 ClaimKinds run_kinds() {
   static constexpr ClaimKind kKinds[] = {
-      {.name = "ratio", .answers = answer_ratio, .needs = kTwoSides, .measures = metric_names, .by_model = true},
+      {.name = "ratio", .numbers = ratio_numbers, .needs = kTwoSides, .measures = metric_names, .by_model = true},
       {.name = "effect",
        .answers = answer_effect,
        .needs = "models of.backends to to.backends than.of.backends than.to.backends",
        .measures = metric_names,
        .by_model = true},
-      {.name = "value", .answers = answer_value, .needs = kOneSide, .measures = metric_names, .by_model = true},
-      {.name = "memory", .answers = answer_memory, .needs = kOneSide, .measures = metric_names},
+      {.name = "value", .numbers = value_numbers, .needs = kOneSide, .measures = metric_names, .by_model = true},
+      {.name = "memory", .numbers = memory_numbers, .needs = kOneSide, .measures = metric_names},
   };
   return kKinds;
 }

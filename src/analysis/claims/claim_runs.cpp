@@ -116,18 +116,7 @@ std::vector<double> metrics(const Series& series, const std::string& name) {
   return known_values(series.runs, [&](const Run* run) { return metric(*run, name); });
 }
 
-Estimate estimate_of(const std::vector<double>& values, const std::string& measure) {
-  if (!contains(kWithoutChance, measure)) return arithmetic_mean_estimate(values, kMinRepetitions, "repetitions");
-  const auto [least, greatest] = std::ranges::minmax(values);
-  return {mean(values), {{least, greatest}}, ""};
-}
-
-Estimate estimate_of_ratio(const std::vector<double>& to, const std::vector<double>& of, const std::string& measure) {
-  if (!contains(kWithoutChance, measure)) return ratio_estimate(to, of);
-  const auto [least_to, greatest_to] = std::ranges::minmax(to);
-  const auto [least_of, greatest_of] = std::ranges::minmax(of);
-  return {geometric_mean(of) / geometric_mean(to), {{least_of / greatest_to, greatest_of / least_to}}, ""};
-}
+const char* what_repeats(const std::string& name) { return contains(kWithoutChance, name) ? nullptr : "repetitions"; }
 
 std::string why_no_metric(const Series& series, const std::string& name) {
   const Run& run = series.first();

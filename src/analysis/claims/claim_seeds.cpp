@@ -94,31 +94,21 @@ Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidenc
                        std::to_string(found->epochs) + " epochs, the mean of the last five evaluations")};
 }
 
-Answers answer_error(const ClaimQuantity& quantity, const Evidence& evidence) {
+Numbers error_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
-  const std::vector<double> errors = errors_by_seed(evidence, quantity.of, model);
-  if (errors.empty()) return {unanswered(quantity, why_no_errors(evidence, quantity.of, model))};
+  const std::string losses = "the first " + std::to_string(kParitySteps) + " losses; ";
+  Numbers numbers{.of = errors_by_seed(evidence, quantity.of, model), .of_magnitudes = true};
+  if (numbers.of.empty()) return {.missing = why_no_errors(evidence, quantity.of, model)};
   // Errors of seeds differ by orders of magnitude: a near tie in a pooling window is enough.
-  ClaimAnswer answer = answered(quantity, geometric_mean_estimate(errors),
-                                "relative, of the first " + std::to_string(kParitySteps) + " losses; geometric mean of " +
-                                    std::to_string(errors.size()) + " seeds");
-  answer.verdict = Verdict::not_testable;
-  answer.reason = "nothing is claimed of this error alone";
-  return {answer};
+  const std::string seeds = std::to_string(numbers.of.size());
+  numbers.conditions = "relative, of " + losses + "geometric mean of " + seeds + " seeds";
+  if (!quantity.to) return numbers;
+  numbers.to = errors_by_seed(evidence, *quantity.to, model);
+  if (numbers.to.empty()) return {.missing = why_no_errors(evidence, *quantity.to, model)};
+  numbers.conditions =
+      "errors beside the reference of " + losses + seeds + " and " + std::to_string(numbers.to.size()) + " seeds";
+  return numbers;
 }
-
-Answers answer_error_ratio(const ClaimQuantity& quantity, const Evidence& evidence) {
-  const std::string& model = quantity.models.front();
-  const std::vector<double> of = errors_by_seed(evidence, quantity.of, model),
-                            to = errors_by_seed(evidence, *quantity.to, model);
-  for (const auto& [errors, choice] : {std::pair(&of, &quantity.of), std::pair(&to, &*quantity.to)})
-    if (errors->empty()) return {unanswered(quantity, why_no_errors(evidence, *choice, model))};
-  return {answered(quantity, ratio_estimate(to, of),
-                   "errors beside the reference of the first " + std::to_string(kParitySteps) + " losses; " +
-                       std::to_string(of.size()) + " and " + std::to_string(to.size()) + " seeds")};
-}
-
-constexpr const char* kNeeds = "models of.backends to to.backends";
 
 }  // namespace
 
@@ -126,15 +116,14 @@ ClaimKinds seed_kinds() {
   static constexpr ClaimKind kKinds[] = {
       {.name = "difference",  // of quality after equally many epochs, `of` minus `to`
        .answers = answer_difference,
-       .needs = kNeeds,
+       .needs = "models of.backends to to.backends",
        .measures = "accuracy loss",
        .by_model = true},
       {.name = "error",  // of the first losses beside the reference
-       .answers = answer_error,
-       .needs = kNeeds,
+       .numbers = error_numbers,
+       .needs = "models of.backends to.backends",
        .measures = "losses",
        .by_model = true},
-      {.name = "error_ratio", .answers = answer_error_ratio, .needs = kNeeds, .measures = "losses", .by_model = true},
   };
   return kKinds;
 }

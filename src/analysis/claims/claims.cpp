@@ -4,9 +4,11 @@
 #include <cmath>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/base/lookup.h"
+#include "src/base/statistics.h"
 #include "src/base/text.h"
 
 namespace epochbench {
@@ -36,7 +38,8 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
     const ClaimKind& kind = kind_named(quantity.kind);
     const bool of_others = kind.evidence == EvidenceClass::published || kind.evidence == EvidenceClass::predicted;
     for (const ClaimQuantity& question : questions_by_model(quantity, kind))
-      for (ClaimAnswer& part : kind.answers(question, evidence)) {
+      for (ClaimAnswer& part :
+           kind.numbers ? Answers{answered(question, kind.numbers(question, evidence))} : kind.answers(question, evidence)) {
         if (part.id.empty()) part.id = kind.name;  // a quantity without a model or an id of its own
         const bool has_evidence = of_others || part.measured || part.verdict != Verdict::not_testable;
         if (!part.evidence && has_evidence) part.evidence = kind.evidence;
@@ -102,6 +105,24 @@ ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, st
   return answer;
 }
 
+ClaimAnswer answered(const ClaimQuantity& quantity, const Numbers& numbers) {
+  if (!numbers.missing.empty()) return unanswered(quantity, numbers.missing);
+  const ClaimedRange& claimed = quantity.claimed;
+  ClaimAnswer answer = answered(quantity, estimate(numbers), numbers.conditions);
+  answer.warnings = numbers.warnings;
+  answer.sources = numbers.sources;
+  if (!claimed.low && !claimed.high) {
+    answer.verdict = Verdict::not_testable;
+    answer.reason = "nothing is claimed of this number alone";
+  } else if (numbers.reached && !answer.measured_ci95 && claimed.high && answer.measured > claimed.high) {
+    answer.verdict = Verdict::exceeded;
+    answer.reason = "reached at least once, and a ceiling is what is reached";
+  } else if (answer.verdict == Verdict::undecided && !answer.sources.empty()) {
+    answer.reason = "what was published lies on both sides of a bound of the claim";
+  }
+  return answer;
+}
+
 void cite(std::vector<ClaimSource>& sources, const ClaimSource& source) {
   if (!contains(sources, source)) sources.push_back(source);
 }
@@ -119,7 +140,20 @@ PlannedStep step_of(const RunChoice& choice, const std::string& model) {
   return step_of(choice, model, choice.precisions.front());
 }
 
-Estimate exact(double value) { return {value, {{value, value}}, ""}; }
+Numbers certain(double value, std::string conditions) {
+  return {.of = {value}, .conditions = std::move(conditions), .repeated = nullptr};
+}
+
+Estimate estimate(const Numbers& numbers) {
+  const auto& [of, to] = std::tie(numbers.of, numbers.to);
+  if (numbers.of_magnitudes && to.empty()) return geometric_mean_estimate(of);
+  if (numbers.repeated && to.empty()) return arithmetic_mean_estimate(of, kMinRepetitions, numbers.repeated);
+  if (numbers.repeated) return ratio_estimate(to, of);
+  const auto [least, greatest] = std::ranges::minmax(of);
+  if (to.empty()) return {mean(of), {{least, greatest}}, ""};
+  const auto [least_to, greatest_to] = std::ranges::minmax(to);
+  return {geometric_mean(of) / geometric_mean(to), {{least / greatest_to, greatest / least_to}}, ""};
+}
 
 std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results,
                                const ClaimFacts& facts) {
