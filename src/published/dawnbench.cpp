@@ -111,6 +111,16 @@ void add_inference(PublishedEntry& entry, const JsonFields& from, const Task& ta
   if (percent) entry.quality = rounded(*percent / 100);
 }
 
+// "2018-04-20" of "2018-4-20", as several entries write a day; empty for another text.
+std::optional<std::string> full_day(const std::string& text) {
+  std::string full;
+  for (const std::string& part : split(text, '-')) {
+    if (!full.empty()) full += part.size() == 1 ? "-0" : "-";
+    full += part;
+  }
+  return parse_day(full) ? std::optional(full) : std::nullopt;
+}
+
 std::string stem_of(const std::string& path) { return path.substr(0, path.rfind('.')); }
 
 PublishedEntry entry_of(const NamedText& file, const NamedText* epochs, const PublishedOrigin& origin) {
@@ -132,8 +142,8 @@ PublishedEntry entry_of(const NamedText& file, const NamedText* epochs, const Pu
   entry.submitter = from.text("author");
   entry.model = from.text("model");
   entry.framework = from.text("framework");
-  entry.date = from.text("timestamp");
-  if (!parse_day(*entry.date)) throw FormatError(from.path("timestamp") + ": must be a day, such as 2017-10-11");
+  entry.date = full_day(from.text("timestamp"));
+  if (!entry.date) throw FormatError(from.path("timestamp") + ": must be a day, such as 2017-10-11");
   describe_machine(entry.machine, from.text("hardware"));
   constexpr double kMaxUsdPerHour = 1e6;
   entry.usd_per_hour = positive_number(from, "costPerHour", kMaxUsdPerHour);

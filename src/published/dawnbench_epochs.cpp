@@ -71,8 +71,9 @@ DawnbenchEpochs parse_dawnbench_epochs(std::string_view text, const std::string&
     const std::size_t rows = table.hours.size();
     if (rows > kMaxRows)
       throw FormatError(place + ": more than " + format_count(kMaxRows) + " rows; this is not a table of epochs");
-    if (rows > 1 && (table.hours[rows - 1] <= table.hours[rows - 2] || table.epochs[rows - 1] <= table.epochs[rows - 2]))
-      throw FormatError(place + ": epoch and hours must grow from row to row");
+    // An epoch may be there twice: some entries evaluate it again where the size of the images changes.
+    if (rows > 1 && (table.hours[rows - 1] < table.hours[rows - 2] || table.epochs[rows - 1] < table.epochs[rows - 2]))
+      throw FormatError(place + ": epoch and hours must not fall from row to row; put the rows in order");
   }
   if (table.hours.empty() || table.hours.back() <= 0)
     throw FormatError(source + ": no row with a time above 0; the file may be cut off");

@@ -13,7 +13,7 @@ struct DawnbenchEpochs {
 };
 
 // Errors: FormatError that names the line, for a table without the columns epoch, hours and top1Accuracy, a row of another
-// length, a number that is none, an accuracy outside 0 to 100, hours or epochs that do not grow, and no row.
+// length, a number that is none, an accuracy outside 0 to 100, hours or epochs that fall, and no row.
 DawnbenchEpochs parse_dawnbench_epochs(std::string_view text, const std::string& source);
 
 // How many epochs its hours are about: the last one, where rows are evenly spaced from the start on (1, 2, 3, or 1.001, 2.002,

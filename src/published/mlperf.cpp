@@ -77,6 +77,13 @@ std::string chips_text(const PublishedMachine& machine) {
   return ", " + std::to_string(*machine.nodes * *per_node) + " x " + *chip;
 }
 
+// Templates of v0.7 misspelled the key; a description without either leaves the division to the logs.
+std::string division_in(const JsonFields& system, const MlperfLog& log) {
+  for (const char* key : {"division", "divison"})
+    if (const auto division = text_if_any(system, key)) return *division;
+  return log.division;
+}
+
 std::string lowercase(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
   return text;
@@ -216,7 +223,7 @@ PublishedDocument import_mlperf(const std::vector<NamedText>& files, const Publi
   PublishedEntry entry;
   entry.version = round_of(origin);
   entry.submitter = system.text("submitter");
-  entry.division = system.text("division");
+  entry.division = division_in(system, found.logs.front().log);
   require_one_result(found.logs, entry.submitter, *entry.division);
   const MlperfLog& first = found.logs.front().log;
   if (result_id && entry.version && !result_id->starts_with(entry.version->substr(1) + "-"))

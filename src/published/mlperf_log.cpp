@@ -11,6 +11,7 @@ namespace epochbench {
 namespace {
 
 constexpr std::string_view kMark = ":::MLLOG", kOlderMark = ":::MLPv";
+constexpr std::string_view kNotFinite[] = {"NaN", "Infinity", "-Infinity"};
 constexpr double kLatestMs = 4'102'444'800'000;  // the year 2100
 constexpr std::int64_t kMaxSamples = 1'000'000'000'000;
 
@@ -18,7 +19,23 @@ constexpr std::int64_t kMaxSamples = 1'000'000'000'000;
 struct Collected {
   std::string benchmark, submitter, division, status;
   std::optional<std::int64_t> batch, start_ms, stop_ms, first_epoch, last_epoch, train_samples;
+  std::optional<std::int64_t> abandoned_first_epoch;  // of the attempt before this one
 };
+
+// The event with null in place of NaN and Infinity, which Python writes where a run diverged.
+std::string without_nan(std::string_view event) {
+  std::string text;
+  for (bool quoted = false; !event.empty();) {
+    std::string_view part = event.substr(0, quoted && event.front() == '\\' ? 2 : 1);
+    if (part == "\"") quoted = !quoted;
+    const auto* word = std::ranges::find_if(kNotFinite, [&](std::string_view each) { return event.starts_with(each); });
+    const bool unknown = !quoted && word != std::end(kNotFinite);
+    if (unknown) part = *word;
+    text += unknown ? "null" : part;
+    event.remove_prefix(part.size());
+  }
+  return text;
+}
 
 // A whole number from 0 on, also written as 35.0; empty for anything else.
 std::optional<std::int64_t> whole(const Json* value) {
@@ -40,6 +57,25 @@ std::int64_t time_of(const JsonFields& from) {
   const double time = from.number("time_ms");  // some clocks write fractions
   if (!(time >= 1 && time <= kLatestMs)) throw FormatError(from.path("time_ms") + ": must be milliseconds since 1970");
   return static_cast<std::int64_t>(time);
+}
+
+// A job that died and was started again adds to its log: only the last attempt is the run.
+void start(Collected& log, const JsonFields& from) {
+  if (log.stop_ms)
+    throw FormatError(from.path("key") +
+                      ": a run_start after a run_stop; a file is the log of one run: remove the other's lines");
+  log.start_ms = time_of(from);
+  if (log.first_epoch) log.abandoned_first_epoch = log.first_epoch;
+  log.first_epoch.reset();
+  log.last_epoch.reset();
+}
+
+void start_block(Collected& log, const JsonFields& from, std::optional<std::int64_t> first_epoch) {
+  if (log.first_epoch) return;
+  log.first_epoch = first_epoch;
+  if (log.abandoned_first_epoch && first_epoch && *first_epoch > *log.abandoned_first_epoch)
+    throw FormatError(from.path("metadata.first_epoch_num") +
+                      ": the run goes on from a checkpoint of one that ended early, so its log does not have its whole time");
 }
 
 void stop(Collected& log, const JsonFields& from, const std::optional<JsonFields>& metadata) {
@@ -65,9 +101,9 @@ void take(Collected& log, const JsonFields& from) {
       throw FormatError(from.path("value") + ": must be a batch size, the same throughout");
     log.batch = batch;
   }
-  if (key == "run_start" && !log.start_ms) log.start_ms = time_of(from);
+  if (key == "run_start") start(log, from);
   if (key == "run_stop") stop(log, from, metadata());
-  if (key == "block_start" && !log.first_epoch) log.first_epoch = epoch("first_epoch_num");
+  if (key == "block_start") start_block(log, from, epoch("first_epoch_num"));
   if (key == "eval_accuracy") log.last_epoch = epoch("epoch_num");
   if (key == "train_samples") log.train_samples = whole(from.find("value"));
 }
@@ -103,7 +139,9 @@ MlperfLog parse_mlperf_log(const NamedText& file) {
       throw FormatError(place + ": a line of MLPerf Training v0.5 or v0.6; logs of v0.7 and later are read");
     const auto mark = line.find(kMark);
     if (mark == std::string_view::npos) continue;
-    const Json event = parse_json(trimmed(line.substr(mark + kMark.size())), place);
+    const std::string_view text = trimmed(line.substr(mark + kMark.size()));
+    if (!text.starts_with('{')) continue;  // MLPerf's logger writes [convert-error: ...] for a value that it cannot encode
+    const Json event = parse_json(without_nan(text), place);
     take(found, JsonFields(event, place));
   }
   for (const auto& [text, key] : {std::pair{&found.benchmark, "submission_benchmark"},

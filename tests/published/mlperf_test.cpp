@@ -124,6 +124,52 @@ TEST(Mlperf, WhatALogDoesNotSayIsUnknown) {
   EXPECT_THAT(unknown.entries[0].citation, HasSubstr("result ID not given"));
 }
 
+TEST(Mlperf, TheDivisionMayBeMisspelledOrOnlyInTheLogs) {
+  auto files = mlperf_files({110, 100, 90, 80, 120});
+  replace_all(files[0].text, "division", "divison");
+  EXPECT_EQ(entry_of_result(files).division, "closed");
+  replace_all(files[0].text, "closed", "open");
+  EXPECT_THAT(refused_result(files), HasSubstr("description is of Maker, open"));
+  replace_all(files[0].text, "divison", "other");
+  EXPECT_EQ(entry_of_result(files).division, "closed");
+}
+
+TEST(Mlperf, ADivergedRunHasFailed) {
+  auto files = mlperf_files({100, 100, 100, 100, 200});
+  replace_all(files.back().text, "success", "aborted");
+  for (const char* value : {"NaN", "Infinity", "-Infinity"}) {
+    auto diverged = files;
+    replace_all(diverged.back().text, "0.77", value);
+    EXPECT_EQ(entry_of_result(diverged).runs.back().status, "aborted") << value;
+    EXPECT_EQ(entry_of_result(diverged).seconds_to_target, 100) << value;
+  }
+  replace_all(files.back().text, "Maker", "NaN \\\" NaN");
+  EXPECT_THAT(refused_result(files), HasSubstr("of NaN \" NaN, closed")) << "text in quotes stays as it is";
+}
+
+TEST(Mlperf, LinesThatAreNoEventsArePassedOver) {
+  auto files = mlperf_files({110, 100, 90, 80, 120});
+  files.back().text += ":::MLLOG [convert-error: [('key', 'lr')]]\n:::MLLOG\n";
+  EXPECT_EQ(entry_of_result(files).seconds_to_target, 100);
+}
+
+// A job that died after run_start was started again, and wrote to the same log.
+TEST(Mlperf, TheLastAttemptIsTheRun) {
+  auto files = mlperf_files({110, 100, 90, 80, 120});
+  const std::string whole = files[1].text, begun = whole.substr(0, whole.find("[3] :::MLLOG", whole.find("block_start")));
+  std::string later = whole;
+  replace_all(later, "1600000", "1600009");
+  const std::int64_t samples = *entry_of_result(files).runs[0].samples;
+  files[1].text = begun + later;
+  EXPECT_EQ(entry_of_result(files).seconds_to_target, 100);
+  EXPECT_EQ(entry_of_result(files).runs[0].samples, samples);
+  files[1].text = whole + later;
+  EXPECT_THAT(refused_result(files), HasSubstr("a run_start after a run_stop"));
+  replace_all(later, "\"first_epoch_num\":1", "\"first_epoch_num\":9");
+  files[1].text = begun + later;
+  EXPECT_THAT(refused_result(files), HasSubstr("goes on from a checkpoint"));
+}
+
 TEST(Mlperf, OtherFilesAreRefused) {
   EXPECT_THAT(refused_result({{"a.txt", mlperf_log(1)}}), HasSubstr("no description of the system"));
   EXPECT_THAT(refused_result(mlperf_files({})), HasSubstr("a system without logs"));
