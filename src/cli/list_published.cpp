@@ -19,9 +19,7 @@ void for_each_entry(const Do& use) {
 
 std::string time_or_nothing(const std::optional<double>& seconds) { return seconds ? format_seconds(*seconds) : ""; }
 
-std::string rate_or_nothing(const PublishedEntry& entry) {
-  return entry.throughput ? format_rate(entry.throughput->samples_per_second) : "";
-}
+std::string rate_or_nothing(const PublishedEntry& entry) { return entry.throughput ? format_rate(entry.throughput->rate) : ""; }
 
 std::string machine_text(const PublishedMachine& machine) { return machine.description.value_or(""); }
 

@@ -51,12 +51,12 @@ struct PublishedTarget {
 void fields(auto& visit, Is<PublishedTarget> auto& target) { VISIT(target, metric, value); }
 
 struct PublishedThroughput {
-  double samples_per_second = 0;
+  double rate = 0;
   std::string derivation;
 };
 
 void fields(auto& visit, Is<PublishedThroughput> auto& throughput) {
-  visit("samples_per_second", throughput.samples_per_second, {.positive = true});
+  visit("samples_per_second", throughput.rate, {.positive = true});
   VISIT(throughput, derivation);
 }
 

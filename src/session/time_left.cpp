@@ -98,8 +98,8 @@ void TimeLeft::update(const Progress& progress) {
 // Learns how much longer the running case's steps take than expected, for cases like it.
 void TimeLeft::learn_step() {
   const ExpectedCase& one = cases_[index_];
-  if (progress_.samples_per_second <= 0 || one.step_seconds <= 0) return;
-  const double step = static_cast<double>(one.batch) / progress_.samples_per_second;
+  if (progress_.rate <= 0 || one.step_seconds <= 0) return;
+  const double step = static_cast<double>(one.batch) / progress_.rate;
   for (const std::string& kind : one.kinds) slower_[kind][one.name] = std::log(step / one.step_seconds);
 }
 
@@ -109,7 +109,7 @@ void TimeLeft::end(bool ok) {
   const ExpectedCase& one = cases_[index_];
   const double whole = clock_() - began_;
   whole_.add(one.name, whole);
-  if (progress_.samples_per_second <= 0) return;
+  if (progress_.rate <= 0) return;
   const double step = step_seconds(one);
   const double timed = static_cast<double>(progress_.steps) * step;
   set_up_.add(one.name, std::max(0.0, whole - timed - warm_up_seconds(one, step) - tail_seconds(one, step)));

@@ -133,7 +133,7 @@ class Driver {
     if (metering_) metering_->end(steps);
     totals_.add_timed(block);
     progress_.steps = taken();
-    progress_.samples_per_second = totals_.samples_per_second();
+    progress_.rate = totals_.rate();
   }
 
   void measure_steps() {

@@ -20,7 +20,7 @@ struct Progress {
   std::string phase;       // "compile", "warm up", "measure", "evaluate", "latency", "profile"
   std::int64_t steps = 0;  // timed so far
   std::optional<std::int64_t> steps_planned;
-  double elapsed_seconds = 0, samples_per_second = 0;
+  double elapsed_seconds = 0, rate = 0;  // rate: samples/s of the timed steps, 0 before the first
   std::optional<double> loss, relative_noise, eval_value;
 };
 

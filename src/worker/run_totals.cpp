@@ -62,7 +62,7 @@ void RunTotals::add_timed(StepBlock block) {
     busy_known_ = false;
 }
 
-double RunTotals::samples_per_second() const {
+double RunTotals::rate() const {
   const double total = sum(step_seconds_);
   return total > 0 ? static_cast<double>(samples_) / total : 0;
 }
@@ -77,7 +77,6 @@ std::optional<double> RunTotals::foreign_cpu_seconds() const {
 void RunTotals::fill(Run& run, std::int64_t epochs) {
   const double total = sum(step_seconds_), steps = static_cast<double>(timed_steps());
   if (!(total > 0)) throw CaseEnded{RunStatus::failed, "the timed steps took no time"};
-  const double rate = static_cast<double>(samples_) / total;
   const bool asynchronous = ready.asynchronous, on_gpu = asynchronous || ready.device.backend == "cuda";
   run.device = ready.device;
   run.input = ready.input;
@@ -96,14 +95,15 @@ void RunTotals::fill(Run& run, std::int64_t epochs) {
   timing.steps_total_seconds = total;
   const double whole =
       total * (1 + static_cast<double>(stopped_steps_.size()) / steps);  // with stopped ones of the mean length
-  timing.epoch_seconds = epochs > 0 ? whole / static_cast<double>(epochs) : static_cast<double>(ready.samples_per_epoch) / rate;
+  timing.epoch_seconds =
+      epochs > 0 ? whole / static_cast<double>(epochs) : static_cast<double>(ready.samples_per_epoch) / rate();
   timing.stopped_steps = stopped_steps_;
   timing.epoch_kind = epochs > 0 ? "measured" : "projected";
   if (asynchronous)
     timing.clock_disagreement = std::fabs(harness_seconds_) / total;
   else
     timing.harness_seconds_per_step = harness_seconds_ / steps;
-  run.throughput = Throughput{rate, std::nullopt};
+  run.throughput = Throughput{rate(), std::nullopt};
   run.efficiency = Efficiency{};
   run.efficiency->data_wait_fraction = std::clamp(data_wait_seconds_ / total, 0.0, 1.0);
   if (asynchronous) run.efficiency->gpu_busy_fraction = std::clamp(1 - idle_seconds_ / total, 0.0, 1.0);

@@ -24,7 +24,7 @@ class RunTotals {
   std::int64_t steps() const { return steps_; }  // including warm-up
   const std::vector<double>& step_seconds() const { return step_seconds_; }
   const std::vector<double>& losses() const { return losses_; }
-  double samples_per_second() const;  // 0 before the first timed step
+  double rate() const;  // samples/s of all timed steps; 0 before the first timed step
   double wall_seconds() const { return wall_seconds_; }
   // CPU seconds that other processes took during the timed blocks; empty if a block does not say.
   std::optional<double> foreign_cpu_seconds() const;

@@ -85,7 +85,7 @@ TEST(InputGroups, BringsRepetitionsTogether) {
   const auto groups = input_groups(result);
   ASSERT_EQ(groups.size(), 1u);
   ASSERT_EQ(groups[0].rows.size(), 2u);
-  EXPECT_EQ(groups[0].rows[0].samples_per_second.size(), 5u);
+  EXPECT_EQ(groups[0].rows[0].rates.size(), 5u);
   EXPECT_NEAR(*groups[0].rows[0].data_wait_fraction, 0.5, 1e-12);
   ASSERT_TRUE(groups[0].gain.ci95);
   EXPECT_LT(groups[0].gain.ci95->first, 2);

@@ -43,7 +43,7 @@ TEST(PeerRows, CompareTheSameRound) {
   EXPECT_DOUBLE_EQ(rows[1].ratio->value, 2);
   EXPECT_EQ(rows[1].ratio->spread, Spread::range);
   EXPECT_EQ(rows[1].rounds, 3);
-  EXPECT_DOUBLE_EQ(*rows[0].samples_per_second, 60.0 / 52);
+  EXPECT_DOUBLE_EQ(*rows[0].rate, 60.0 / 52);
   EXPECT_DOUBLE_EQ(*rows[0].peak_fraction, 60e9 / 52 / 100e9);
   EXPECT_DOUBLE_EQ(*rows[0].peak_fraction_of_median_step, 10e9 / 4 / 100e9);  // turns of 2, 20 and 4 seconds per step
 }

@@ -145,7 +145,7 @@ Timed measure(double step_seconds, bool resident, Protocol protocol = {}) {
   } while (!rule.after_steps(totals.step_seconds(), device->now() - begin));
   timed.longest_step_seconds = *std::ranges::max_element(totals.step_seconds());
   timed.total_seconds = std::accumulate(totals.step_seconds().begin(), totals.step_seconds().end(), 0.0);
-  timed.step_seconds = 1 / totals.samples_per_second();
+  timed.step_seconds = 1 / totals.rate();
   timed.median_seconds = median(totals.step_seconds());
   return timed;
 }

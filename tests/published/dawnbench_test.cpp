@@ -40,7 +40,7 @@ TEST(Dawnbench, TrainingHasTimesOfItsTable) {
   EXPECT_EQ(entry.seconds_to_target, 3600) << "the first row of at least 94 %";
   EXPECT_EQ(entry.quality, 0.9425) << "the last row";
   ASSERT_TRUE(entry.throughput);
-  EXPECT_NEAR(entry.throughput->samples_per_second, 50'000 / 1800.0, 1e-6);
+  EXPECT_NEAR(entry.throughput->rate, 50'000 / 1800.0, 1e-6);
   EXPECT_THAT(entry.throughput->derivation, HasSubstr("50,000 training images of CIFAR-10 x 3 epochs"));
   EXPECT_FALSE(entry.latency_seconds);
   EXPECT_FALSE(entry.link);

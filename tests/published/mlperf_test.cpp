@@ -45,7 +45,7 @@ TEST(Mlperf, ResultOfFiveRuns) {
   EXPECT_EQ(entry.seconds_to_target, 100) << "without the fastest and the slowest";
   EXPECT_EQ(entry.epochs, 35);
   EXPECT_NEAR(*entry.seconds_per_epoch, 100 / 35.0, 1e-6);
-  EXPECT_EQ(entry.throughput->samples_per_second, 350);
+  EXPECT_EQ(entry.throughput->rate, 350);
   EXPECT_EQ(entry.runs.size(), 5u);
   EXPECT_EQ(entry.machine.nodes, 2);
   EXPECT_EQ(entry.machine.processors_per_node, 2);
@@ -70,7 +70,7 @@ TEST(Mlperf, AFailedRunIsTheSlowest) {
   auto files = mlperf_files({110, 100, 90, 80, 1});
   files.back().text = mlperf_log(1, "resnet", "aborted");
   EXPECT_EQ(entry_of_result(files).seconds_to_target, 100);
-  EXPECT_NEAR(entry_of_result(files).throughput->samples_per_second, 4 * 35'000 / 380.0, 1e-6);
+  EXPECT_NEAR(entry_of_result(files).throughput->rate, 4 * 35'000 / 380.0, 1e-6);
   files[1].text = mlperf_log(1, "resnet", "aborted");
   EXPECT_FALSE(entry_of_result(files).seconds_to_target);
   EXPECT_THAT(entry_of_result(files).notes, Contains(HasSubstr("more than one run failed")));
@@ -82,14 +82,14 @@ TEST(Mlperf, TheScalingFactorIsOfTheTimeToTrain) {
   const PublishedEntry entry = entry_of_result(files);
   EXPECT_EQ(entry.scaling_factor, 1.25);
   EXPECT_EQ(entry.seconds_to_target, 125);
-  EXPECT_EQ(entry.throughput->samples_per_second, 350) << "without the factor";
+  EXPECT_EQ(entry.throughput->rate, 350) << "without the factor";
   EXPECT_EQ(entry.files[1], "results/box/resnet/scaling.json");
 }
 
 TEST(Mlperf, BertCountsSamples) {
   const PublishedEntry entry = entry_of_result(mlperf_files({10, 20, 20, 20, 20, 20, 20, 20, 20, 40}, "bert"));
   EXPECT_EQ(entry.seconds_to_target, 20);
-  EXPECT_NEAR(entry.throughput->samples_per_second, 20'000 / 210.0, 1e-6);
+  EXPECT_NEAR(entry.throughput->rate, 20'000 / 210.0, 1e-6);
   EXPECT_FALSE(entry.epochs);
   EXPECT_EQ(entry.target->value, 0.72);
   EXPECT_FALSE(entry_of_result(mlperf_files({20}, "bert"), {}).target) << "the round says which target it was";
@@ -99,7 +99,7 @@ TEST(Mlperf, OtherNumbersOfRunsHaveNoTimeToTrain) {
   const PublishedEntry entry = entry_of_result(mlperf_files({100, 100, 100}));
   EXPECT_FALSE(entry.seconds_to_target);
   EXPECT_THAT(entry.notes, Contains(HasSubstr("3 runs, and the rules of MLPerf® Training ask for 5")));
-  EXPECT_EQ(entry.throughput->samples_per_second, 350);
+  EXPECT_EQ(entry.throughput->rate, 350);
 }
 
 TEST(Mlperf, ProcessorsComputeWhereThereIsNoAccelerator) {

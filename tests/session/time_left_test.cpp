@@ -62,7 +62,7 @@ class Suite {
       for (std::int64_t step = 1; step <= steps_of(cases_[i]); ++step) {
         now_ += cases_[i].step_seconds;
         progress.steps = step;
-        progress.samples_per_second = 8 / cases_[i].step_seconds;
+        progress.rate = 8 / cases_[i].step_seconds;
         left.update(progress);
         said_.push_back({now_, left.of_case(), left.of_all()});
       }
@@ -172,7 +172,7 @@ TEST(TimeLeft, OfATargetIsAQuarterOfItsEpochsOrNearlyAllWhereTheRateFalls) {
     all.begin(0);
     Progress progress;
     progress.steps = steps;
-    progress.samples_per_second = 8;
+    progress.rate = 8;
     all.update(progress);
     return all.of_all();
   };

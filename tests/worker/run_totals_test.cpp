@@ -48,7 +48,7 @@ TEST(RunTotals, StoppedStepsAreLeftOutAndNamed) {
   totals.add_timed(block);
   EXPECT_THAT(totals.step_seconds(), testing::ElementsAre(1, 2, 1, 2));
   EXPECT_THAT(totals.losses(), testing::SizeIs(7));
-  EXPECT_DOUBLE_EQ(totals.samples_per_second(), 40 / 6.0);
+  EXPECT_DOUBLE_EQ(totals.rate(), 40 / 6.0);
   EXPECT_DOUBLE_EQ(totals.wall_seconds(), 8);
   epochbench::Run run;
   totals.fill(run, 2);

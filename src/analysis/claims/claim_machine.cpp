@@ -80,7 +80,7 @@ bool suits(const InputGroup& group, const RunChoice& choice, const std::string& 
 }
 
 std::size_t repetitions_of(const InputGroup& group) {
-  return std::min(starved_row(group)->samples_per_second.size(), group.rows[*group.decoded].samples_per_second.size());
+  return std::min(starved_row(group)->rates.size(), group.rows[*group.decoded].rates.size());
 }
 
 // The group of the first such model on the first backend that has one; of several groups the one with the most repetitions.
@@ -133,9 +133,7 @@ Numbers input_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const InputRow &starved = *starved_row(*group), &decoded = group->rows[*group->decoded];
   const std::string repetitions = "; " + std::to_string(repetitions_of(*group)) + " repetitions";
   if (quantity.measure == "gain")
-    return {.of = decoded.samples_per_second,
-            .to = starved.samples_per_second,
-            .conditions = decoded.name + ", against " + starved.name + repetitions};
+    return {.of = decoded.rates, .to = starved.rates, .conditions = decoded.name + ", against " + starved.name + repetitions};
   const InputRow& row = quantity.measure == "decoded" ? decoded : starved;
   return {.of = row.utilizations, .conditions = row.name + repetitions};
 }

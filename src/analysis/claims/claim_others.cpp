@@ -27,9 +27,7 @@ struct PublishedFigure {
   std::optional<double> (*of)(const PublishedEntry& entry);
 };
 
-std::optional<double> rate_of(const PublishedEntry& entry) {
-  return member_of(entry.throughput, &PublishedThroughput::samples_per_second);
-}
+std::optional<double> rate_of(const PublishedEntry& entry) { return member_of(entry.throughput, &PublishedThroughput::rate); }
 
 constexpr PublishedFigure kPublishedFigures[] = {
     {"samples_per_second", rate_of},

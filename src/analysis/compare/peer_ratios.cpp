@@ -105,7 +105,7 @@ PeerRow row_of(const WorkerRuns& worker, const WorkerRuns* ours) {
     samples += static_cast<double>(run->timing->step_seconds.size()) * static_cast<double>(run->workload.batch);
     seconds += run->timing->steps_total_seconds;
   }
-  row.samples_per_second = samples / seconds;
+  row.rate = samples / seconds;
   add_fractions_of_peak(row, good);
   if (!worker.ours()) row.ratio = ratio_of(good, good_ones(ours));
   return row;

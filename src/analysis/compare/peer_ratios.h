@@ -16,8 +16,8 @@ struct PeerRow {
   std::string model, precision, worker;  // worker: "PyTorch eager"
   std::int64_t batch = 0;
   std::optional<int> threads;
-  std::int64_t groups = 0, rounds = 0;       // of processes, and of all groups; with a good run
-  std::optional<double> samples_per_second;  // over the time of all steps
+  std::int64_t groups = 0, rounds = 0;  // of processes, and of all groups; with a good run
+  std::optional<double> rate;           // samples/s, over the time of all steps
   std::optional<double> peak_flops_per_second;
   std::optional<double> peak_fraction;                 // by the time of all steps
   std::optional<double> peak_fraction_of_median_step;  // by the median of turns, which other jobs disturb less

@@ -28,6 +28,6 @@ std::vector<Decoding> decoding_of(const Result& result);
 std::vector<const Decoding*> most_costly(const std::vector<Decoding>& decodings);
 
 // Cores that decode as fast as a device takes samples.
-double cores_needed(const Decoding& decoding, double samples_per_second);
+double cores_needed(const Decoding& decoding, double rate);
 
 }  // namespace epochbench

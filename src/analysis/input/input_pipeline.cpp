@@ -52,7 +52,7 @@ bool is_cold(const Run& run) {
 InputRow row_of(const std::vector<const Run*>& repetitions) {
   InputRow row{name_of(repetitions),    *repetitions.front()->input,  {}, {}, {}, {}, {}, {},
                any_loaded(repetitions), is_cold(*repetitions.front())};
-  for (const Run* run : repetitions) row.samples_per_second.push_back(run->throughput->samples_per_second);
+  row.rates = values_of(repetitions, kThroughput);
   const auto waits = known_values(repetitions, [](const Run* run) { return run->efficiency->data_wait_fraction; });
   if (waits.size() == repetitions.size()) row.data_wait_fraction = mean(waits);
   std::vector<double> busy = known_values(repetitions, utilization);
@@ -73,11 +73,10 @@ void compare(InputGroup& group) {
     if (!group.worst || *row.utilization < *group.rows[*group.worst].utilization) group.worst = i;
   }
   for (InputRow& row : group.rows)
-    row.of_decoded = group.decoded ? ratio_estimate(group.rows[*group.decoded].samples_per_second, row.samples_per_second)
+    row.of_decoded = group.decoded ? ratio_estimate(group.rows[*group.decoded].rates, row.rates)
                                    : Estimate{.reason = "no run of decoded data stands beside it (--cache decoded)"};
-  group.gain = group.best
-                   ? ratio_estimate(group.rows[*group.worst].samples_per_second, group.rows[*group.best].samples_per_second)
-                   : Estimate{.reason = "no run knows how long it waited for data"};
+  group.gain = group.best ? ratio_estimate(group.rows[*group.worst].rates, group.rows[*group.best].rates)
+                          : Estimate{.reason = "no run knows how long it waited for data"};
 }
 
 InputGroup group_of(const std::vector<const Run*>& runs) {

@@ -23,7 +23,7 @@ InputState state_at(double utilization);
 struct InputRow {  // the ok repetitions of one run
   std::string name;
   Input input;
-  std::vector<double> samples_per_second;    // one per repetition
+  std::vector<double> rates;                 // samples/s, one per repetition
   std::optional<double> data_wait_fraction;  // mean of the repetitions; empty if one does not know it
   std::optional<double> utilization;         // on a GPU gpu_busy_fraction, else 1 - data_wait_fraction; likewise
   std::optional<InputState> state;           // by the utilization

@@ -58,7 +58,7 @@ PublishedPairs published_pairs(const std::vector<NamedResult>& results, std::spa
         if (document.source != PublishedSource::dawnbench) continue;
         for (const PublishedEntry& entry : document.entries) {
           if (!has_model(shared, entry)) continue;
-          const double rate = series.rate(), published = entry.throughput->samples_per_second;
+          const double rate = series.rate(), published = entry.throughput->rate;
           found.pairs.push_back({series.name(), series.source->path, rate, series.runs.size(), entry.name,
                                  or_unknown(entry.machine.description), entry.citation, entry.link.value_or(""), published,
                                  rate / published, differences(run, entry)});

@@ -46,7 +46,7 @@ std::string table_of(const InputGroup& group) {
                group.on_gpu ? "-->GPU busy" : "-->utilization", "-"});
   for (const InputRow& row : group.rows)
     table.add({std::to_string(row.input.loader_threads) + load_mark(row.loaded), row.input.prefetch ? "yes" : "no",
-               row.input.cache + (row.cold ? ", cold" : ""), three_digits(geometric_mean(row.samples_per_second)),
+               row.input.cache + (row.cold ? ", cold" : ""), three_digits(geometric_mean(row.rates)),
                percent_cell(row.of_decoded), percent_cell(row.data_wait_fraction), percent_cell(row.utilization),
                row.state ? state_text(*row.state) : ""});
   return below_load_note(table.to_string());

@@ -53,9 +53,9 @@ std::string peer_table(const std::vector<PeerRow>& rows) {
                ">95 % interval", "-->range", "--->groups", "--->rounds"});
   std::string messages;
   for (const PeerRow& row : rows) {
-    const bool fast = row.samples_per_second.value_or(0) >= 1000;
+    const bool fast = row.rate.value_or(0) >= 1000;
     table.add({row.model, std::to_string(row.batch), row.precision, row.worker + load_mark(row.loaded),
-               shown(row.samples_per_second, fast ? "%.0f" : "%.4g"), share_of_peak(row.peak_fraction),
+               shown(row.rate, fast ? "%.0f" : "%.4g"), share_of_peak(row.peak_fraction),
                share_of_peak(row.peak_fraction_of_median_step), row.ratio ? shown(row.ratio->value, "%.3f") : "-",
                spread_text(row, Spread::ci95), spread_text(row, Spread::range), std::to_string(row.groups),
                std::to_string(row.rounds)});
@@ -82,7 +82,7 @@ Json peer_json(const std::vector<PeerRow>& rows) {
                     {"contestant", row.worker},
                     {"repetitions", row.groups},
                     {"rounds", row.groups > 0 ? Json(row.rounds) : Json(nullptr)},
-                    {"samples_per_second", json_of(row.samples_per_second)},
+                    {"samples_per_second", json_of(row.rate)},
                     {"peak_flops_per_second", json_of(row.peak_flops_per_second)},
                     {"peak_fraction", json_of(row.peak_fraction)},
                     {"peak_fraction_of_median_step", json_of(row.peak_fraction_of_median_step)},

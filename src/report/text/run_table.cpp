@@ -115,8 +115,8 @@ std::string one_line(const Run& run) {
   if (!is_shown(run)) return run.name + ": " + describe(run.status, run.message);
   const std::string result = result_text({&run}), spread = spread_within_run_text(run);
   return run.name + ": " + format_seconds(run.timing->step_seconds_median) + " per step" +
-         (spread.empty() ? "" : " (" + spread + " within this run)") + ", " + format_rate(run.throughput->samples_per_second) +
-         " samples/s" + (result.empty() ? "" : ", " + result);
+         (spread.empty() ? "" : " (" + spread + " within this run)") + ", " +
+         cell(kThroughput.value(run), kThroughput.unit.text) + " samples/s" + (result.empty() ? "" : ", " + result);
 }
 
 }  // namespace epochbench
