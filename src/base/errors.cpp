@@ -34,14 +34,15 @@ void note(int signal) {
 void catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = note;
+  // Batch systems announce the end by SIGUSR1, SIGUSR2 or SIGXCPU. nohup ignores SIGHUP.
+  const auto signals = {SIGINT, SIGTERM, SIGXCPU, SIGUSR1, SIGUSR2, SIGHUP};
   sigemptyset(&action.sa_mask);
-  sigaddset(&action.sa_mask, SIGINT);
-  sigaddset(&action.sa_mask, SIGTERM);
-  sigaddset(&action.sa_mask, SIGHUP);
-  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  struct sigaction inherited {};
-  const bool ignored = sigaction(SIGHUP, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
-  if (!ignored) sigaction(SIGHUP, &action, nullptr);
+  for (const int signal : signals) sigaddset(&action.sa_mask, signal);
+  for (const int signal : signals) {
+    struct sigaction inherited {};
+    const bool ignored = sigaction(signal, nullptr, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
+    if (!ignored || signal == SIGINT || signal == SIGTERM) sigaction(signal, &action, nullptr);
+  }
   std::signal(SIGPIPE, SIG_IGN);
 }
 

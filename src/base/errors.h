@@ -66,9 +66,10 @@ class FileError : public std::runtime_error {  // a file cannot be written: exit
   using std::runtime_error::runtime_error;
 };
 
-// From this call on, SIGINT, SIGTERM and SIGHUP set a flag, so that the running case is ended and finished ones are kept;
-// another signal more than 0.3 s later ends the program at once. If SIGHUP is ignored already, it stays so, as nohup asks.
-// SIGPIPE is ignored, so a reader that goes away (run | head) does not end a suite.
+// From this call on, SIGINT, SIGTERM, SIGHUP and what batch systems send (SIGXCPU, SIGUSR1, SIGUSR2) set a flag, so that the
+// running case is ended and finished ones are kept; another signal more than 0.3 s later ends the program at once. Except for
+// the first two, a signal that is ignored already stays so, as nohup asks. SIGPIPE is ignored, so a reader that goes away (run
+// | head) does not end a suite.
 void catch_interrupts();
 bool interrupted();
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
 #include <poll.h>
 #include <pthread.h>
@@ -17,6 +18,7 @@
 #include "epochbench/dataset.h"
 #include "epochbench/executable.h"
 #include "src/base/gpu_code.h"
+#include "src/base/inherited.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
@@ -214,6 +216,13 @@ void add_all(Commands& commands) {
 }
 
 int command_line(int argc, char** argv) try {
+  repair_inherited_state();
+  const bool is_case = argc > 1 && std::string_view(argv[1]) == "case";  // whose parent says it
+  if (restore_float_rounding() && !is_case)
+    print_error(
+        "note: a library that was loaded before (LD_PRELOAD) had changed how floats are rounded; epochbench rounds to nearest "
+        "and "
+        "keeps subnormal numbers");
   std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit becomes a failed write
   require_stack();
   Commands commands(argc, argv);

@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "src/base/inherited.h"
 #include "src/case/suite.h"
 #include "src/machine/environment.h"
 #include "src/machine/peaks.h"
@@ -36,6 +37,7 @@ void count_threads(Device& device) {
   int granted = 1;
 #pragma omp parallel num_threads(*device.threads)
   {
+    restore_float_rounding();  // a library that is loaded late may have changed it
     if (omp_get_thread_num() == 0) granted = omp_get_num_threads();
     cpus[static_cast<std::size_t>(omp_get_thread_num())] = sched_getcpu();
   }
@@ -310,6 +312,7 @@ std::string error_message(const char* status, std::string message) {
 int serve_case(int in_fd, int out_fd, const CaseServices& services) {
   std::signal(SIGINT, SIG_IGN);   // the parent decides what an interrupt means
   std::signal(SIGPIPE, SIG_IGN);  // write reports that the parent is gone
+  restore_float_rounding();
   keep_freed_memory();
   Channel channel(in_fd, out_fd);
 
