@@ -10,10 +10,14 @@
 #include <random>
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include "src/base/file_descriptor.h"
 
 namespace epochbench {
 namespace {
@@ -27,6 +31,8 @@ FileError failure(const std::string& path, int error) {
   std::error_code ignored;
   if (error == ENOENT && !folder.empty() && !std::filesystem::exists(folder, ignored))
     return failure(path, "the folder " + folder.string() + " does not exist");
+  if (error == ENOENT && folder.empty() && std::filesystem::current_path(ignored).empty())
+    return failure(path, "the current folder was removed");
   return failure(path, std::strerror(error));
 }
 
@@ -80,6 +86,52 @@ std::string linked_place(const std::string& path) {
   return place.string();
 }
 
+// A pipe of another process already has its writer; a named one may wait for it, and would seem empty.
+void wait_for_writer(int pipe) {
+  struct statfs system {};
+  pollfd data{pipe, POLLIN, 0};
+  if (::fstatfs(pipe, &system) == 0 && system.f_type != PIPEFS_MAGIC) ::poll(&data, 1, -1);
+  ::fcntl(pipe, F_SETFL, O_RDONLY);  // reads wait
+}
+
+// Returns 0, or the errno of the write that failed.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(fd, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(done));
+  }
+  return 0;
+}
+
+// Whether fsync failed because the file system, or a sandbox, has none.
+bool reached_disk(int fd) {
+  return ::fsync(fd) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP || errno == EPERM;
+}
+
+// Errors of putting a file in the place of another where that one may still be written: it is mounted, as by `docker run -v`,
+// or its folder takes no other file.
+bool may_be_written_in_place(int error) { return error == EBUSY || error == EROFS || error == EACCES || error == EPERM; }
+
+// Overwrites a file; readers may see a part. Returns 0 or errno.
+int overwrite(const std::string& path, std::string_view text, Sync sync) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file) return errno;
+  if (const int error = write_all(file.number(), text)) return error;
+  if (::ftruncate(file.number(), static_cast<off_t>(text.size())) != 0 && errno != EINVAL)
+    return errno;  // a stream has no size
+  return sync == Sync::none || reached_disk(file.number()) ? 0 : errno;
+}
+
+// A new file gets the owner, as far as this user may do that, and the mode of the one that it replaces.
+void keep_access(int fd, const std::string& place) {
+  struct stat old {};
+  if (::stat(place.c_str(), &old) != 0 || !S_ISREG(old.st_mode)) return;
+  if (::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) errno = 0;
+  ::fchmod(fd, old.st_mode & 0777);
+}
+
 }  // namespace
 
 void require_at_most(std::size_t max_bytes, std::uint64_t bytes, const std::string& source) {
@@ -90,7 +142,8 @@ void require_at_most(std::size_t max_bytes, std::uint64_t bytes, const std::stri
 
 std::string read_text_file(const std::string& path, std::size_t max_bytes) {
   const auto fail = [&](const std::string& why) { return FormatError(path + ": " + why); };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = path == kStandardStream ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                         : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
   struct Closer {
     int fd;
@@ -99,7 +152,8 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
   if (S_ISDIR(status.st_mode)) throw fail("a folder; name a file");
-  if (!S_ISREG(status.st_mode)) throw fail("not a regular file");
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) throw fail("neither a file nor a pipe; name a file");
+  if (S_ISFIFO(status.st_mode)) wait_for_writer(fd);
   require_at_most(max_bytes, static_cast<std::uint64_t>(status.st_size), path);
   std::string text;
   char block[1 << 16];
@@ -145,19 +199,14 @@ bool TemporaryFile::fail() {
 }
 
 bool TemporaryFile::write(std::string_view bytes) {
-  if (error_ != 0) return false;
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(fd_, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return fail();
-    bytes.remove_prefix(static_cast<std::size_t>(done));
-  }
-  return true;
+  if (error_ == 0) error_ = write_all(fd_, bytes);
+  return error_ == 0;
 }
 
 bool TemporaryFile::move_to_place(Sync sync) {
   if (error_ != 0) return false;
-  if (sync == Sync::disk && ::fsync(fd_) != 0) return fail();
+  if (sync == Sync::disk && !reached_disk(fd_)) return fail();
+  keep_access(fd_, place_);
   // close() before rename(): a network file system may report a failed write only here. The copy keeps the lock.
   const int lock = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   const bool closed = ::close(std::exchange(fd_, lock)) == 0;
@@ -183,9 +232,20 @@ FileLock::~FileLock() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+bool is_stream(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 void write_text_file(const std::string& path, std::string_view text, Sync sync) {
+  if (is_stream(path)) {
+    if (const int error = overwrite(path, text, Sync::none)) throw failure(path, error);
+    return;
+  }
   TemporaryFile file(path);
-  if (!file.write(text) || !file.move_to_place(sync)) throw failure(path, file.error());
+  if (file.write(text) && file.move_to_place(sync)) return;
+  const int error = may_be_written_in_place(file.error()) ? overwrite(path, text, sync) : file.error();
+  if (error != 0) throw failure(path, error == ENOENT ? file.error() : error);
 }
 
 ResultFile::Lock::Lock(std::string path) : path_(std::move(path)) {
@@ -209,6 +269,8 @@ ResultFile::Lock::~Lock() {
 
 ResultFile::ResultFile(const std::string& path, Existing existing) {
   if (path.empty()) throw FileError("--out: the file name is empty; give a name such as result.json");
+  if (path == kStandardStream)
+    throw FileError("--out: '-' would be a file here, and this output goes to a file only; give a name such as ./-");
   path_ = linked_place(path);
   const std::string folder = folder_of(path_), name = std::filesystem::path(path_).filename().string();
   constexpr std::size_t kMaxNameBytes = 200;  // the name of a lock is longer than that of its file
@@ -216,17 +278,19 @@ ResultFile::ResultFile(const std::string& path, Existing existing) {
   lock_.emplace(folder + "/" + kPrefix + name.substr(0, kMaxNameBytes) + ".lock");
   if (lock_->taken_elsewhere()) throw FileTaken(path + " is being written by another process; choose another name with --out");
   struct stat status {};
+  bool exists = false;
   if (::stat(path_.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) throw failure(path, "it is a folder");
     if (!S_ISREG(status.st_mode)) throw failure(path, "it is not a regular file");
-    if (existing == Existing::refused)
+    if (existing == Existing::refused && status.st_size > 0)
       throw FileTaken(path + " exists; choose another name with --out, or replace it with --overwrite");
     if (::access(path_.c_str(), W_OK) != 0) throw failure(path, errno);
+    exists = true;
   } else if (errno != ENOENT) {
     throw failure(path, errno);
   }
   const TemporaryFile probe(path_);
-  if (probe.error() != 0) throw failure(path, probe.error());
+  if (probe.error() != 0 && !(exists && may_be_written_in_place(probe.error()))) throw failure(path, probe.error());
 }
 
 ResultFile ResultFile::with_free_name(const std::string& base, const std::string& suffix) {

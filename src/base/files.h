@@ -14,7 +14,10 @@ namespace epochbench {
 
 inline constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
 
-// The bytes of a regular file of at most `max_bytes`. Errors: FormatError, with the system's reason.
+inline constexpr const char* kStandardStream = "-";  // in place of a file: stdin for one that is read, else stdout
+
+// The bytes of a file, or of a pipe or stdin until the end, of at most `max_bytes`. Errors: FormatError, with the system's
+// reason.
 std::string read_text_file(const std::string& path, std::size_t max_bytes = kMaxTextBytes);
 
 // Errors: FormatError that names the source of a text if its size in bytes is too large.
@@ -28,9 +31,9 @@ enum class Sync {
   none   // the system decides when: for many files that can be recreated
 };
 
-// A file that is written beside its place and then renamed, so that no reader ever sees a part of it. Its name is unique and
-// unpredictable, and it is locked (flock) until it is renamed or removed: one without a lock was left by a process that died.
-// Errors: error() is the errno of the step that failed.
+// A file that is written beside its place and then renamed, so that no reader ever sees a part of it. It gets the mode and the
+// owner of the one that it replaces. Its name is unique and unpredictable, and it is locked (flock) until it is renamed or
+// removed: one without a lock was left by a process that died. Errors: error() is the errno of the step that failed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string place);
@@ -62,10 +65,13 @@ class FileLock {
   int fd_;
 };
 
-// Writes the whole text by a TemporaryFile. Errors: FileError; the old file is then unchanged.
+bool is_stream(const std::string& path);  // whether there is a pipe or a device, such as /dev/stdout
+
+// Writes the whole text into a stream, or by a TemporaryFile, or into the file itself where that cannot be replaced: a mounted
+// one, or one in a folder that takes no other. Errors: FileError; a file that can be replaced is then unchanged.
 void write_text_file(const std::string& path, std::string_view text, Sync sync = Sync::disk);
 
-enum class Existing { replaced, refused };
+enum class Existing { replaced, refused };  // an empty file is replaced in either case
 
 class FileTaken : public FileError {  // the file exists, or another process writes it
  public:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "src/base/json.h"
@@ -129,6 +130,14 @@ class Inspector final : public Json::json_sax_t {
 void check_json(std::string_view text, const std::string& source) {
   // The parser's message for this depends on its version.
   if (text.empty()) throw not_json(text, source, 0, std::string("unexpected end of input; ") + kEndsEarly);
+  for (const auto& [begin, name, reader] :
+       {std::tuple("\x1f\x8b", "gzip", "zcat"), std::tuple("\x28\xb5\x2f\xfd", "zstd", "zstdcat"),
+        std::tuple("\xfd"
+                   "7zXZ",
+                   "xz", "xzcat"),
+        std::tuple("BZh", "bzip2", "bzcat")})
+    if (text.starts_with(begin))
+      throw FormatError(source + ": compressed by " + name + "; give <(" + reader + " FILE) in its place");
   // A parser takes a zero byte for the end. File systems leave zero bytes if a crash came before the data.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos && !is_foreign(text.front())) {
     constexpr std::string_view kBegins{"{[\0", 3};

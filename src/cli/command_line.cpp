@@ -17,6 +17,7 @@
 
 #include "epochbench/dataset.h"
 #include "epochbench/executable.h"
+#include "src/base/files.h"
 #include "src/base/gpu_code.h"
 #include "src/base/inherited.h"
 #include "src/base/lookup.h"
@@ -205,6 +206,15 @@ int Commands::run() try {
 }
 
 void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
+void print_to(const std::string& out, const std::string& text) {
+  if (out.empty() || out == kStandardStream)
+    print(text);
+  else if (is_stream(out))
+    write_text_file(out, text);
+  else
+    ResultFile(out).write(text);
+}
 
 void print_fitted(const std::string& text) { print(fitted(text)); }
 

@@ -94,8 +94,9 @@ void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling);
 // --price, --price-scaling, --out, --overwrite, --allow-skipped, --dry-run, --resume, --anonymous and --quiet.
 void add_options_of_measuring(CLI::App& command, MeasuringRequest& request);
 
-void print(const std::string& text);         // on stdout, as it is
-void print_fitted(const std::string& text);  // for people: in lines as wide as the terminal
+void print(const std::string& text);                             // on stdout, as it is
+void print_to(const std::string& out, const std::string& text);  // in a file; on stdout if it is "" or "-"
+void print_fitted(const std::string& text);                      // for people: in lines as wide as the terminal
 
 void add_answers(Commands& commands);
 void add_bisect(Commands& commands);

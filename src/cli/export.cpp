@@ -59,7 +59,7 @@ const ExportForm& form_of(const ExportFormat& format, bool raw) {
 }
 
 bool names_folder(const ExportFormat& format, const std::string& path) {
-  if (!format.folder || path.empty()) return false;
+  if (!format.folder || path.empty() || path == kStandardStream) return false;
   std::error_code unknown;
   const std::string extension = fs::path(path).extension().string();
   return path.back() == '/' || fs::is_directory(path, unknown) ||
@@ -84,13 +84,6 @@ void leave_out(const ExportFormat& format, const ExportForm& form, const std::st
   }
 }
 
-void put(const std::string& text, const std::string& out) {
-  if (out.empty())
-    print(text);
-  else
-    ResultFile(out).write(text);
-}
-
 void write(const ExportFormat& format, const ExportForm& form, const Result& result, const std::string& out) {
   if (names_folder(format, out)) {
     const std::string root = fs::absolute(out).lexically_normal().string();
@@ -99,7 +92,7 @@ void write(const ExportFormat& format, const ExportForm& form, const Result& res
     write_export_folder(out, files);
     return;
   }
-  put(form.text(result), out);
+  print_to(out, form.text(result));
 }
 
 // Prefixes the names of runs whose name and repetition are in several files with the name of the file.
@@ -146,9 +139,9 @@ bool is_of_one_machine(const std::vector<NamedResult>& results) {
 void export_all(const ExportFormat& format, const ExportForm& form, std::vector<NamedResult>& results, const std::string& out) {
   if (results.size() == 1) return write(format, form, results.front().result, out);
   const std::string name = format.name;
-  if (name == "markdown") return put(joined_tables(form, results), out);
+  if (name == "markdown") return print_to(out, joined_tables(form, results));
   name_files(results);
-  if (name == "csv") return put(joined_rows(form, results), out);
+  if (name == "csv") return print_to(out, joined_rows(form, results));
   if (!is_of_one_machine(results))
     throw CallError(name +
                     " describes one machine, and these files are of several; export each on its own, or use csv or markdown");
@@ -196,7 +189,7 @@ void add_export(Commands& commands) {
   command.add_option("--format", options.format, "one of the formats below (default: by the suffix of --out)")
       ->type_name("FORMAT");
   command.add_flag("--raw", options.raw, "csv: one row per step");
-  command.add_option("-o,--out", options.out, "file, or folder if the format supports one (default: stdout)")
+  command.add_option("-o,--out", options.out, "file, or folder if the format supports one (default and -: stdout)")
       ->type_name("FILE|DIR");
   add_price_options(command, options.prices);
 }

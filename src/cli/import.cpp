@@ -61,10 +61,7 @@ int import_files(const ImportOptions& options) {
   const std::vector<NamedText> files = files_of(options, dawnbench);
   const std::string text = published_to_text(dawnbench ? import_dawnbench(files, options.origin)
                                                        : import_mlperf(files, options.origin, options.result_id));
-  if (options.out.empty())
-    print(text);
-  else
-    ResultFile(options.out).write(text);
+  print_to(options.out, text);
   return kExitDone;
 }
 
@@ -81,7 +78,7 @@ void add_import(Commands& commands) {
   command.add_option("--license", options.origin.license, "license that the repository states")->type_name("TEXT");
   command.add_option("--retrieved", options.origin.retrieved, "day on which the files were retrieved")->type_name("DATE");
   command.add_option("--result-id", options.result_id, "mlperf: ID of the result in the table of its round")->type_name("ID");
-  command.add_option("-o,--out", options.out, "file (default: stdout)")->type_name("FILE");
+  command.add_option("-o,--out", options.out, "file (default and -: stdout)")->type_name("FILE");
 }
 
 }  // namespace epochbench

@@ -109,12 +109,10 @@ void print_tables(const Measurement& measured, const std::string& tables, std::F
 
 void print_result(const MeasuringRequest& request, const Measurement& measurement) {
   std::fputs(result_to_text(request.anonymous ? anonymous(measurement.result) : measurement.result).c_str(), stdout);
-  std::error_code gone;
-  if (request.out == kStandardOutput) std::filesystem::remove(measurement.path, gone);
 }
 
 void print_resume_command(const MeasuringRequest& request, const Measurement& measurement) {
-  if (!interrupted() || !measurement.written || request.quiet || request.out == kStandardOutput) return;
+  if (!interrupted() || !measurement.written || measurement.path.empty() || request.quiet) return;
   std::fprintf(stderr, "to resume:\n  %s\n", resume_command(request.command_line, measurement.path).c_str());
 }
 

@@ -77,7 +77,12 @@ ClaimFacts facts_for_claims() {
 int report(const ReportOptions& options) {
   if (options.out.empty()) throw CallError("report: no output file; add -o FILE.html");
   const std::string browser = options.charts.empty() ? "" : chart_browser();
-  const ResultFile file(options.out);
+  std::optional<ResultFile> file;
+  if (options.out != kStandardStream)
+    file.emplace(options.out);
+  else if (options.open)
+    throw CallError("--open: a page on stdout is in no file; add -o FILE.html");
+  std::FILE* const messages = file ? stdout : stderr;
   Measurements measured = read_measurement_arguments("report", options.results);
   for (const NamedResult& named : measured.results) refuse_to_replace(options.out, named.path);
   for (const NamedTurns& named : measured.turns) refuse_to_replace(options.out, named.path);
@@ -88,16 +93,19 @@ int report(const ReportOptions& options) {
   const Json data = page_data(measured.results, measured.turns, embedded_claims(), page_options);
   const auto title = data["head"]["title"].get<std::string>();
   const std::string page = html_page(data, title);
-  file.write(page);
-  std::printf("%s: %s of %s, %s\n", options.out.c_str(), content_of(measured).c_str(),
-              counted(files_of(measured), "file", "files").c_str(), format_bytes(static_cast<double>(page.size())).c_str());
+  if (file)
+    file->write(page);
+  else
+    print(page);
+  std::fprintf(messages, "%s: %s of %s, %s\n", options.out.c_str(), content_of(measured).c_str(),
+               counted(files_of(measured), "file", "files").c_str(), format_bytes(static_cast<double>(page.size())).c_str());
   if (options.open)
     if (const std::string why_not = open_in_browser(options.out); !why_not.empty())
       std::printf("no browser could be started (%s); the page is %s\n", why_not.c_str(),
                   std::filesystem::absolute(options.out).lexically_normal().c_str());
   if (!options.charts.empty()) {
     const std::size_t charts = write_charts(options.charts, browser, data, title).size();
-    std::printf("%s: %s as SVG and as PNG\n", options.charts.c_str(), counted(charts, "chart", "charts").c_str());
+    std::fprintf(messages, "%s: %s as SVG and as PNG\n", options.charts.c_str(), counted(charts, "chart", "charts").c_str());
   }
   return kExitDone;
 }
@@ -108,7 +116,8 @@ void add_report(Commands& commands) {
   auto [command, options] =
       commands.add("report", "write results as one HTML page, with tables and charts", kReportExamples, report);
   command.add_option("RESULT", options.results, "files of `run --out` or of `compare --interleave -o`, or folders of them");
-  command.add_option("-o,--out", options.out, "write the page to this file, which it replaces")->type_name("FILE.html");
+  command.add_option("-o,--out", options.out, "write the page to this file, which it replaces; - is stdout")
+      ->type_name("FILE.html");
   add_price_options(command, options.prices);
   command.add_option("--title", options.page.title, "title of the page (default: what was measured, and on what)");
   command.add_flag("--open", options.open, "show the page in the browser");

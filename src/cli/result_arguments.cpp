@@ -114,7 +114,11 @@ class Reader {
     }
   }
 
-  bool first_time(const std::string& path) { return seen_.insert(fs::canonical(path).string()).second; }
+  bool first_time(const std::string& path) {
+    std::error_code nameless;  // a pipe, which is read once
+    const std::string place = fs::canonical(path, nameless).string();
+    return nameless || seen_.insert(place).second;
+  }
 
   // Keeps each measurement once, however many files it is in: a copy is not a repetition. A file with only copies is left out.
   void add(const std::string& path, Result result) {

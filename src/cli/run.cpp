@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "src/base/files.h"
 #include "src/base/text.h"
 #include "src/case/recipe.h"
 #include "src/case/suite.h"
@@ -127,8 +128,8 @@ int run(const RunOptions& call) {
   if (suite && suite->own) request.suite = suite->name;
   if (request.dry_run) return dry_run(request);
   if (suite && !request.quiet) print_disturbances();
-  if (options.json && request.out.empty() && request.resume.empty()) request.out = kStandardOutput;
-  const bool json = options.json || request.out == kStandardOutput;
+  if (options.json && request.out.empty() && request.resume.empty()) request.out = kStandardStream;
+  const bool json = options.json || request.out == kStandardStream;
   std::FILE* const out = json ? stderr : stdout;
   const Measurement measurement = measure(request);
   if (!request.quiet && !measurement.result.runs.empty()) print_run(measurement, options, out);

@@ -1,5 +1,6 @@
 // epochbench sweep: throughput against size, where it flattens and where devices cross.
 #include "src/analysis/sweep/curves.h"
+#include "src/base/files.h"
 #include "src/case/suite.h"
 #include "src/cli/commands.h"
 #include "src/report/text/result_text.h"
@@ -59,7 +60,7 @@ int sweep(const SweepOptions& options) {
   if (request.dry_run) return dry_run(request);
   const Measurement measurement = measure(request);
   const Result& result = measurement.result;
-  const bool on_stdout = request.out == kStandardOutput;
+  const bool on_stdout = request.out == kStandardStream;
   if (!request.quiet && result.answers && (on_stdout || !options.json))
     print_tables(measurement,
                  sweep_text(result) + "\norder: each repetition measured its points in a random order of its own\n",

@@ -23,7 +23,8 @@
 namespace epochbench {
 namespace {
 
-ResultFile result_file(const MeasuringRequest& request) {
+std::optional<ResultFile> result_file(const MeasuringRequest& request) {
+  if (request.out == kStandardStream) return std::nullopt;
   std::error_code unknown;  // then they are not the same
   const bool resumed =
       !request.resume.empty() && (request.out.empty() || std::filesystem::equivalent(request.out, request.resume, unknown));
@@ -32,16 +33,13 @@ ResultFile result_file(const MeasuringRequest& request) {
   if (!suffix.empty() && suffix != ".json")
     throw CallError("--out: a result is JSON, and '" + request.out + "' ends with " + suffix +
                     "; name FILE.json, and add --also for FILE.csv or FILE.md");
-  if (!request.out.empty() && request.out != kStandardOutput)
-    return ResultFile(request.out, request.overwrite ? Existing::replaced : Existing::refused);
+  if (!request.out.empty()) return ResultFile(request.out, request.overwrite ? Existing::replaced : Existing::refused);
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  std::string folder;
-  if (request.out == kStandardOutput) folder = std::filesystem::temp_directory_path().string() + "/";
-  return ResultFile::with_free_name(folder + "epochbench-" + stamp, ".json");
+  return ResultFile::with_free_name("epochbench-" + std::string(stamp), ".json");
 }
 
 std::set<int> gpus_of(const std::vector<PlannedCase>& cases) {
@@ -155,7 +153,8 @@ Measurement measure(const MeasuringRequest& request) {
   const Budget budget(request.budget_seconds);
   const Prices prices = checked_prices(request);
   const AlsoFiles also(request.also, request.overwrite || !request.resume.empty() ? Existing::replaced : Existing::refused);
-  ResultFile file = result_file(request);  // before a file is resumed, since another process may still be writing it
+  std::optional<ResultFile> file =
+      result_file(request);  // before a file is resumed, since another process may still be writing it
   Resumed resumed = resume(request.resume, request.cases, request.anonymous);
   Result& result = resumed.result;
   complete(result);

@@ -43,6 +43,7 @@ struct MeasuringRequest {
   std::vector<PlannedCase> cases;  // in the order in which they run
   PriceOptions prices = {};
   std::string out, resume;             // files; without `out` that of `resume`, without either: epochbench-<date>-<time>.json
+                                       // kStandardStream as `out`: the result is printed at the end and kept in no file
   std::vector<std::string> also = {};  // further files, whose suffixes name their formats
   bool overwrite = false;              // an existing `out`, which is refused otherwise
   CaseBlock call = {};                 // options of cases that the call itself gives, as opposed to a suite
@@ -58,12 +59,10 @@ struct MeasuringRequest {
 
 struct Measurement {
   Result result;
-  std::string path;      // of the file asked for
-  bool written = false;  // whether all of the result is in it
+  std::string path;      // of the file asked for; empty: none
+  bool written = false;  // whether all of the result is in it, if there is one
   bool also_written = true;
 };
-
-inline constexpr const char* kStandardOutput = "-";  // as `out`: the result is printed at the end and kept in no file
 
 // How long these cases take, by the peaks of `context`, or those of usual devices if it is nullptr.
 TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<double> budget_seconds, const Context* context);

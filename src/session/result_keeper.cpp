@@ -5,18 +5,30 @@
 
 #include "src/base/errors.h"
 #include "src/base/files.h"
+#include "src/base/text.h"
 #include "src/result/anonymous.h"
 #include "src/result/result_json.h"
 
 namespace epochbench {
+namespace {
+
+std::vector<std::string> rescue_folders() {
+  std::vector<std::string> folders;
+  for (const char* folder : std::initializer_list<const char*>{std::getenv("TMPDIR"), "/tmp", std::getenv("HOME"), "."})
+    if (folder && *folder) folders.emplace_back(folder);
+  return folders;
+}
+
+}  // namespace
 
 std::string ResultKeeper::text_of(const Result& result) const {
   return result_to_text(anonymous_ ? anonymous(result) : result);
 }
 
 void ResultKeeper::save(const Result& result) {
+  if (!file_) return;
   try {
-    file_.write(text_of(result));
+    file_->write(text_of(result));
     failing_ = false;
   } catch (const FileError& error) {
     failing_ = true;
@@ -29,16 +41,16 @@ bool ResultKeeper::finish(const Result& result) {
   if (!failing_) return true;
   save(result);
   if (!failing_) return true;
-  const char* folder = std::getenv("TMPDIR");
-  const std::string other = std::string(folder && *folder ? folder : "/tmp") + "/epochbench-rescued";
-  try {
-    const ResultFile rescued = ResultFile::with_free_name(other, ".json");
-    rescued.write(text_of(result));
-    print_error("could not write " + path() + "; the whole result is in " + rescued.path() + " instead, move it from there");
-  } catch (const FileError& error) {
-    print_error("could not write " + path() + " nor " + other +
-                ".json, so the last results are lost; make room and run with --resume");
-  }
+  for (const std::string& folder : rescue_folders()) try {
+      const ResultFile rescued = ResultFile::with_free_name(folder + "/epochbench-rescued", ".json");
+      rescued.write(text_of(result));
+      print_error("could not write " + path() + "; the whole result is in " + rescued.path() + " instead, move it from there");
+      return false;
+    } catch (const FileError&) {
+      continue;
+    }
+  print_error("could not write " + path() + " nor epochbench-rescued.json in " + joined(rescue_folders()) +
+              ", so the last results are lost; make room and run with --resume");
   return false;
 }
 

@@ -1,6 +1,7 @@
 // Keeps the result on disk while a suite runs, and does not lose it when the disk is full.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,21 +14,23 @@ namespace epochbench {
 
 class ResultKeeper {
  public:
-  ResultKeeper(ResultFile file, bool anonymous) : file_(std::move(file)), anonymous_(anonymous) {}
+  // Without a file nothing is kept.
+  ResultKeeper(std::optional<ResultFile> file, bool anonymous) : file_(std::move(file)), anonymous_(anonymous) {}
 
   // Writes the result. The first failure is printed; later calls try again.
   void save(const Result& result);
 
-  // Call after the last save. If the file could not be written, writes to the folder for temporary files and prints where.
+  // Call after the last save. If the file could not be written, writes to the first of the folders for temporary files, of the
+  // user and of this call that takes it, and prints where.
   // Returns whether the result is in the requested file.
   bool finish(const Result& result);
 
-  const std::string& path() const { return file_.path(); }
+  std::string path() const { return file_ ? file_->path() : ""; }
 
  private:
   std::string text_of(const Result& result) const;
 
-  ResultFile file_;
+  std::optional<ResultFile> file_;
   bool anonymous_, failing_ = false, failure_printed_ = false;
 };
 

@@ -49,7 +49,7 @@ TEST_F(Files, AreReadWholeWithinTheLimit) {
 TEST_F(Files, ThatAreNoneSayWhy) {
   EXPECT_THAT(refusal(place("missing")), HasSubstr("cannot be read: No such file"));
   EXPECT_THAT(refusal(folder_.string()), HasSubstr("a folder; name a file"));
-  EXPECT_THAT(refusal("/dev/null"), HasSubstr("not a regular file"));
+  EXPECT_THAT(refusal("/dev/null"), HasSubstr("neither a file nor a pipe"));
 }
 
 TEST_F(Files, AreReplacedThroughALinkAndLeaveNoTemporary) {
