@@ -110,6 +110,8 @@ Run measured(const PlannedCase& planned, const WorkerCommand& worker, const Budg
   return run;
 }
 
+bool lacks_files(const Run& run) { return run.status == RunStatus::ok && run.message && run.message->starts_with(kUnwritten); }
+
 std::size_t count_to_run(const std::vector<PlannedCase>& cases) {
   const auto runs = std::count_if(cases.begin(), cases.end(), [](const PlannedCase& planned) { return !planned.obstacle; });
   return static_cast<std::size_t>(runs);
@@ -207,6 +209,7 @@ Measurement measure(const MeasuringRequest& request) {
     if (!planned.obstacle) display.end(run);
     if (!planned.obstacle && !interrupted()) peaks.after_run(++done);
     if (run.status != RunStatus::ok && run.status != RunStatus::skipped && request.quiet) print_error(one_line(run));
+    if (lacks_files(run)) print_error(run.name + ": " + *run.message);
     replace_run(result, std::move(run), planned, request.anonymous);
     complete(result);
     conclude();
@@ -222,6 +225,7 @@ int exit_code(const MeasuringRequest& request, const Measurement& measurement, c
   for (const PlannedCase& planned : request.cases)
     for (const Run& run : measurement.result.runs) {
       if (run.name != planned.spec.name || run.repetition != planned.spec.repetition) continue;
+      if (lacks_files(run)) return kExitAnswerIsNo;
       if (run.status == RunStatus::ok || run.status == RunStatus::skipped) continue;
       if (!contains(accepted, run.status)) return kExitAnswerIsNo;
     }

@@ -206,6 +206,19 @@ void check_one_writer(const std::vector<PlannedCase>& cases) {
         throw CallError("--save, --trace: several runs would write " + path + "; ask for one run, once");
 }
 
+// The parameters are most of what --save writes.
+void check_room_for_weights(const PlannedCase& planned) {
+  if (planned.spec.save.empty()) return;
+  std::error_code unknown;  // then the case finds out
+  const std::filesystem::path folder = std::filesystem::absolute(planned.spec.save, unknown).parent_path();
+  const std::filesystem::space_info room = std::filesystem::space(folder, unknown);
+  const auto needed = static_cast<std::uintmax_t>(planned.workload.parameters) * sizeof(float);
+  if (!unknown && room.available < needed)
+    throw CallError("--save " + planned.spec.save + ": the weights take " + format_bytes(static_cast<double>(needed)) +
+                    ", and " + folder.string() + " has room for " + format_bytes(static_cast<double>(room.available)) +
+                    "; make room, or name a file elsewhere");
+}
+
 // Checked. If data that may be missing are missing, the size is one batch per split.
 DatasetSize size_of_data(PlannedCase& planned, DatasetSizes& sizes) {
   const CaseSpec& spec = planned.spec;
@@ -299,6 +312,7 @@ std::vector<PlannedCase> plan_cases(const std::vector<CaseSpec>& asked, int repe
       set_repetition(all.back(), repetition);
     }
   check_one_writer(all);
+  std::ranges::for_each(all, check_room_for_weights);
   return all;
 }
 

@@ -86,6 +86,7 @@ class Driver {
     else
       run_.energy = not_metered();
     run_.profile = totals_.result.profile;
+    if (totals_.result.unwritten) run_.message = std::string(kUnwritten) + *totals_.result.unwritten;
     shorten_series(run_);
   }
 

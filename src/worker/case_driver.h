@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "epochbench/gpu.h"
 #include "src/case/case_spec.h"
@@ -33,6 +34,9 @@ struct DriverOptions {
 };
 
 Device planned_device(const CaseSpec& spec);  // as far as it is known before the case's process reports it
+
+// Begins the message of a run that is ok, but whose file of --save or --trace is missing.
+inline constexpr std::string_view kUnwritten = "not written: ";
 
 // Starts the worker in this process group, or the launcher of a case with ranks. Fills in everything that the process measured;
 // src/session/finished_run.h adds the rest. `interrupted` is polled; once true, the case is ended and the run's status is

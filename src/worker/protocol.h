@@ -77,12 +77,14 @@ struct CaseResult {
   std::optional<std::int64_t> peak_bytes, huge_page_bytes, skipped_steps, left_out_images;
   std::optional<Profile> profile;                                           // only passes and nodes, without limits
   std::optional<Ranks> ranks = {};                                          // empty for a single process
+  std::optional<std::string> unwritten = {};                                // why the weights or the trace are in no file
   std::optional<double> decode_cpu_seconds = {}, decode_wall_seconds = {};  // as Input has them
 };
 
 void fields(auto& visit, Is<CaseResult> auto& result) {
   VISIT(result, peak_bytes, huge_page_bytes, skipped_steps, left_out_images, decode_cpu_seconds, decode_wall_seconds, profile);
   visit("ranks", result.ranks, {.omitted_if_empty = true});
+  visit("unwritten", result.unwritten, {.omitted_if_empty = true});
 }
 
 void fields(auto& visit, Is<StepBlock> auto& block) {
