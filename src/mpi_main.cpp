@@ -65,10 +65,11 @@ void place(const RankCall& call, char** argv) {
   const auto quota = cgroup_cpu_quota();
   const bool shared = quota && *quota < static_cast<double>(cpus.size());
   const auto own = rank ? cpus_of_rank(cpus, call.threads, *rank, ranks_here(call.ranks)) : std::vector<LogicalCpu>();
-  EnvironmentSettings settings = openmp_settings(call.threads, own, shared ? std::optional(0.0) : std::nullopt, call.pin);
+  EnvironmentSettings settings =
+      openmp_settings(call.threads, own, shared ? std::optional(0.0) : std::nullopt, possible(call.pin));
   settings[kPlaced] = "1";
   std::vector<std::string> environment = environment_with(settings);
-  execve("/proc/self/exe", argv, pointers_to(environment).data());
+  execve(own_program().c_str(), argv, pointers_to(environment).data());
   throw std::runtime_error("cannot begin again with the environment of a rank");
 }
 

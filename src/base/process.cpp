@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,11 +35,10 @@ struct Launch {
   char* const* environment;
 };
 
-// A script cannot be executed by its descriptor, nor can anything on kernels before 3.19; then its path is used if it still has
-// the same file.
+// A script cannot be executed by its descriptor, nor can anything on kernels before 3.19 or in sandboxes that refuse this call;
+// then its path is used if it still has the same file.
 void execute(const Launch& launch) {
   syscall(SYS_execveat, launch.program, "", launch.arguments, launch.environment, AT_EMPTY_PATH);
-  if (launch.program >= 0 && errno != ENOENT && errno != ENOSYS) return;
   if (launch.program_path)
     execve(launch.program_path, launch.arguments, launch.environment);
   else
@@ -117,6 +117,12 @@ bool ProgramFile::is_still_there() const {
   return fstat(descriptor(), &held) == 0 && stat(path_.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
          held.st_ino == there.st_ino && held.st_size == there.st_size && held.st_mtim.tv_sec == there.st_mtim.tv_sec &&
          held.st_mtim.tv_nsec == there.st_mtim.tv_nsec;
+}
+
+// The image that runs, even if its file was replaced; without /proc, the path that it was started with.
+std::string own_program() {
+  const char* self = "/proc/self/exe";
+  return access(self, X_OK) == 0 ? self : reinterpret_cast<const char*>(getauxval(AT_EXECFN));
 }
 
 std::array<FileDescriptor, 2> open_pipe() {

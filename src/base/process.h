@@ -32,6 +32,7 @@ class ProgramFile {
   FileDescriptor descriptor_;
 };
 
+std::string own_program();                                          // the path of the image that this process runs
 std::array<FileDescriptor, 2> open_pipe();                          // to read from and to write to; errors: std::system_error
 std::vector<std::string> own_environment();                         // of this process, each "KEY=value"
 std::vector<char*> pointers_to(std::vector<std::string>& strings);  // as execve takes them

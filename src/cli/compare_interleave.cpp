@@ -9,6 +9,7 @@
 #include "src/session/interleaved_pairs.h"
 #include "src/session/planned_case.h"
 #include "src/worker/interleaved_pair.h"
+#include "src/worker/launcher.h"
 
 namespace epochbench {
 namespace {
@@ -37,6 +38,7 @@ BinaryIdentity identified(const WorkerCommand& binary, const CompareOptions& opt
 }  // namespace
 
 int compare_interleave(const CompareOptions& options) {
+  refuse_several_copies();
   refuse_beside_interleave(options);
   const PairedRule rule = rule_of(options);
   plan_pairs(options.suite);  // refuses what is wrong before a binary is started

@@ -160,6 +160,13 @@ EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings) {
   return settings;
 }
 
+bool may_pin() {
+  cpu_set_t own;  // a mask of more CPUs than fit is not tried
+  return sched_getaffinity(0, sizeof own, &own) != 0 || sched_setaffinity(0, sizeof own, &own) == 0;
+}
+
+Pinning possible(Pinning pin) { return may_pin() ? pin : Pinning::none; }
+
 bool threads_are_pinned() {
   const char* binding = std::getenv("OMP_PROC_BIND");
   return binding && *binding && strcasecmp(binding, "false") != 0;

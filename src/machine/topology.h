@@ -45,7 +45,9 @@ EnvironmentSettings openmp_settings(int threads, const std::vector<LogicalCpu>& 
 // The same for processes that take turns: idle threads sleep at once, since their process waits while another one needs the
 // cores.
 EnvironmentSettings sleeping_when_idle(EnvironmentSettings settings);
-bool threads_are_pinned();  // whether this process's environment binds OpenMP's threads
+bool may_pin();                 // whether the system lets this process set its affinity, which sandboxes refuse
+Pinning possible(Pinning pin);  // none where may_pin() is false
+bool threads_are_pinned();      // whether this process's environment binds OpenMP's threads
 
 // Sizes of the data caches: one core's L1 and L2, and one L3, including what is shared.
 struct CacheSizes {

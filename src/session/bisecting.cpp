@@ -27,6 +27,7 @@
 #include "src/session/time_left.h"
 #include "src/worker/case_driver.h"
 #include "src/worker/interleaved_pair.h"
+#include "src/worker/launcher.h"
 
 namespace epochbench {
 namespace {
@@ -314,6 +315,7 @@ class Bisecting {
 }  // namespace
 
 BisectOutcome bisect(const BisectRequest& request) {
+  refuse_several_copies();
   catch_interrupts();
   try {
     return Bisecting(request).run();

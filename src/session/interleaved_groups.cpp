@@ -16,6 +16,7 @@
 #include "src/session/resume.h"
 #include "src/worker/case_driver.h"
 #include "src/worker/interleaver.h"
+#include "src/worker/launcher.h"
 
 namespace epochbench {
 namespace {
@@ -164,6 +165,7 @@ std::vector<PlannedCase> planned_runs(const GroupsRequest& request) {
 }  // namespace
 
 GroupsMeasurement measure_groups(const GroupsRequest& request) {
+  refuse_several_copies();
   const std::vector<PlannedCase> planned = planned_runs(request);
   const bool resumes = request.resume && std::filesystem::exists(request.out);
   Resumed resumed = resume(resumes ? request.out : "", planned, false);

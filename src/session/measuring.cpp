@@ -19,6 +19,7 @@
 #include "src/session/progress.h"
 #include "src/session/result_keeper.h"
 #include "src/session/resume.h"
+#include "src/worker/launcher.h"
 
 namespace epochbench {
 namespace {
@@ -152,6 +153,7 @@ Prices checked_prices(const MeasuringRequest& request) {
 }
 
 Measurement measure(const MeasuringRequest& request) {
+  refuse_several_copies();
   const Budget budget(request.budget_seconds);
   const Prices prices = checked_prices(request);
   const AlsoFiles also(request.also, request.overwrite || !request.resume.empty() ? Existing::replaced : Existing::refused);
@@ -169,6 +171,10 @@ Measurement measure(const MeasuringRequest& request) {
   std::vector<GpuInfo> gpus = with_known_gpus(list_gpus(), result.context.gpus, request.resume);
   catch_interrupts();
   print_obstacles(remaining);
+  std::set<std::string> remarks;
+  for (const PlannedCase& planned : remaining) remarks.insert(launch_remark(planned.spec));
+  for (const std::string& remark : remarks)
+    if (!remark.empty()) print_error(remark);
   ProgressDisplay display(count_to_run(remaining), request.quiet);
   const auto finished = [&]() -> Measurement {
     const bool written = keeper.finish(result);

@@ -16,6 +16,7 @@
 #include "src/case/settings.h"
 #include "src/machine/cgroup.h"
 #include "src/machine/environment.h"
+#include "src/machine/topology.h"
 #include "src/worker/launcher.h"
 
 namespace epochbench {
@@ -171,6 +172,10 @@ std::string note_on_vocabulary(const CaseSpec& spec) {
 
 void check_pin(const CaseSpec& spec) {
   const int cpus = logical_cpus_allowed();
+  if (spec.device.kind == DeviceKind::cpu && spec.pin == Pinning::cores && !may_pin())
+    throw CallError(
+        spec.name +
+        ": --pin cores: this sandbox refuses sched_setaffinity; allow that call, or leave --pin out and let threads move");
   if (spec.device.kind == DeviceKind::cpu && spec.pin == Pinning::cores && spec.ranks * *spec.threads > cpus)
     throw CallError(spec.name + ": --pin cores: there are " + std::to_string(spec.ranks * *spec.threads) + " threads and " +
                     std::to_string(cpus) + " CPUs that may be used; ask for fewer --threads");

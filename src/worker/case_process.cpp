@@ -7,14 +7,15 @@
 #include <system_error>
 #include <vector>
 
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
 #include "src/base/files.h"
 #include "src/base/openmp_variables.h"
+#include "src/base/text.h"
 #include "src/machine/clean_start.h"
 #include "src/machine/system_files.h"
 
@@ -75,9 +76,7 @@ std::vector<std::string> environment_with(const EnvironmentSettings& settings) {
 
 WorkerCommand WorkerCommand::own() {
   const auto made = [] {
-    const char* self = "/proc/self/exe";  // the running image, even if its file was replaced
-    if (access(self, X_OK) != 0) self = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-    WorkerCommand command{std::string(self)};
+    WorkerCommand command{own_program()};
     command.arguments.front() = "epochbench";
     return command;
   };
@@ -88,12 +87,15 @@ WorkerCommand WorkerCommand::own() {
 CaseProcess::CaseProcess(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits)
     : limits_(limits),
       sockets_(connected_sockets()),
+      errors_(open_pipe()),
       process_(*command.program, {.arguments = command.arguments,
                                   .environment = environment_with(settings),
                                   .input = sockets_[1].number(),
                                   .output = sockets_[1].number(),
-                                  .error_output = limits.silent ? -1 : STDERR_FILENO}) {
+                                  .error_output = errors_[1].number()}) {
   sockets_[1].close();
+  errors_[1].close();
+  fcntl(errors_[0].number(), F_SETFL, O_NONBLOCK);
 }
 
 CaseProcess::~CaseProcess() { kill(); }
@@ -117,14 +119,16 @@ CaseProcess::Received CaseProcess::receive(std::string& line, const std::functio
       line = std::move(*complete);
       return Received::line;
     }
-    pollfd waiting{sockets_[0].number(), POLLIN, 0};
-    if (poll(&waiting, 1, static_cast<int>(limits_.tick_seconds * 1000)) > 0) {
+    std::array<pollfd, 2> waiting{{{sockets_[0].number(), POLLIN, 0}, {errors_[0].number(), POLLIN, 0}}};
+    const int ready = poll(waiting.data(), waiting.size(), static_cast<int>(limits_.tick_seconds * 1000));
+    if (waiting[1].revents != 0) pass_errors();
+    if (waiting[0].revents != 0) {
       char bytes[65536];
       const ssize_t size = recv(sockets_[0].number(), bytes, sizeof bytes, MSG_DONTWAIT);
       if (size > 0) lines_.append(bytes, static_cast<std::size_t>(size));
       if (size == 0 || (size < 0 && errno != EINTR && errno != EAGAIN)) return Received::ended;
-      continue;
     }
+    if (ready > 0) continue;
     // A long tick means that this process itself was stopped, so its length is capped.
     const double now = steady_seconds(), tick = std::min(now - looked, std::min(1.0, 4 * limits_.tick_seconds));
     looked = now;
@@ -140,8 +144,41 @@ CaseProcess::Received CaseProcess::receive(std::string& line, const std::functio
   }
 }
 
+// A process that ends may still write more than fits into the pipe.
+ProcessEnd CaseProcess::wait() {
+  constexpr double kTickSeconds = 0.1;
+  for (double waited = 0; waited < limits_.exit_seconds && !process_.ends_within(kTickSeconds); waited += kTickSeconds)
+    pass_errors();
+  const ProcessEnd end = process_.wait(0);
+  pass_errors();
+  return end;
+}
+
 void CaseProcess::kill(double patience_seconds) {
   if (!process_.ends_within(patience_seconds)) process_.end(limits_.grace_seconds);
+  pass_errors();
+}
+
+void CaseProcess::pass_errors() {
+  constexpr std::size_t kKept = 4096;
+  char bytes[4096];
+  ssize_t size = 0;
+  while (errors_[0] && (size = read(errors_[0].number(), bytes, sizeof bytes)) > 0) {
+    const auto count = static_cast<std::size_t>(size);
+    if (limits_.silent || write(STDERR_FILENO, bytes, count) < 0) errno = 0;  // nobody receives them
+    said_.append(bytes, count);
+    if (said_.size() > kKept) said_.erase(0, said_.size() - kKept);
+  }
+  if (size == 0) errors_[0].close();
+}
+
+std::string CaseProcess::last_errors() const {
+  constexpr std::size_t kPart = 200;
+  std::string all;
+  for (const std::string& line : split(said_, '\n'))
+    if (const std::string_view text = trimmed(line); text.find_first_not_of("-=* ") != std::string_view::npos)
+      append(all, std::string(text), " ");
+  return all.size() <= 2 * kPart ? all : all.substr(0, kPart) + " ... " + all.substr(all.size() - kPart);
 }
 
 }  // namespace epochbench

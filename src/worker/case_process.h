@@ -56,12 +56,17 @@ class CaseProcess {
   // Errors: ProtocolError for a line that is too long.
   Received receive(std::string& line, const std::function<bool()>& interrupted);
 
-  ProcessEnd wait() { return process_.wait(limits_.exit_seconds); }  // for it to exit
-  void kill(double patience_seconds = 0);                            // first gives it this long to exit by itself
+  ProcessEnd wait();                       // for it to exit
+  void kill(double patience_seconds = 0);  // first gives it this long to exit by itself
+  std::string last_errors() const;         // what it wrote to its standard error, shortened to one line
 
  private:
+  void pass_errors();
+
   ProcessLimits limits_;
   std::array<FileDescriptor, 2> sockets_;  // this process's, and the other's until it has started
+  std::array<FileDescriptor, 2> errors_;   // likewise: its standard error, which is passed on
+  std::string said_;                       // there, at the end
   Process process_;
   LineBuffer lines_;
 };

@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include <sys/resource.h>
+
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/machine/cgroup.h"
@@ -133,9 +135,13 @@ CaseEnded Conversation::ended_by(const ProcessEnd& end) const {
     return {RunStatus::out_of_memory, std::string("the kernel killed ") + called_ +
                                           " because memory ran out: reduce --batch or the model, or lift the limit"};
   std::string message = called_ + (" " + to_string(end));
+  if (rlimit cpu{};
+      (end.signal == SIGKILL || end.signal == SIGXCPU) && getrlimit(RLIMIT_CPU, &cpu) == 0 && cpu.rlim_cur != RLIM_INFINITY)
+    message += ", as by the limit of " + std::to_string(cpu.rlim_cur) + " s of CPU time; lift it (ulimit -t unlimited)";
   // Like a shell, a launcher reports a killed rank with a code above 128; 255 is an error of its own.
   if (const int signal = end.exit_code - kKilledCode; launches_ && signal > 0 && signal < NSIG)
     message += ": a rank " + to_string(ProcessEnd{.signal = signal});
+  if (const std::string said = process_.last_errors(); !said.empty()) message += "; it said: " + said;
   return {RunStatus::failed, message};
 }
 

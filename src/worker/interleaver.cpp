@@ -79,8 +79,8 @@ Interleaver::Interleaver(std::vector<InterleavedWorker> workers, InterleaverSett
       interrupted_(std::move(interrupted)),
       participants_(workers_.size()),
       starts_(settings_.order.order_of_starts(workers_.size())) {
-  environment_ =
-      openmp_settings(workers_.front().spec.threads.value_or(0), topology(affinity_cpus()), cgroup_cpu_quota(), settings_.pin);
+  environment_ = openmp_settings(workers_.front().spec.threads.value_or(0), topology(affinity_cpus()), cgroup_cpu_quota(),
+                                 possible(settings_.pin));
   if (!settings_.spin) environment_ = sleeping_when_idle(std::move(environment_));
 }
 

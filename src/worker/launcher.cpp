@@ -5,8 +5,13 @@
 #include <filesystem>
 #include <limits>
 
+#include <pwd.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "src/base/errors.h"
+#include "src/base/numbers.h"
 #include "src/base/process.h"
 #include "src/base/text.h"
 
@@ -17,7 +22,7 @@ constexpr const char* kMpirun = "mpirun";
 
 std::string ranks_program() {  // beside this one
   std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path self = std::filesystem::canonical(own_program(), error);
   const std::string file = self.parent_path() / kRanksProgram;
   return error || access(file.c_str(), X_OK) != 0 ? "" : file;
 }
@@ -89,6 +94,39 @@ WorkerCommand launch_command(const CaseSpec& spec, double patience_seconds) {
   WorkerCommand command(launcher, std::move(parts));
   command.called = "the launcher of the ranks";
   return command;
+}
+
+EnvironmentSettings rank_settings() {
+  EnvironmentSettings settings;
+  if (!is_set("HOME") && getpwuid(geteuid()) == nullptr) settings["HOME"] = is_set("TMPDIR") ? std::getenv("TMPDIR") : "/tmp";
+  char from = 1, to = 0;
+  const iovec source{&from, 1}, target{&to, 1};
+  constexpr const char *kVader = "OMPI_MCA_btl_vader_single_copy_mechanism", *kSmsc = "OMPI_MCA_smsc";  // Open MPI 4 and 5
+  if (process_vm_readv(getpid(), &target, 1, &source, 1, 0) != 1) {
+    if (!is_set(kVader)) settings[kVader] = "none";
+    if (!is_set(kSmsc)) settings[kSmsc] = "^cma";
+  }
+  return settings;
+}
+
+std::string launch_remark(const CaseSpec& spec) {
+  constexpr double kNeededPerRank = 8 << 20;  // Open MPI's segment has 4 MiB
+  struct statvfs shared {};
+  const char* folder = "/dev/shm";
+  if (spec.ranks == 1 || !spec.launcher.empty() || statvfs(folder, &shared) != 0) return "";
+  const double room = static_cast<double>(shared.f_bavail) * static_cast<double>(shared.f_frsize);
+  if (room >= spec.ranks * kNeededPerRank) return "";
+  return std::string("note: ") + folder + " has room for " + format_bytes(room) + ", and " + std::to_string(spec.ranks) +
+         " ranks need about " + format_bytes(spec.ranks * kNeededPerRank) +
+         " of shared memory to exchange fast; make it larger (docker run --shm-size=1g)";
+}
+
+void refuse_several_copies() {
+  for (const char* count : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"})
+    if (const char* text = std::getenv(count); text && std::atoi(text) > 1)
+      throw CallError("a launcher has started " + std::string(text) + " copies of epochbench (" + count +
+                      "), which would measure each other; start it once, and add --ranks " + text +
+                      " for a case that several processes share");
 }
 
 ProcessLimits launcher_limits(ProcessLimits limits, const CaseSpec& spec) {

@@ -17,6 +17,17 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores);
 // For a case without an obstacle. `patience_seconds`: how long a rank may keep the others waiting.
 WorkerCommand launch_command(const CaseSpec& spec, double patience_seconds);
 
+// The environment that launchers and ranks need here: a folder where the user has none, no copies between processes that the
+// system refuses.
+EnvironmentSettings rank_settings();
+
+// What makes ranks slower on this machine than they could be; empty: nothing is known.
+std::string launch_remark(const CaseSpec& spec);
+
+// Errors: CallError if a launcher (mpirun, srun, torchrun) has started this program as one of several copies, which would
+// measure each other.
+void refuse_several_copies();
+
 // What the parent may expect of a launcher. It cannot see whether ranks on other machines compute.
 ProcessLimits launcher_limits(ProcessLimits limits, const CaseSpec& spec);
 
