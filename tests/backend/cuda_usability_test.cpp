@@ -44,8 +44,12 @@ TEST(NvidiaDevice, IsFoundByItsDriverOrByItsVendor) {
   EXPECT_TRUE(has_nvidia_device(root.string()));
   std::filesystem::remove_all(root / "sys");
   EXPECT_FALSE(has_nvidia_device(root.string()));
-  std::ofstream(root / "dev/nvidiactl") << "";
-  EXPECT_TRUE(has_nvidia_device(root.string()));
+  for (const char* node : {"nvidiactl", "dxg", "nvhost-ctrl-gpu", "nvmap"}) {
+    std::ofstream(root / "dev" / node) << "";
+    EXPECT_TRUE(has_nvidia_device(root.string())) << node;
+    std::filesystem::remove(root / "dev" / node);
+  }
+  EXPECT_FALSE(has_nvidia_device(root.string()));
   std::filesystem::remove_all(root);
 }
 

@@ -139,6 +139,16 @@ TEST_F(SystemState, KnowsContainers) {
   expect("container", Disturbance::disturbs, "Podman");
 }
 
+TEST_F(SystemState, KnowsContainersWhoseGroupSaysNothing) {
+  file("/proc/self/cgroup", "0::/\n");
+  file("/proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 0:30 / /home rw - overlay overlay rw\n");
+  expect("container", Disturbance::none, "none");
+  file("/proc/self/mountinfo", "22 1 0:40 / / rw,relatime - overlay overlay rw,lowerdir=/a\n");
+  expect("container", Disturbance::disturbs, "overlay");
+  file("/var/run/secrets/kubernetes.io/serviceaccount/token", "");
+  expect("container", Disturbance::disturbs, "Kubernetes");
+}
+
 TEST_F(SystemState, LooksAtTheNodesOfTheCpusInUse) {
   file("/sys/devices/system/node/online", "0-1\n");
   file("/sys/devices/system/node/node0/cpulist", "0-1\n");

@@ -22,7 +22,8 @@ bool any_entry(const std::string& folder, const std::function<bool(const std::fi
 
 bool has_nvidia_device(const std::string& root) {
   const auto is_made_by_driver = [](const std::filesystem::path& path) {
-    return path.filename().string().starts_with("nvidia");
+    const std::string name = path.filename().string();
+    return name.starts_with("nvidia") || name == "dxg" || name.starts_with("nvhost") || name == "nvmap";
   };
   const auto is_of_vendor = [](const std::filesystem::path& path) {
     return read_system_file((path / "vendor").string()).value_or("").starts_with("0x10de");

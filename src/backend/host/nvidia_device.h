@@ -5,8 +5,8 @@
 
 namespace epochbench {
 
-// Checks the device files that a driver creates (/dev/nvidia*) and the vendors of PCI devices (/sys/bus/pci/devices). `root`:
-// for tests.
+// Checks the device files that a driver creates (/dev/nvidia*; /dev/dxg on WSL2, whose GPU may be another's; /dev/nvhost* and
+// /dev/nvmap on Jetson) and the vendors of PCI devices (/sys/bus/pci/devices). `root`: for tests.
 bool has_nvidia_device(const std::string& root = "");
 
 // Why no CUDA device is usable if has_nvidia_device() is false; installing anything would not help.

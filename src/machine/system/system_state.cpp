@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -94,6 +95,14 @@ SystemCheck foreign_load(std::optional<double> cores) {
           "top -o %CPU    shows them; end them, or measure later"};
 }
 
+// As containers have it whose program leaves no other trace, such as containerd.
+bool root_is_overlay(const std::string& root) {
+  std::istringstream mounts(read_system_file(root + "/proc/self/mountinfo").value_or(""));
+  for (std::string line; std::getline(mounts, line);)
+    if (line.find(" / / ") != std::string::npos && line.find(" - overlay ") != std::string::npos) return true;
+  return false;
+}
+
 SystemCheck container(const std::string& root) {
   const auto groups = read_system_file(root + "/proc/self/cgroup");
   std::string found;
@@ -102,6 +111,11 @@ SystemCheck container(const std::string& root) {
   for (const auto& [word, name] : {std::pair("kubepods", "Kubernetes"), std::pair("docker", "Docker"), std::pair("lxc", "LXC"),
                                    std::pair("libpod", "Podman")})
     if (found.empty() && groups && groups->find(word) != std::string::npos) found = name;
+  const char* pod = root.empty() ? std::getenv("KUBERNETES_SERVICE_HOST") : nullptr;
+  std::error_code unreadable;
+  if (found.empty() && ((pod && *pod) || std::filesystem::exists(root + "/var/run/secrets/kubernetes.io", unreadable)))
+    found = "Kubernetes";
+  if (found.empty() && root_is_overlay(root)) found = "its root is an overlay";
   if (!found.empty())
     return {"container", Disturbance::disturbs, found, "other containers may share its CPUs, and it cannot see them",
             "docker run --cpuset-cpus=LIST ...    with CPUs that no other container has"};
