@@ -1,6 +1,7 @@
 // All model families, and the parser of model names.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <stdexcept>
 
@@ -26,13 +27,14 @@ const ModelOption& find_option(const ModelFamily& family, std::string_view name)
 }
 
 std::int64_t parse_value(const std::string& family, const ModelOption& option, std::string_view text) {
-  std::int64_t value = 0;
+  double value = 0;  // 16.0 and 1.6e1 are 16
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < option.minimum || value > option.maximum)
+  const bool whole = error == std::errc() && end == text.data() + text.size() && value == std::trunc(value);
+  if (!whole || value < static_cast<double>(option.minimum) || value > static_cast<double>(option.maximum))
     throw std::invalid_argument("model " + family + ": " + option.name + "=" + std::string(text) +
                                 " must be a whole number from " + std::to_string(option.minimum) + " to " +
                                 std::to_string(option.maximum));
-  return value;
+  return static_cast<std::int64_t>(value);
 }
 
 // The model of this family with the options `given`. An option that depends on the data is named even at its default.

@@ -1,5 +1,6 @@
 #include "src/base/json_fields.h"
 
+#include <cmath>
 #include <limits>
 
 namespace epochbench {
@@ -7,6 +8,14 @@ namespace {
 
 [[noreturn]] void wrong_type(const std::string& path, const char* expected, const Json& value) {
   throw FormatError(path + ": must be " + expected + ", not " + value.type_name());
+}
+
+// A number that a program with floats alone has written: 16.0. It must be exact.
+std::optional<std::int64_t> whole_number(const Json& value) {
+  constexpr double kMaxExact = std::int64_t{1} << 53;
+  const double real = value.is_number_float() ? value.get<double>() : 0.5;
+  return std::fabs(real) <= kMaxExact && real == std::trunc(real) ? std::optional(static_cast<std::int64_t>(real))
+                                                                  : std::nullopt;
 }
 
 }  // namespace
@@ -63,6 +72,7 @@ int read_value(const Json& value, const std::string& path) {
 
 template <>
 std::int64_t read_value(const Json& value, const std::string& path) {
+  if (const auto whole = whole_number(value)) return *whole;
   if (!value.is_number_integer()) wrong_type(path, "a whole number", value);
   if (value.is_number_unsigned() && !std::in_range<std::int64_t>(value.get<std::uint64_t>()))
     throw FormatError(path + ": too large");
@@ -71,6 +81,7 @@ std::int64_t read_value(const Json& value, const std::string& path) {
 
 template <>
 std::uint64_t read_value(const Json& value, const std::string& path) {
+  if (const auto whole = whole_number(value); whole && *whole >= 0) return static_cast<std::uint64_t>(*whole);
   // A value that was set in memory from a signed type is stored as signed, even where it is not negative.
   if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<std::int64_t>() < 0))
     wrong_type(path, "a whole number of at least 0", value);

@@ -4,7 +4,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <utility>
 
 #include "src/base/errors.h"
 #include "src/base/text.h"
@@ -18,6 +20,17 @@ template <typename Number>
 bool read_whole(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+// By value: other programs write 16 as 16.0 or 1.6e1. As a double it must be exact.
+template <typename Number>
+bool read_integer(std::string_view text, Number& value) {
+  constexpr double kMaxExact = std::int64_t{1} << 53;
+  double real = 0;
+  if (read_whole(text, value)) return true;
+  if (!read_whole(text, real) || std::fabs(real) > kMaxExact || real != std::trunc(real)) return false;
+  value = static_cast<Number>(real);
+  return std::in_range<Number>(static_cast<std::int64_t>(real));
 }
 
 std::string fixed(double value, int decimals) {
@@ -57,7 +70,7 @@ std::string scaled(double value, double base, const char* const* prefixes, int c
 
 std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int64_t maximum) {
   std::int64_t value = 0;
-  if (!read_whole(text, value) || value < minimum || value > maximum)
+  if (!read_integer(text, value) || value < minimum || value > maximum)
     throw CallError(quoted(text) + " must be a whole number from " + std::to_string(minimum) + " to " +
                     std::to_string(maximum));
   return value;
@@ -65,7 +78,7 @@ std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int
 
 std::uint64_t parse_seed(std::string_view text) {
   std::uint64_t value = 0;
-  if (!read_whole(text, value)) throw CallError(quoted(text) + " must be a whole number from 0 to 18446744073709551615");
+  if (!read_integer(text, value)) throw CallError(quoted(text) + " must be a whole number from 0 to 18446744073709551615");
   return value;
 }
 

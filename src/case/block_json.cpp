@@ -16,9 +16,11 @@ std::vector<std::string> known_keys() {
 OptionValues read_values(const CaseOption& option, const Json& value, const std::string& where) {
   OptionValues result{{}, where};
   const Json elements = value.is_array() ? value : Json::array({value});
-  for (const Json& element : elements)
-    for (std::string& text : located(where, [&] { return split_values(option, scalar_text(element, where)); }))
+  for (const Json& element : elements) {
+    const std::string scalar = scalar_text(element, where);
+    for (std::string& text : located(where, [&] { return split_values(option, scalar); }))
       result.values.push_back(std::move(text));
+  }
   if (result.values.empty()) throw CallError(where + ": an empty list; give at least one value");
   return result;
 }
@@ -27,8 +29,8 @@ OptionValues read_values(const CaseOption& option, const Json& value, const std:
 
 std::string scalar_text(const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_number()) return value.dump();
-  throw CallError(where + ": must be a string, a number, or a list of them");
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  throw CallError(where + ": must be a string, a number, true or false, or a list of them");
 }
 
 CaseBlock read_block(const Json& object, const std::string& where) {

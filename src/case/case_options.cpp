@@ -73,7 +73,10 @@ std::string parse_tokenizer(const std::string& text) {
   return text;
 }
 
-bool parse_switch(const std::string& text) { return parse_word(text, {"on", "off"}) == "on"; }
+bool parse_switch(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";  // as a suite's JSON has it
+  return parse_word(text, {"on", "off"}) == "on";
+}
 
 Until parse_until(const std::string& text) {
   const auto equals = text.find('=');

@@ -117,12 +117,18 @@ TEST(JsonFieldsOfAStruct, AreWrittenOnlyWhereTheConditionHolds) {
   EXPECT_TRUE(json_of(whole)["part"].is_null());
 }
 
+TEST(JsonFieldsOfAStruct, TakeWholeNumbersByValue) {
+  Json document = Json::parse(kMax);
+  document["seed"] = 7.0;
+  EXPECT_EQ(read(document).seed, 7u);
+}
+
 TEST(JsonFieldsOfAStruct, ThatAreWrongAreNamedByTheirPath) {
   EXPECT_EQ(refusal("text", 1), "file.text: must be a string, not number");
   EXPECT_EQ(refusal("seed", -1), "file.seed: must be a whole number of at least 0, not number");
   EXPECT_EQ(refusal("interval", Json::array({1})), "file.interval: must have two numbers");
   EXPECT_EQ(refusal("ranges", {{0, 1}, {2}}), "file.ranges[1]: must have two numbers");
-  EXPECT_EQ(refusal("parts", {{{"count", 1}}, {{"count", 1e9}}}), "file.parts[1].count: must be a whole number, not number");
+  EXPECT_EQ(refusal("parts", {{{"count", 1}}, {{"count", 1.5}}}), "file.parts[1].count: must be a whole number, not number");
   EXPECT_EQ(refusal("parts", Json::array({Json{{"count", std::int64_t{1} << 40}}})), "file.parts[0].count: out of range");
   EXPECT_EQ(refusal("ends", Json::array({1})), "file.ends: must have two numbers");
   EXPECT_EQ(refusal("group", 3), "file.group: must be an object, not number");
