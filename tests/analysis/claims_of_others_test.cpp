@@ -100,8 +100,8 @@ TEST(ClaimsOfOthers, WhatWasMeasuredHereLeads) {
   using Verdicts = std::vector<std::pair<EvidenceClass, Verdict>>;
   EXPECT_EQ(both.verdict, Verdict::reproduced);
   EXPECT_EQ(both.verdicts,
-            (Verdicts{{EvidenceClass::measured, Verdict::reproduced}, {EvidenceClass::published, Verdict::exceeded}}));
-  EXPECT_EQ(alone.verdict, Verdict::exceeded);
+            (Verdicts{{EvidenceClass::measured, Verdict::reproduced}, {EvidenceClass::published, Verdict::undecided}}));
+  EXPECT_EQ(alone.verdict, Verdict::undecided);
   EXPECT_EQ(alone.evidence, EvidenceClass::published);
 }
 
@@ -274,6 +274,45 @@ TEST(ExpectedClaims, AGapThatWidensHasASlope) {
   EXPECT_NEAR(answer.measured_ci95->first, 1 - error, 1e-9);
   question.models = {"a", "b"};
   EXPECT_EQ(made.answer(question).verdict, Verdict::not_testable) << "two sizes make no slope";
+}
+
+// A baseline that could have been faster bounds a ratio from above, so that it can refute a claim of more and support none.
+TEST(ClaimsOfOthers, AWeakSideLeavesTheRatioOpen) {
+  const auto verdict = [](const char* weak, ClaimedRange claimed) {
+    ClaimQuantity quantity = quantity_of("stated", claimed);
+    quantity.figures = {{"a GPU", 30, 1.0, "", "", ""}};
+    quantity.weak = weak;
+    return judged(quantity).verdict;
+  };
+  EXPECT_EQ(verdict("", {4, 8}), Verdict::exceeded);
+  EXPECT_EQ(verdict("to", {4, 8}), Verdict::undecided);
+  EXPECT_EQ(verdict("to", {{}, 40}), Verdict::reproduced);
+  EXPECT_EQ(verdict("to", {40, {}}), Verdict::not_reproduced);
+  EXPECT_EQ(verdict("of", {4, {}}), Verdict::reproduced);
+  EXPECT_EQ(verdict("of", {4, 80}), Verdict::undecided);
+}
+
+TEST(ClaimsOfOthers, AnExactFigureIsNotExceeded) {
+  for (const double cores : {639.0, 640.0, 641.0}) {
+    ClaimQuantity quantity = quantity_of("stated", {.low = 640, .high = 640, .exact = true});
+    quantity.figures = {{"a GPU", cores, {}, "", "", ""}};
+    EXPECT_EQ(judged(quantity).verdict, cores == 640 ? Verdict::reproduced : Verdict::not_reproduced) << cores;
+  }
+}
+
+TEST(ClaimsOfOthers, EachFigureIsAPartOfItsOwn) {
+  ClaimQuantity quantity = quantity_of("stated", {.low = 4, .high = 64, .exact = true});
+  quantity.id = "cpu";
+  quantity.each = true;
+  for (const double cores : {6.0, 56.0, 64.0, 96.0})
+    quantity.figures.push_back({"a CPU of " + std::to_string(static_cast<int>(cores)), cores, {}, "", "", ""});
+  Claim claim;
+  claim.holds_for = HoldsFor::most;
+  claim.quantities = {quantity};
+  const ClaimAnswer answer = judge(std::vector{claim}, {}).front();
+  EXPECT_EQ(answer.verdict, Verdict::reproduced);
+  EXPECT_EQ(answer.parts.size(), 4u);
+  EXPECT_THAT(answer.reason, testing::HasSubstr("it holds for 3 of 4 that were tested; not for cpu/a CPU of 96"));
 }
 
 }  // namespace

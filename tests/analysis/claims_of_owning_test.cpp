@@ -23,7 +23,7 @@ TEST(Claims, OfTheUsersOwnFiguresNameTheCommand) {
     run.cost = Cost{0.34, 0.01, 0.1, "user"};
   }
   const ClaimAnswer answer = answer_to("local-vs-cloud", {runs});
-  EXPECT_EQ(answer.evidence, EvidenceClass::published) << "the example's figures";
+  EXPECT_EQ(answer.verdict, Verdict::not_testable) << "an example decides nothing";
   EXPECT_EQ(part_of(answer, "yours").verdict, Verdict::not_testable);
   EXPECT_EQ(part_of(answer, "yours").reason,
             "needs the user's own figures, which no result carries, beside 210 W (measured: rapl), 0.34 USD per hour (of the "

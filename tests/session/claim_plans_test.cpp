@@ -23,7 +23,7 @@ TEST(ClaimPlans, MemoryIsJudgedWithoutAnyRun) {
   EXPECT_NEAR(*part_of(seven, "forward-planned").measured, 28, 1.5);
   EXPECT_EQ(part_of(seven, "training-planned").verdict, Verdict::not_reproduced);
   EXPECT_GT(*part_of(seven, "training-planned").measured, 4 * 6.7 * 4) << "weights, gradients and two moments";
-  EXPECT_EQ(seven.verdict, Verdict::not_reproduced);
+  EXPECT_EQ(seven.verdict, Verdict::reproduced) << "the article speaks of running a model";
   EXPECT_EQ(seven.evidence, EvidenceClass::planned);
   const ClaimAnswer size = planned_answer("memory-model-size");
   EXPECT_EQ(size.verdict, Verdict::not_reproduced);
@@ -42,7 +42,7 @@ TEST(ClaimPlans, BatchAndResolutionTakeMemory) {
   const ClaimAnswer answer = planned_answer("memory-batch");
   EXPECT_EQ(answer.verdict, Verdict::reproduced) << answer.reason;
   EXPECT_NEAR(*part_of(answer, "resolution").measured, 4, 1) << "four times the pixels, and the weights once";
-  EXPECT_EQ(planned_answer("memory-16gb").verdict, Verdict::reproduced);
+  EXPECT_EQ(planned_answer("memory-16gb").verdict, Verdict::not_reproduced) << "most need no more than 12 GB";
 }
 
 TEST(ClaimPlans, WhatOthersDidNotPublishIsExpectedWithItsError) {

@@ -62,6 +62,8 @@ void check_by_kind(const ClaimQuantity& quantity, const JsonFields& fields) {
     if (quantity.to || !key.starts_with("to.")) check_given(fields, key);
   check_listed(fields.path("measure"), quantity.measure, kind.measures);
   if (!quantity.over.empty()) check_listed(fields.path("over"), quantity.over, kind.over);
+  if (!quantity.pairing.empty()) check_word(fields.path("pairing"), quantity.pairing, {"best"});
+  if (!quantity.weak.empty()) check_word(fields.path("weak"), quantity.weak, {"of", "to"});
   if (kind.check) kind.check(quantity, fields);
 }
 
@@ -112,6 +114,10 @@ void check_claim(Claim& claim, const Json& object, const std::string& path, cons
   for (const ClaimQuantity& quantity : claim.quantities)
     if (!ids.insert(quantity.id).second)
       throw FormatError(fields.path("quantities") + ": the id '" + quantity.id + "' stands there twice");
+  for (std::size_t i = 0; i < claim.quantities.size(); ++i)
+    if (const std::string& given = claim.quantities[i].precondition; !given.empty() && !ids.contains(given))
+      throw FormatError(path_of_element(fields.path("quantities"), i) + ".precondition: '" + given +
+                        "' is not the id of a quantity of this claim");
   if (std::ranges::none_of(claim.quantities, &ClaimQuantity::counts))
     throw FormatError(fields.path("quantities") + ": a claim needs at least one quantity that counts");
 }

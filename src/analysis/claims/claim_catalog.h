@@ -16,9 +16,10 @@ namespace epochbench {
 struct ClaimedRange {
   std::optional<double> low, high;  // empty: no bound
   bool less_is_more = false;        // below the range the claim is exceeded, above it is not reproduced
+  bool exact = false;               // a figure: on either side of the range it is not reproduced
 };
 
-// [low, high] or null; `less_is_more` is a key of the quantity.
+// [low, high] or null; `less_is_more` and `exact` are keys of the quantity.
 template <>
 struct JsonConversion<ClaimedRange> {
   static Json write(const ClaimedRange& range);
@@ -58,6 +59,7 @@ struct ClaimPart {
   bool carries = true;         // the claim, if no other part can be tested; a part that does not carry it can still refute it
   bool counts = true;          // toward the verdict; a part that does not is another reading, shown beside it
   std::string alternative;     // parts with the same name are readings of one statement, which holds if one of them does
+  std::string precondition;    // the id of the part that has to be reproduced, or this one says nothing about the claim
 };
 
 // A figure that someone published, as the source gives it; with `over` there are two, whose ratio counts.
@@ -79,7 +81,8 @@ struct ClaimQuantity : ClaimPart {
   std::string kind = "missing";  // the name of a row (claim_kinds.h); docs/claims.md describes each
   std::string measure, over;     // "samples_per_second"; "batch"
   std::string pairing;           // "best": each device at its own best, instead of one workload on both
-  bool each = false;             // memory: every model, instead of the first that was measured; expected: every pair
+  std::string weak;              // "of" or "to": the side that could have been faster, so the ratio is a bound
+  bool each = false;             // an answer for every model of memory, pair of expected or figure of stated
   std::vector<std::string> models;
   RunChoice of;
   std::optional<RunChoice> to;
@@ -99,10 +102,11 @@ void fields(auto& visitor, Is<ClaimQuantity> auto& quantity) {
   visitor("scale", quantity.scale, {.addition = true, .positive = true});
   visitor("claimed", quantity.claimed);
   visitor("less_is_more", quantity.claimed.less_is_more);
+  visitor("exact", quantity.claimed.exact);
   visitor("kind", quantity.kind);
   const auto visit = optional_fields(visitor);
-  VISIT(quantity, id, carries, counts, alternative, measure, over, pairing, each, models, of, to, than, device, parameters,
-        bytes, least_seeds, least_cores, entries, against, figures, samples, differs, reason);
+  VISIT(quantity, id, carries, counts, alternative, precondition, measure, over, pairing, weak, each, models, of, to, than,
+        device, parameters, bytes, least_seeds, least_cores, entries, against, figures, samples, differs, reason);
 }
 
 enum class HoldsFor : std::uint8_t {

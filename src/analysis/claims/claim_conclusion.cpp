@@ -83,8 +83,11 @@ Conclusion of_all(const Parts& parts) {
 }
 
 // A claim about some model holds if it holds for one; while one is open, no other verdict is final. Models on both sides of the
-// range, and none in it, do not show that one is in it, nor that none is. The best of the parts speaks for the claim.
-Conclusion of_any(const Parts& parts) {
+// range, and none in it, do not show that one is in it, nor that none is. The best of the parts that carry it speaks for it.
+Conclusion of_any(Parts parts) {
+  const ClaimAnswer* first = parts.front();
+  std::erase_if(parts, [](const ClaimAnswer* part) { return !part->carries; });
+  if (parts.empty()) return {Verdict::not_testable, "what could be tested does not carry the claim", first, first};
   const ClaimAnswer* best = *std::ranges::min_element(parts, {}, rank_among_alternatives);
   std::string measured;
   for (const ClaimAnswer* part : parts)

@@ -144,6 +144,7 @@ struct ClaimKind {
   WordList measures = {};         // of `measure`
   WordList over = {};             // of `over`, if it is given
   bool by_model = false;          // each model has an answer of its own, unless the quantity is over their parameters
+  bool by_figure = false;         // each figure has an answer of its own, if the quantity says `each`
   EvidenceClass evidence = EvidenceClass::measured;
   void (*check)(const ClaimQuantity& quantity, const JsonFields& fields) = nullptr;  // of the rest; errors: FormatError
   void (*add_steps)(const ClaimQuantity& quantity, ClaimSteps& steps) = nullptr;     // that either of them needs

@@ -154,8 +154,10 @@ Numbers suite_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
                        quantity.measure + ")"};
   const std::vector<Run>& runs = longest->result.runs;
   const auto left_out = std::ranges::count_if(runs, [](const Run& run) { return run.status != RunStatus::ok; });
-  return certain(most_seconds, longest->path + ", " + counted(runs.size(), "run", "runs") + ", " + std::to_string(left_out) +
-                                   " of them skipped or failed; the seconds of its runs");
+  if (left_out > 0)
+    return {.missing = std::to_string(left_out) + " of the " + counted(runs.size(), "run", "runs") + " of " + longest->path +
+                       " were skipped or failed, so their time is not that of the suite"};
+  return certain(most_seconds, longest->path + ", " + counted(runs.size(), "run", "runs") + "; the seconds of its runs");
 }
 
 constexpr const char* kPeaks = "cpu_memory cpu_memory_bandwidth cpu_peak_fp32 gpu_memory gpu_memory_bandwidth gpu_peak_fp32";

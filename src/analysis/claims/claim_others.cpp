@@ -204,7 +204,11 @@ ClaimKinds others_kinds() {
        .over = rated_facts,
        .evidence = EvidenceClass::published,
        .check = check_rated},
-      {.name = "stated", .numbers = stated_numbers, .needs = "figures", .evidence = EvidenceClass::published},
+      {.name = "stated",
+       .numbers = stated_numbers,
+       .needs = "figures",
+       .by_figure = true,
+       .evidence = EvidenceClass::published},
   };
   return kKinds;
 }

@@ -113,6 +113,7 @@ Answers answer_break_even(const ClaimQuantity& quantity, const Evidence& evidenc
   example.cloud = question.cloud;
   ClaimAnswer answer = answer_of(quantity, example);
   answer.evidence = EvidenceClass::published;
+  answer.counts = false;  // other prices give another verdict
   for (const StatedFigure& figure : quantity.figures)
     answer.sources.push_back({spaced(figure.of) + ": " + figure.source + ", " + figure.date, figure.url});
   append(answer.conditions, "an example by published prices", "; ");

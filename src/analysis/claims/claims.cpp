@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <stdexcept>
 #include <tuple>
@@ -16,6 +17,15 @@ namespace {
 
 constexpr ClaimKinds (*kKindsOfFiles[])() = {curve_kinds, expected_kinds, machine_kinds, others_kinds, owning_kinds,
                                              plan_kinds,  run_kinds,      seed_kinds,    trend_kinds};
+
+std::vector<ClaimQuantity> questions_by_figure(const ClaimQuantity& quantity) {
+  std::vector<ClaimQuantity> questions(quantity.figures.size(), quantity);
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    questions[i].figures = {quantity.figures[i]};
+    append(questions[i].id, quantity.figures[i].of, "/");
+  }
+  return questions;
+}
 
 // What has an answer of its own: each model, named after it if there are several, or the quantity.
 std::vector<ClaimQuantity> questions_by_model(const ClaimQuantity& quantity, const ClaimKind& kind) {
@@ -32,12 +42,27 @@ std::vector<ClaimQuantity> questions_by_model(const ClaimQuantity& quantity, con
   return questions;
 }
 
+void check_preconditions(std::vector<ClaimAnswer>& parts) {
+  for (ClaimAnswer& part : parts) {
+    if (part.precondition.empty() || part.verdict == Verdict::not_testable) continue;
+    const auto fails = [&](const ClaimAnswer& given) {
+      const bool meant = given.id == part.precondition || given.id.starts_with(part.precondition + "/");
+      return meant && given.verdict != Verdict::reproduced;
+    };
+    const auto given = std::ranges::find_if(parts, fails);
+    if (given == parts.end()) continue;
+    part.verdict = Verdict::not_testable;
+    part.reason = "claimed only where this holds: " + given->quantity;
+  }
+}
+
 ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   ClaimAnswer answer;
   for (const ClaimQuantity& quantity : claim.quantities) {
     const ClaimKind& kind = kind_named(quantity.kind);
     const bool of_others = kind.evidence == EvidenceClass::published || kind.evidence == EvidenceClass::predicted;
-    for (const ClaimQuantity& question : questions_by_model(quantity, kind))
+    const bool by_figure = quantity.each && kind.by_figure;
+    for (const ClaimQuantity& question : by_figure ? questions_by_figure(quantity) : questions_by_model(quantity, kind))
       for (ClaimAnswer& part :
            kind.numbers ? Answers{answered(question, kind.numbers(question, evidence))} : kind.answers(question, evidence)) {
         if (part.id.empty()) part.id = kind.name;  // a quantity without a model or an id of its own
@@ -46,6 +71,7 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
         answer.parts.push_back(std::move(part));
       }
   }
+  check_preconditions(answer.parts);
   conclude(answer, claim.holds_for);
   answer.id = claim.id;
   return answer;
@@ -78,6 +104,7 @@ ClaimSteps steps_of(std::span<const Claim> claims) {
 Verdict verdict_of(const ClaimedRange& claimed, const std::pair<double, double>& measured_ci95) {
   const auto [low, high] = measured_ci95;
   const bool below = claimed.low && high < *claimed.low, above = claimed.high && low > *claimed.high;
+  if (claimed.exact && (below || above)) return Verdict::not_reproduced;
   if (below) return claimed.less_is_more ? Verdict::exceeded : Verdict::not_reproduced;
   if (above) return claimed.less_is_more ? Verdict::not_reproduced : Verdict::exceeded;
   const bool inside = (!claimed.low || low >= *claimed.low) && (!claimed.high || high <= *claimed.high);
@@ -99,9 +126,14 @@ ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, st
   answer.measured = estimate.value / quantity.scale;
   answer.verdict = Verdict::undecided;
   if (!estimate.ci95) return answer;
-  answer.measured_ci95 = {estimate.ci95->first / quantity.scale, estimate.ci95->second / quantity.scale};
+  auto& [low, high] =
+      answer.measured_ci95.emplace(estimate.ci95->first / quantity.scale, estimate.ci95->second / quantity.scale);
+  if (quantity.weak == "of") high = std::numeric_limits<double>::infinity();
+  if (quantity.weak == "to") low = std::min(low, 0.0);
   answer.verdict = verdict_of(quantity.claimed, *answer.measured_ci95);
-  if (answer.verdict == Verdict::undecided) answer.reason = "the interval goes across a bound of the claim";
+  if (answer.verdict == Verdict::undecided)
+    answer.reason = quantity.weak.empty() ? "the interval goes across a bound of the claim"
+                                          : "one side could have been faster, so the ratio is only a bound";
   return answer;
 }
 
@@ -117,7 +149,7 @@ ClaimAnswer answered(const ClaimQuantity& quantity, const Numbers& numbers) {
   } else if (numbers.reached && !answer.measured_ci95 && claimed.high && answer.measured > claimed.high) {
     answer.verdict = Verdict::exceeded;
     answer.reason = "reached at least once, and a ceiling is what is reached";
-  } else if (answer.verdict == Verdict::undecided && !answer.sources.empty()) {
+  } else if (answer.verdict == Verdict::undecided && !answer.sources.empty() && quantity.weak.empty()) {
     answer.reason = "what was published lies on both sides of a bound of the claim";
   }
   return answer;

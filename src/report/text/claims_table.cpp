@@ -37,9 +37,10 @@ std::string counts(std::span<const ClaimAnswer> answers, bool with_words) {
 std::string range_cell(const ClaimedRange& claimed, const std::string& unit) {
   const auto number = [](double value) { return short_number(value, 3); };
   if (!claimed.low && !claimed.high) return "no figure";
-  const std::string range = !claimed.high  ? "> " + number(*claimed.low)
-                            : !claimed.low ? "≤ " + number(*claimed.high)
-                                           : number(*claimed.low) + "–" + number(*claimed.high);
+  const std::string range = !claimed.high                   ? "> " + number(*claimed.low)
+                            : !claimed.low                  ? "≤ " + number(*claimed.high)
+                            : *claimed.low == *claimed.high ? number(*claimed.low)
+                                                            : number(*claimed.low) + "–" + number(*claimed.high);
   return range + (unit.empty() || unit == "x" ? unit : " " + unit);
 }
 

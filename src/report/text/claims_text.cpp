@@ -43,6 +43,7 @@ std::string claimed_cell(const ClaimedRange& claimed, const std::string& unit) {
   if (!claimed.low && !claimed.high) return "no figure";
   if (!claimed.high) return "above " + with_unit(three_digits(*claimed.low), unit);
   if (!claimed.low) return "at most " + with_unit(three_digits(*claimed.high), unit);
+  if (*claimed.low == *claimed.high) return with_unit(three_digits(*claimed.low), unit);
   return three_digits(*claimed.low) + " to " + with_unit(three_digits(*claimed.high), unit);
 }
 

@@ -12,6 +12,7 @@ function claimedText({claimed: [low, high], unit}) {
   if (!isKnown(low) && !isKnown(high)) return "no figure";
   if (!isKnown(high)) return `above ${withUnit(significant(low), unit)}`;
   if (!isKnown(low)) return `at most ${withUnit(significant(high), unit)}`;
+  if (low === high) return withUnit(significant(low), unit);
   return `${significant(low)} to ${withUnit(significant(high), unit)}`;
 }
 
