@@ -137,7 +137,8 @@ std::optional<SettingValue> options_of_model(const CaseSpec& spec) {
 
 // Its folder stays private.
 std::optional<SettingValue> file_of_weights(const CaseSpec& spec) {
-  return to_setting(std::filesystem::path(spec.init).filename().string());
+  const std::filesystem::path path(spec.init);
+  return to_setting((path.has_filename() ? path : path.parent_path()).filename().string());  // of "DIR/"
 }
 
 std::optional<SettingValue> name_of_tokenizer(const CaseSpec& spec) {
@@ -311,8 +312,8 @@ Rows file_options() {
        .group = kMain,
        .protocol_key = "-",
        .parse = parse_condition},
-      row("init", "FILE", "begin with the weights of a safetensors file", Class::workload, &CaseSpec::init, parse_path,
-          {.group = kData, .value = file_of_weights}),
+      row("init", "FILE", "begin with the weights of a safetensors file, or of an index or a folder of them", Class::workload,
+          &CaseSpec::init, parse_path, {.group = kData, .value = file_of_weights}),
       row("save", "FILE", "write the final weights there, as safetensors", std::nullopt, &CaseSpec::save, parse_path),
       row("trace", "DIR", "write batches, losses and weights into an empty folder, to replay elsewhere", std::nullopt,
           &CaseSpec::trace, parse_path),

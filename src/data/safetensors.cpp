@@ -120,7 +120,7 @@ class HeaderReader final : public json::json_sax_t {
     has_dtype_ = true;
     return true;
   }
-  bool null() override { return other(); }
+  bool null() override { return (depth_ == 1 && metadata()) || other(); }  // as some writers put for no metadata
   bool boolean(bool) override { return other(); }
   bool number_integer(number_integer_t) override { return other(); }
   bool number_float(number_float_t, const string_t&) override { return other(); }

@@ -165,7 +165,7 @@ Program program_of(const CaseSpec& spec, const WorkloadSpec& workload, const Bac
 }  // namespace
 
 void check_files(const CaseSpec& spec) {
-  if (!spec.init.empty()) check_weights(SafetensorsFile(spec.init), model_variables(workload_spec(spec)));
+  if (!spec.init.empty()) check_weights(WeightFiles(spec.init), model_variables(workload_spec(spec)));
   if (!spec.save.empty()) check_writable(spec.save);
   if (spec.trace.empty()) return;
   if (spec.mode != Mode::train)

@@ -7,6 +7,7 @@
 
 #include "epochbench/dataset.h"
 #include "src/data/byte_source.h"
+#include "src/workload/weight_names.h"
 
 namespace epochbench {
 namespace {
@@ -51,11 +52,39 @@ std::span<float> values_of(const Variable& part, const Shape& rows, std::span<fl
                         static_cast<std::size_t>(part.desc.elements()));
 }
 
-// A buffer of the frameworks' modules that is not a weight, such as a causal mask, or a decoder that shares the word
-// embedding's memory.
-bool ignored(const std::string& name) {
-  return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids") || name.ends_with(".attn.bias") ||
-         name.ends_with(".attn.masked_bias") || name.starts_with("cls.predictions.decoder.") || name == "lm_head.weight";
+// The tensors of a file by their names here, checked: each tensor of the model is there, or all its parts are.
+std::map<std::string, WeightFiles::Place> tensors_here(const WeightFiles& files, const std::vector<FileTensor>& tensors) {
+  const auto fail = [&](const std::string& what) {
+    throw DataError("weights " + files.name() + " do not fit the model: " + what +
+                    "; name a file of the same model and options (--init)");
+  };
+  std::map<std::string, Shape> known;
+  for (const FileTensor& tensor : tensors) {
+    known[tensor.name] = tensor.shape;
+    if (tensor.transposed()) continue;
+    for (const Variable* part : tensor.parts) known.try_emplace(part->name, part->desc.shape);
+  }
+  std::map<std::string, WeightFiles::Place> found;
+  for (const auto& [published, place] : files.tensors()) {
+    const std::string name = name_here(published, [&](const std::string& each) { return known.contains(each); });
+    const SafetensorsTensor& tensor = place.tensor;
+    const auto expected = known.find(name);
+    if (expected == known.end()) {
+      if (is_left_out(published)) continue;
+      fail("the model has no tensor " + in_quotes(published) + " of " + tensor.dtype + to_string(tensor.shape));
+    }
+    if (!is_float_dtype(tensor.dtype) || tensor.shape != expected->second)
+      fail("tensor " + in_quotes(published) + " is " + tensor.dtype + to_string(tensor.shape) + ", the model's is F32" +
+           to_string(expected->second) + (is_float_dtype(tensor.dtype) ? "" : " (F16 and BF16 are converted)"));
+    if (!found.emplace(name, place).second)
+      fail("it has tensor " + in_quotes(name) + " twice, again as " + in_quotes(published));
+  }
+  for (const FileTensor& tensor : tensors) {
+    const auto is_found = [&](const Variable* part) { return found.contains(part->name); };
+    if (!found.contains(tensor.name) && !std::ranges::all_of(tensor.parts, is_found))
+      fail("tensor " + in_quotes(tensor.name) + " of F32" + to_string(tensor.shape) + " is missing");
+  }
+  return found;
 }
 
 void check_size(const FileLayout& layout, std::span<const float> values) {
@@ -80,38 +109,28 @@ std::vector<float> from_file_order(const FileLayout& layout, std::span<const flo
   return transposed(values, here[0], here[3], here[1] * here[2]);
 }
 
-void check_weights(const SafetensorsFile& file, const std::vector<Variable>& variables) {
-  const auto fail = [&](const std::string& what) {
-    throw DataError("weights " + file.name() + " do not fit the model: " + what +
-                    "; name a file of the same model and options (--init)");
-  };
-  std::map<std::string, Shape> expected;
-  for (const FileTensor& tensor : file_tensors(variables)) expected[tensor.name] = tensor.shape;
-  for (const auto& [name, shape] : expected)
-    if (!file.tensors().contains(name)) fail("tensor " + in_quotes(name) + " of F32" + to_string(shape) + " is missing");
-  for (const auto& [name, tensor] : file.tensors()) {
-    const auto found = expected.find(name);
-    if (found == expected.end()) {
-      if (!ignored(name)) fail("the model has no tensor " + in_quotes(name) + " of " + tensor.dtype + to_string(tensor.shape));
-      continue;
-    }
-    const Shape& shape = found->second;
-    if (tensor.dtype != "F32" || tensor.shape != shape)
-      fail("tensor " + in_quotes(name) + " is " + tensor.dtype + to_string(tensor.shape) + ", the model's is F32" +
-           to_string(shape));
-  }
+void check_weights(const WeightFiles& files, const std::vector<Variable>& variables) {
+  tensors_here(files, file_tensors(variables));
 }
 
 void read_weights(Executable& executable, const std::vector<Variable>& variables, const std::filesystem::path& path) {
-  SafetensorsFile file(path);
-  check_weights(file, variables);
+  WeightFiles files(path);
+  const std::vector<FileTensor> tensors = file_tensors(variables);
+  const auto found = tensors_here(files, tensors);
   std::vector<float> values;
-  for (const FileTensor& tensor : file_tensors(variables)) {
-    values.resize(static_cast<std::size_t>(element_count(tensor.shape)));
-    file.read(file.tensors().at(tensor.name), std::as_writable_bytes(std::span(values)));
-    if (tensor.transposed()) values = transposed(values, 1, tensor.shape[0], tensor.shape[1]);
-    for (const Variable* part : tensor.parts)
-      executable.write(part->name, from_file_order(part->file_layout, values_of(*part, tensor.rows(), values)));
+  const auto read = [&](const std::string& name, std::int64_t elements) {
+    values.resize(static_cast<std::size_t>(elements));
+    files.read(found.at(name), values);
+  };
+  for (const FileTensor& tensor : tensors) {
+    const bool whole = found.contains(tensor.name);
+    if (whole) read(tensor.name, element_count(tensor.shape));
+    if (whole && tensor.transposed()) values = transposed(values, 1, tensor.shape[0], tensor.shape[1]);
+    for (const Variable* part : tensor.parts) {
+      if (!whole) read(part->name, part->desc.elements());
+      executable.write(part->name,
+                       from_file_order(part->file_layout, whole ? values_of(*part, tensor.rows(), values) : values));
+    }
   }
 }
 

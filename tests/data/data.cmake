@@ -5,7 +5,7 @@ target_compile_definitions(embedded_test PRIVATE EPOCHBENCH_SOURCE_DIR="${PROJEC
                            EPOCHBENCH_D3="${EPOCHBENCH_D3}")
 epochbench_tests(data_tests LABEL unit LIBRARIES epochbench_data TESTS
   data/cifar10_test data/dataset_test data/idx_test data/mixup_test data/order_test data/prepared_dataset_test data/safetensors_test
-  data/text_test data/tokenizer_test data/word_pieces_test)
+  data/text_test data/tokenizer_test data/word_pieces_test data/weight_files_test)
 target_compile_definitions(data_tests PRIVATE TOKENIZER_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}/data/gpt2"
                            WORDPIECE_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}/data/wordpiece")
 if(EPOCHBENCH_HAS_IMAGES)

@@ -70,6 +70,8 @@ TEST_F(SafetensorsTest, AcceptsTheFormatOfOthers) {
   EXPECT_EQ(file.tensors().at("b").shape, Shape{});
   EXPECT_EQ(file.tensors().at("a").dtype, "I64");
   EXPECT_EQ(open(file_of("{}", 0)).tensors().size(), 0u);
+  EXPECT_EQ(open(file_of(R"({"__metadata__":null})", 0)).tensors().size(), 0u);
+  expect_refused(file_of(R"({"__metadata__":{"format":null}})", 0), "wrong value for '__metadata__'");
 }
 
 TEST_F(SafetensorsTest, RefusesHeadersThatCannotBe) {

@@ -9,7 +9,7 @@ epochbench_test(graph/llama_gradient_test LABEL parity LIBRARIES epochbench_grad
 epochbench_tests(graph_tests LABEL unit LIBRARIES epochbench_workload TESTS
   backend/pass_times_test graph/fusion_test graph/graph_test graph/int8_test graph/joint_products_test graph/passes_test
   graph/precision_test graph/stage_bytes_test graph/weight_copies_test
-  models/fingerprint_test models/models_test workload/weights_test graph/packed_weights_test)
+  models/fingerprint_test models/models_test workload/weights_test graph/packed_weights_test workload/weight_names_test)
 target_compile_definitions(graph_tests PRIVATE TOKENIZER_FOLDER="${CMAKE_CURRENT_SOURCE_DIR}/data/gpt2")
 epochbench_test(backend/reference_backend_test LABEL unit LIBRARIES epochbench_graph epochbench_backend epochbench_kernels_reference)
 epochbench_test(workload/forward_test LABEL parity LIBRARIES epochbench_workload)

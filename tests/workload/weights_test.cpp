@@ -229,7 +229,7 @@ class CheckWeights : public testing::Test {
     SafetensorsWriter writer(folder.path() / "w", tensors);
     for (const auto& [name, desc] : tensors) writer.write(std::vector<std::byte>(desc.bytes()));
     writer.finish();
-    check_weights(SafetensorsFile(folder.path() / "w"), variables);
+    check_weights(WeightFiles(folder.path() / "w"), variables);
   }
   TensorDesc& desc(const std::string& name) {
     return std::find_if(tensors.begin(), tensors.end(), [&](const auto& entry) { return entry.first == name; })->second;
@@ -268,6 +268,17 @@ TEST_F(CheckWeights, RefusesAnotherShapeAndNamesBoth) {
 TEST_F(CheckWeights, RefusesAnotherDtype) {
   desc("fc.bias").dtype = DType::i32;
   expect_data_error([&] { check(); }, {"'fc.bias' is I32[10], the model's is F32[10]"});
+}
+
+TEST_F(CheckWeights, Takes16BitsAndHeadsOfOtherTasks) {
+  desc("fc.bias").dtype = DType::bf16;
+  desc("fc.weight").dtype = DType::f16;
+  for (const char* name : {"cls.seq_relationship.weight", "bert.pooler.dense.bias", "pooler.dense.weight",
+                           "model.layers.0.self_attn.rotary_emb.inv_freq"})
+    tensors.push_back({name, {{2}, DType::f32}});
+  EXPECT_NO_THROW(check());
+  tensors.push_back({"module.fc.bias", {{10}, DType::f32}});
+  expect_data_error([&] { check(); }, {"has tensor 'fc.bias' twice, again as 'module.fc.bias'"});
 }
 
 TEST_F(CheckWeights, AMismatchedFileChangesNothing) {
