@@ -155,6 +155,24 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   above(WarningCode::noisy_repetitions, repetition_noise(series), kFairRepetitionNoise);
   above(WarningCode::throttled, max_over_runs(series, throttled_steps), 0);
   add_energy(warnings, series);
+  const auto is_unpinned = [](const Run* run) { return run->device.backend == "cpu" && !run->device.pinned.value_or(true); };
+  if (std::ranges::any_of(series.runs, is_unpinned)) warnings.push_back({WarningCode::unpinned, name});
+}
+
+// What a file says of all its runs, once for both sides.
+void add_of_files(std::vector<Warning>& warnings, const Series& baseline, const Series& contender) {
+  std::set<std::string> dirty, resumed;
+  std::size_t calls = 0;
+  for (const NamedResult* source : {baseline.source, contender.source}) {
+    const Context& context = source->result.context;
+    if (context.git_dirty.value_or(false)) dirty.insert(source->path);
+    if (!context.earlier_calls.empty()) resumed.insert(source->path);
+    calls = std::max(calls, context.earlier_calls.size() + 1);
+  }
+  if (!dirty.empty()) warnings.push_back({WarningCode::dirty_build, "", 0, 0, joined(std::vector(dirty.begin(), dirty.end()))});
+  if (!resumed.empty())
+    warnings.push_back(
+        {WarningCode::resumed, "", static_cast<double>(calls), 0, joined(std::vector(resumed.begin(), resumed.end()))});
 }
 
 // Warnings about what the two sides differ in.
@@ -252,8 +270,11 @@ const char* name(WarningCode code) {
                                     "settings_differ",
                                     "epoch_samples_differ",
                                     "build_differs",
-                                    "batch_differs"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(WarningCode::batch_differs) + 1);
+                                    "batch_differs",
+                                    "unpinned",
+                                    "dirty_build",
+                                    "resumed"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(WarningCode::resumed) + 1);
   return kNames[static_cast<std::size_t>(code)];
 }
 
@@ -296,6 +317,7 @@ std::vector<Warning> fairness_warnings(const Series& baseline, const Series& con
   add_parity(warnings, baseline, contender, false);
   add_parity(warnings, contender, baseline, true);
   add_of_pair(warnings, baseline, contender);
+  add_of_files(warnings, baseline, contender);
   std::ranges::stable_sort(warnings, {}, &Warning::code);
   return warnings;
 }

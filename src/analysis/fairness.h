@@ -38,6 +38,9 @@ enum class WarningCode : std::uint8_t {
   epoch_samples_differ,      // value, limit: the baseline's and the contender's
   build_differs,             // first, second
   batch_differs,             // value, limit: the baseline's and the contender's
+  unpinned,                  // its threads on a CPU are not bound to cores
+  dirty_build,               // first: the files whose build has changes that no commit has
+  resumed,                   // first: the files whose runs several calls measured; value: the most calls of one
 };
 const char* name(WarningCode code);
 

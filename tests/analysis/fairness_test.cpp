@@ -62,6 +62,9 @@ const std::vector<Unfair>& unfair_changes() {
       {"energy_in_part", gpu([](auto& run) { run.energy->source = "nvml"; })},
       {"held_back", hold_back_both},
       {"settings_differ", gpu([](auto& run) { rename(run, run.name + "/order=sequential"); })},
+      {"unpinned", cpu([](auto& run) { run.device.pinned = run.repetition != 3; })},
+      {"dirty_build", [](NamedResult& named) { named.result.context.git_dirty = true; }},
+      {"resumed", [](NamedResult& named) { named.result.context.earlier_calls.emplace_back(); }},
       {"epoch_samples_differ", gpu([](auto& run) { run.workload.samples_per_epoch = 12'816; })},
   };
   return changes;

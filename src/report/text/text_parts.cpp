@@ -87,6 +87,12 @@ std::string sentence(const Warning& w) {
       return "measured by different builds of epochbench: " + w.first + " and " + w.second;
     case WarningCode::batch_differs:
       return "batch " + format_whole(w.value) + " against " + format_whole(w.limit) + ": each at its own best";
+    case WarningCode::unpinned:
+      return "threads of " + w.run + " were not bound to cores";
+    case WarningCode::dirty_build:
+      return "the build that measured " + w.first + " has changes that no commit has";
+    case WarningCode::resumed:
+      return format_whole(w.value) + " calls measured the runs of " + w.first + " (--resume), and may have replaced some";
   }
   return "";
 }
