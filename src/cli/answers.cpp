@@ -1,9 +1,8 @@
 // epochbench answers: the page of answers from an existing result.
 #include "src/base/text.h"
 #include "src/cli/commands.h"
+#include "src/cli/result_arguments.h"
 #include "src/report/answers/answers_page.h"
-#include "src/result/result_json.h"
-#include "src/session/complete_result.h"
 #include "src/session/prices.h"
 
 namespace epochbench {
@@ -21,8 +20,7 @@ struct AnswersOptions {
 };
 
 int answers(const AnswersOptions& options) {
-  NamedResult named{options.result, read_result(options.result)};
-  complete(named.result);
+  NamedResult named = read_result_argument(options.result);
   reprice(named, options.prices);
   print(options.json ? print_json(answers_json(named)) : fitted(answers_page(named)));
   return kExitDone;

@@ -3,9 +3,8 @@
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/cli/owning_options.h"
+#include "src/cli/result_arguments.h"
 #include "src/report/text/answer_text.h"
-#include "src/result/result_json.h"
-#include "src/session/complete_result.h"
 #include "src/session/prices.h"
 
 namespace epochbench {
@@ -44,8 +43,7 @@ RentOrBuyAnswer answer_of(const CostOptions& options) {
     if (options.owning.cloud) take(whole_price(*options.owning.cloud));
     return answer;
   }
-  NamedResult named{options.result, read_result(options.result)};
-  complete(named.result);
+  NamedResult named = read_result_argument(options.result);
   const Result& result = named.result;
   if (options.owning.cloud)
     located(options.result + ": --cloud", [&] { take(price_for(*options.owning.cloud, result, options.scaling)); });

@@ -9,8 +9,11 @@
 
 #include "src/base/errors.h"
 #include "src/base/files.h"
+#include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/result/result_json.h"
+#include "src/session/complete_result.h"
+#include "src/session/contradictions.h"
 
 namespace epochbench {
 namespace {
@@ -52,11 +55,29 @@ Measured measurement_of(const TurnsDocument& document) {
 }
 
 // A page or a history of many files does without a damaged one of a folder; an answer from a few results does not.
-enum class Reads : std::uint8_t { results, turns_too };
+enum class Reads : std::uint8_t { results, turns_too, both_as_stored };
+
+// Names one of the cases, since an edit of a machine's figures is one of all cases.
+void print_contradictions(const std::string& path, const std::vector<std::string>& cases) {
+  if (cases.empty()) return;
+  const std::string more =
+      cases.size() > 1 ? " (and " + counted(cases.size() - 1, "more case", "more cases") + " likewise)" : "";
+  print_error("left out: " + visible(path) + ": " + cases.front() + more + "; `epochbench verify " + shell_word(path) +
+              "` lists all");
+}
+
+void prepare(Result& result, const std::string& path) {
+  print_contradictions(path, leave_out_contradictions(result));
+  complete(result);
+}
+
+void prepare(TurnsDocument& document, const std::string& path) {
+  print_contradictions(path, leave_out_contradictions(document));
+}
 
 class Reader {
  public:
-  explicit Reader(Reads reads, void (*prepare)(Result&) = complete) : reads_(reads), prepare_(prepare) {}
+  explicit Reader(Reads reads) : reads_(reads) {}
 
   void read_file(const std::string& path) { read(path, parse_json(read_text_file(path), path)); }
 
@@ -70,7 +91,7 @@ class Reader {
           const bool published = is_published(document);
           any_published = any_published || published;
           left_out.push_back(path + (published ? " has results that others published, and no measurements of yours"
-                                     : reads_ == Reads::turns_too
+                                     : reads_ != Reads::results
                                          ? " is neither a result nor a document of interleaved turns"
                                          : " has no schema_version, so it is not a result of epochbench"));
           continue;
@@ -78,7 +99,7 @@ class Reader {
         read(path, document);
         any = true;
       } catch (const FormatError& error) {
-        if (reads_ == Reads::results) throw;
+        if (reads_ != Reads::turns_too) throw;
         damaged.emplace_back(error.what());
       }
     }
@@ -93,7 +114,7 @@ class Reader {
                       "`epochbench list published`");
     if (!any)
       throw CallError(folder + ": no result (*.json) in this folder; name files that `epochbench run --out FILE` " +
-                      (reads_ == Reads::turns_too ? "or `epochbench compare --interleave -o FILE` " : "") + "wrote");
+                      (reads_ != Reads::results ? "or `epochbench compare --interleave -o FILE` " : "") + "wrote");
     left_out.insert(left_out.end(), damaged.begin(), damaged.end());
     for (const std::string& line : left_out) print_error("left out: " + line);
   }
@@ -101,23 +122,27 @@ class Reader {
   Measurements take() { return std::move(all_); }
 
  private:
-  bool is_read_as_turns(const Json& document) const { return reads_ == Reads::turns_too && is_turns(document); }
+  bool is_read_as_turns(const Json& document) const { return reads_ != Reads::results && is_turns(document); }
 
   void read(const std::string& path, const Json& document) {
-    if (is_read_as_turns(document)) {
-      TurnsDocument turns = turns_from_json(document, path);
-      if (first_time(path)) add(path, std::move(turns));
-    } else {
-      Result result = result_from_json(document, path);
-      prepare_(result);
-      if (first_time(path)) add(path, std::move(result));
-    }
+    if (!is_read_as_turns(document))
+      add_new(path, result_from_json(document, path));
+    else
+      add_new(path, turns_from_json(document, path));
   }
 
   bool first_time(const std::string& path) {
     std::error_code nameless;  // a pipe, which is read once
     const std::string place = fs::canonical(path, nameless).string();
     return nameless || seen_.insert(place).second;
+  }
+
+  template <class Measurement>
+  void add_new(const std::string& path, Measurement measurement) {
+    if (!first_time(path)) return;
+    if (reads_ == Reads::both_as_stored) return keep(path, std::move(measurement));
+    prepare(measurement, path);
+    add(path, std::move(measurement));
   }
 
   // Keeps each measurement once, however many files it is in: a copy is not a repetition. A file with only copies is left out.
@@ -134,29 +159,30 @@ class Reader {
     }
     for (const Run& run : result.runs)
       if (run.timing) path_by_measurement_.emplace(measurement_of(run), path);
-    all_.results.push_back({visible(path), std::move(result)});
+    keep(path, std::move(result));
   }
 
   void add(const std::string& path, TurnsDocument document) {
     const auto [first, is_new] = path_by_measurement_.emplace(measurement_of(document), path);
     if (!is_new) return print_error("left out: " + path + " has the measurements of " + first->second);
-    all_.turns.push_back({visible(path), std::move(document)});
+    keep(path, std::move(document));
   }
 
+  void keep(const std::string& path, Result result) { all_.results.push_back({visible(path), std::move(result)}); }
+  void keep(const std::string& path, TurnsDocument document) { all_.turns.push_back({visible(path), std::move(document)}); }
+
   Reads reads_;
-  void (*prepare_)(Result&);
   std::set<std::string> seen_;
   std::map<Measured, std::string> path_by_measurement_;
   Measurements all_;
 };
 
-Measurements read_arguments(Reads reads, const std::string& command, const std::vector<std::string>& arguments,
-                            void (*prepare)(Result&) = complete) {
+Measurements read_arguments(Reads reads, const std::string& command, const std::vector<std::string>& arguments) {
   if (arguments.empty())
     throw CallError(command + ": no RESULT; name files that `epochbench run --out FILE` " +
-                    (reads == Reads::turns_too ? "or `epochbench compare --interleave -o FILE` " : "") +
+                    (reads != Reads::results ? "or `epochbench compare --interleave -o FILE` " : "") +
                     "wrote, or folders of them");
-  Reader reader(reads, prepare);
+  Reader reader(reads);
   for (const std::string& argument : arguments) {
     if (is_folder(argument))
       reader.read_folder(argument);
@@ -174,9 +200,18 @@ void refuse_to_replace(const std::string& out, const std::string& read) {
     throw CallError("--out: " + out + " is the file that is read, which would be lost; name another one");
 }
 
-std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments,
-                                               void (*prepare)(Result&)) {
-  return read_arguments(Reads::results, command, arguments, prepare).results;
+std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments) {
+  return read_arguments(Reads::results, command, arguments).results;
+}
+
+NamedResult read_result_argument(const std::string& path) {
+  Reader reader(Reads::results);
+  reader.read_file(path);
+  return std::move(reader.take().results.front());
+}
+
+Measurements read_stored_measurements(const std::string& command, const std::vector<std::string>& arguments) {
+  return read_arguments(Reads::both_as_stored, command, arguments);
 }
 
 Measurements read_measurement_arguments(const std::string& command, const std::vector<std::string>& arguments) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "src/result/turns.h"
-#include "src/session/complete_result.h"
 
 namespace epochbench {
 
@@ -14,10 +13,12 @@ void refuse_to_replace(const std::string& out, const std::string& read);
 
 // In the order of the call, each file once; for a folder, its *.json by name, not recursively. Other JSON in a folder (without
 // schema_version) is left out, and stderr says so; named in the call, it is an error. A run that an earlier file has, as in a
-// copy named `latest` or in a resumed file, is left out in the same way. Errors: CallError without arguments and for a folder
-// without results; FormatError for a file that cannot be read. `prepare` is called with each result as it is in the file.
-std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments,
-                                               void (*prepare)(Result&) = complete);
+// copy named `latest` or in a resumed file, is left out in the same way. Results become
+// what commands answer from, by complete() and leave_out_contradictions(), and stderr names the cases that contradict
+// themselves. Errors: CallError without arguments and for a folder without results; FormatError for a file that cannot be read.
+std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments);
+// The same for a command that reads one file.
+NamedResult read_result_argument(const std::string& path);
 
 struct Measurements {
   std::vector<NamedResult> results;
@@ -27,6 +28,9 @@ struct Measurements {
 // The same for commands that also read documents of interleaved turns. In a folder, a file that cannot be read is left out, and
 // stderr says why; if none can be read, it is a FormatError.
 Measurements read_measurement_arguments(const std::string& command, const std::vector<std::string>& arguments);
+
+// The same as they are in their files, with nothing completed or left out; a file that cannot be read is a FormatError.
+Measurements read_stored_measurements(const std::string& command, const std::vector<std::string>& arguments);
 
 // All measurements of a folder, read in this way. Errors: CallError if it cannot be read or has none; FormatError.
 Measurements read_measurement_folder(const std::string& folder);

@@ -38,47 +38,71 @@ std::vector<std::string> notes_about(const Context& context) {
   return notes;
 }
 
-struct Verified {
-  NamedResult named;
-  std::vector<Contradiction> contradictions;
+// A run of a result, or a case of a document of turns.
+struct Subject {
+  std::string name;
+  std::optional<int> repetition;  // empty: a case
 };
 
-const Run& contradicting(const Verified& file, const Contradiction& found) { return file.named.result.runs[found.run]; }
+struct Verified {
+  std::string path;
+  std::vector<Subject> subjects;
+  const char *one, *several;  // "run", "runs"
+  std::vector<Contradiction> contradictions;
+  std::vector<std::string> notes;
+};
+
+Verified verified(const NamedResult& named) {
+  std::vector<Subject> runs;
+  for (const Run& run : named.result.runs) runs.push_back({run.name, run.repetition});
+  return {named.path, std::move(runs), "run", "runs", find_contradictions(named.result), notes_about(named.result.context)};
+}
+
+Verified verified(const NamedTurns& named) {
+  std::vector<Subject> cases;
+  for (const TurnsCase& turns : named.document.cases) cases.push_back({turns.name, {}});
+  return {
+      named.path, std::move(cases), "case", "cases", contradictions_in(named.document), notes_about(named.document.context)};
+}
 
 std::string verify_text(const Verified& file) {
-  std::set<std::size_t> runs;
-  for (const Contradiction& found : file.contradictions) runs.insert(found.run);
-  const std::size_t all = file.named.result.runs.size();
-  std::string text =
-      file.named.path + ": " +
-      (runs.empty() ? counted(all, "run agrees with itself", "runs agree with themselves")
-                    : std::to_string(runs.size()) + " of " + counted(all, "run", "runs") + " contradict themselves") +
-      "\n";
-  for (const Contradiction& found : file.contradictions)
-    text += "  " + label_of(contradicting(file, found)) + ": " + found.text + "\n";
-  for (const std::string& note : notes_about(file.named.result.context)) text += "  note: " + note + "\n";
+  std::set<std::size_t> places;
+  for (const Contradiction& found : file.contradictions) places.insert(found.place);
+  const std::size_t all = file.subjects.size();
+  const std::string subjects = counted(all, file.one, file.several);
+  std::string text = file.path + ": ";
+  if (places.empty())
+    text += subjects + (all == 1 ? " agrees with itself\n" : " agree with themselves\n");
+  else
+    text += std::to_string(places.size()) + " of " + subjects + " contradict themselves\n";
+  for (const Contradiction& found : file.contradictions) {
+    const Subject& subject = file.subjects[found.place];
+    text += "  " + subject.name + (subject.repetition ? " (" + std::to_string(*subject.repetition) + ")" : "") + ": " +
+            found.text + "\n";
+  }
+  for (const std::string& note : file.notes) text += "  note: " + note + "\n";
   return text;
 }
 
 Json verify_json(const Verified& file) {
-  return {{"file", file.named.path},
-          {"runs", file.named.result.runs.size()},
-          {"contradictions",
-           json_list(
-               file.contradictions,
-               [&](const Contradiction& found) {
-                 const Run& run = contradicting(file, found);
-                 return Json{{"run", run.name}, {"repetition", run.repetition}, {"identity", found.key}, {"text", found.text}};
-               })},
-          {"notes", notes_about(file.named.result.context)}};
+  return {{"file", file.path},
+          {file.several, file.subjects.size()},
+          {"contradictions", json_list(file.contradictions,
+                                       [&](const Contradiction& found) {
+                                         const Subject& subject = file.subjects[found.place];
+                                         Json json{{file.one, subject.name}};
+                                         if (subject.repetition) json["repetition"] = *subject.repetition;
+                                         json.update({{"identity", found.key}, {"text", found.text}});
+                                         return json;
+                                       })},
+          {"notes", file.notes}};
 }
 
 int verify(const VerifyOptions& options) {
   std::vector<Verified> files;
-  for (NamedResult& named : read_result_arguments("verify", options.results, [](Result&) {})) {
-    std::vector<Contradiction> contradictions = find_contradictions(named.result);
-    files.push_back({std::move(named), std::move(contradictions)});
-  }
+  const Measurements measured = read_stored_measurements("verify", options.results);
+  for (const NamedResult& named : measured.results) files.push_back(verified(named));
+  for (const NamedTurns& named : measured.turns) files.push_back(verified(named));
   if (options.json) {
     print(print_json({{"files", json_list(files, verify_json)}}));
   } else {
@@ -95,7 +119,7 @@ int verify(const VerifyOptions& options) {
 void add_verify(Commands& commands) {
   auto [command, options] =
       commands.add("verify", "check that the numbers of results agree with each other", kVerifyExamples, verify);
-  command.add_option("RESULT", options.results, "result files, or folders of them");
+  command.add_option("RESULT", options.results, "files of `run --out` or of `compare --interleave -o`, or folders of them");
   command.add_flag("--json", options.json, "as JSON");
 }
 

@@ -22,8 +22,11 @@ namespace epochbench {
 
 inline constexpr int kSchemaVersion = 2;
 
-enum class RunStatus : std::uint8_t { ok, failed, skipped, out_of_memory, diverged, interrupted };
-constexpr auto texts_of(RunStatus) { return std::array{"ok", "failed", "skipped", "out_of_memory", "diverged", "interrupted"}; }
+// Nothing writes contradicts_itself: a run that is ok in its file gets it when it is read (src/session/contradictions.h).
+enum class RunStatus : std::uint8_t { ok, failed, skipped, out_of_memory, diverged, interrupted, contradicts_itself };
+constexpr auto texts_of(RunStatus) {
+  return std::array{"ok", "failed", "skipped", "out_of_memory", "diverged", "interrupted", "contradicts_itself"};
+}
 std::string describe(RunStatus status, const std::optional<std::string>& message);  // "out of memory: needs 5 GB"
 // Whether a run with this status ended badly by itself: not for lack of a device or of time, and not by Ctrl-C.
 constexpr bool is_failure(RunStatus status) {

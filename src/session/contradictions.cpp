@@ -1,5 +1,6 @@
 #include "src/session/contradictions.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -8,6 +9,7 @@
 #include <tuple>
 
 #include "epochbench/model.h"
+#include "src/analysis/series.h"
 #include "src/base/numbers.h"
 #include "src/session/prices.h"
 #include "src/workload/workload.h"
@@ -61,12 +63,47 @@ class KnownModels {
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::optional<Counts>> counts_;  // by model, mode, batch
 };
 
+bool is_ok(const Run& run) { return run.status == RunStatus::ok; }
+
 }  // namespace
 
 std::vector<Contradiction> find_contradictions(const Result& result) {
   KnownModels models;
   return contradictions_in(
       result, {embedded_devices(), embedded_prices().prices, [&](const Run& run) { return models.contradiction(run); }});
+}
+
+std::vector<std::string> leave_out_contradictions(Result& result) {
+  std::map<const Run*, Contradiction> reasons;  // the first of each run
+  for (const Contradiction& found : find_contradictions(result)) reasons.try_emplace(&result.runs[found.place], found);
+  std::vector<std::string> cases;
+  if (reasons.empty()) return cases;
+  for (const RunGroup& group : runs_by_case(result.runs, is_ok)) {
+    const auto first = std::ranges::find_if(group.runs, [&](const Run* run) { return reasons.contains(run); });
+    if (first == group.runs.end()) continue;
+    const auto& [place, key, text] = reasons.at(*first);
+    const bool of_one = group.runs.size() > 1 && key != kRepetitionNumbers;
+    const std::string reason = (of_one ? "repetition " + std::to_string((*first)->repetition) + ": " : "") + text;
+    cases.push_back(group.name + " contradicts itself: " + reason);
+    for (const Run* run : group.runs) {
+      Run& changed = result.runs[static_cast<std::size_t>(run - result.runs.data())];
+      changed.status = RunStatus::contradicts_itself;
+      changed.message = reason;
+    }
+  }
+  return cases;
+}
+
+std::vector<std::string> leave_out_contradictions(TurnsDocument& document) {
+  std::vector<std::string> cases;
+  for (const Contradiction& found : contradictions_in(document)) {
+    TurnsCase& turns = document.cases[found.place];
+    if (turns.skipped) continue;
+    turns.skipped = "contradicts itself: " + found.text;
+    turns.pairs.clear();
+    cases.push_back(turns.name + " " + *turns.skipped);
+  }
+  return cases;
 }
 
 }  // namespace epochbench

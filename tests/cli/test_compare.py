@@ -100,7 +100,9 @@ class Compare(CompareCalls):
             (folder / "a.json").write_text(json.dumps(document(measured(step, repetitions=4))))
         few = self.answer(2, baseline, new)["cases"][0]
         (new / "latest.json").write_bytes((new / "a.json").read_bytes())
-        resumed = document(measured(0.16, repetitions=4) + measured(0.161, repetitions=1), date="2026-02-03T04:05:06Z")
+        further, = measured(0.161, repetitions=1)
+        further["repetition"] = 4
+        resumed = document(measured(0.16, repetitions=4) + [further], date="2026-02-03T04:05:06Z")
         (baseline / "b.json").write_text(json.dumps(resumed))
         call = self.call("compare", baseline, new, "--json")
         self.assertEqual(call.returncode, 2, call.stderr)
@@ -196,7 +198,7 @@ class Compare(CompareCalls):
         for folder, side in zip(("old", "new"), runs):
             (self.folder / folder).mkdir()
             self.write(f"{folder}/1.json", document(side[:8]))
-            self.write(f"{folder}/2.json", document(side[8:]))
+            self.write(f"{folder}/2.json", document([{**each, "repetition": number} for number, each in enumerate(side[8:])]))
         answer = self.answer(1, "old", "new")
         self.assertEqual(answer["cases"][0]["baseline_repetitions"], 15)
         self.assertEqual(answer["new"]["label"], "new")

@@ -75,7 +75,8 @@ class Hostile(CliTest):
                 continue
             with self.subTest(path.name):
                 call = self.call("answers", path, "--json")
-                self.assertEqual((call.returncode, call.stderr), (0, ""))
+                others = [line for line in call.stderr.splitlines() if " contradicts itself: " not in line]  # few are consistent
+                self.assertEqual((call.returncode, others), (0, []))
                 json.loads(call.stdout)
 
     def test_a_gigabyte_is_refused_within_half_of_it(self):

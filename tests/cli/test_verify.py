@@ -1,13 +1,16 @@
-"""`epochbench verify`, which names the runs of a result that contradict themselves: edits of stored results that once
-changed an answer without a word."""
+"""Results that contradict themselves: `epochbench verify` names every run, and no other command answers from them. The edits of
+stored results are those that once changed an answer without a word."""
 import copy
 import functools
 import json
-import pathlib
-import re
+import random
+import sys
 import unittest
 
-from support import SCHEMAS, CliTest
+from support import BINARY, SCHEMAS, CliTest, measured_claims
+
+sys.path.insert(0, str(SCHEMAS.parents[1] / "scripts" / "lib"))
+from result_edits import edit, found_by_verify  # noqa: E402
 
 RESULTS = SCHEMAS.parent
 STORED = sorted(path for path in RESULTS.glob("*.json") if "schema_version" in path.read_text(encoding="utf-8")[:200])
@@ -124,13 +127,144 @@ EDITS = {
 }
 
 
-class Verify(CliTest):
-    def edited(self, source, edit):
-        document = copy.deepcopy(stored(source[0]))
+def another_model(runs, _):
+    """A model with a fiftieth of the work, under the name and the fingerprint of the larger one."""
+    for run in runs:
+        run["workload"]["train_flops_per_sample"] /= 50
+        run["efficiency"]["flops_per_second"] /= 50
+        run["efficiency"]["peak_fraction"] /= 50
+
+
+def higher_peaks(_, document):
+    def raise_all(value):
+        for key, each in value.items():
+            if key.startswith("peak_") and isinstance(each, dict):
+                value[key] = {precision: [10 * burst for burst in peak] if isinstance(peak, list) else peak and 10 * peak
+                              for precision, peak in each.items()}
+    cpu = document["context"]["cpu"]
+    for group in (cpu, *cpu.get("peak_processes", [])):
+        raise_all(group)
+
+
+EDITS.update({
+    "another model": (CPU, another_model, "per sample"),
+    "higher peaks": (CPU, higher_peaks, "peak_fraction"),
+})
+
+READING = (("answers",), ("speedup",), ("cost", "--purchase", "900", "--lifetime", "5", "--power", "120"),
+           ("report", "-o", "page.html"), ("export", "--format", "csv"))
+
+
+class Edited(CliTest):
+    def edited(self, source, edit, whole=False):
+        """The result with the edit; only the runs of its model, which are read in no time, unless `whole`."""
+        document, model = dict(stored(source[0])), source[1].split("/")[0]
+        document["runs"] = [run for run in document["runs"] if whole or run["workload"]["model"] == model]
+        document = copy.deepcopy(document)
         edit(runs_of(document, source[1]), document)
         path = self.folder / "edited.json"
         path.write_text(json.dumps(document), encoding="utf-8")
         return str(path)
+
+    def statuses(self, path, name):
+        """Of the repetitions of a run, in a row each."""
+        rows = self.call("export", "--format", "csv", path).stdout.splitlines()
+        return [row.split(",")[2] for row in rows if row.startswith(name + ",")]
+
+
+class Answers(Edited):
+    """No command answers from a case that contradicts itself."""
+    def test_every_command_names_it(self):
+        claims = ("claims", "--catalog", measured_claims(self.folder))
+        for what, (source, edit, _) in EDITS.items():
+            path = self.edited(source, edit)
+            file, = json.loads(self.call("verify", path, "--json").stdout)["files"]
+            texts = [found["text"] for found in file["contradictions"]]
+            for command in (*READING, claims):
+                with self.subTest(what, command=command[0]):
+                    call = self.call(command[0], path, *command[1:])
+                    line, = [each for each in call.stderr.splitlines() if each.startswith("epochbench: left out: ")]
+                    self.assertTrue(any(text in line for text in texts), line)
+                    self.assertIn("epochbench verify", line)
+
+    def test_outputs_show_it_as_left_out(self):
+        path = self.edited(*EDITS["samples per second"][:2], whole=True)
+        self.assertEqual(self.statuses(path, CPU[1]), ["contradicts_itself"] * 5)
+        answer = json.loads(self.call("speedup", path, "--json").stdout)
+        self.assertNotIn(CPU[1], json.dumps(answer["pairs"]))
+        self.assertIn("contradicts itself", json.dumps(answer["unpaired"]))
+
+    def test_one_bad_repetition_takes_its_case_out(self):
+        """Leaving it out alone would be what its deletion is."""
+        def edit(runs, _):
+            max(runs, key=lambda run: run["timing"]["steps_total_seconds"])["timing"]["steps_total_seconds"] *= 1.1
+        self.assertEqual(self.statuses(self.edited(CPU, edit), CPU[1]), ["contradicts_itself"] * 5)
+
+    def test_compare_gives_no_verdict(self):
+        edited = self.edited(CPU, slow_ones_deleted, whole=True)
+        whole = self.folder / "whole.json"
+        whole.write_text(json.dumps(stored(CPU[0])), encoding="utf-8")
+        for sides in ((whole, edited), (edited, whole)):
+            call = self.call("compare", *sides, "--json", "--force")
+            self.assertEqual(call.returncode, 2, call.stderr)
+            self.assertIn("contradicts itself", json.loads(call.stdout)["reasons"][CPU[1]])
+
+
+class Turns(CliTest):
+    STORED = sorted((RESULTS / "history").glob("*.json"))
+
+    def edited(self, edit):
+        document = json.loads(self.STORED[0].read_text(encoding="utf-8"))
+        edit(document["cases"][-1]["pairs"])  # short enough to have its steps
+        path = self.folder / "edited.json"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return path
+
+    def test_stored_documents_agree_with_themselves(self):
+        call = self.call("verify", *self.STORED)
+        self.assertEqual(call.returncode, 0, call.stdout)
+
+    def test_edits_are_named(self):
+        def ratios(pairs):
+            for pair in pairs:
+                pair["log_ratio"] = -0.5
+
+        def turn(pairs):
+            pairs[0]["new"]["turn_seconds"][3] *= 1.01
+
+        def steps(pairs):
+            pairs[0]["new"]["step_seconds"][3] *= 1.01
+
+        def middle(pairs):
+            pairs[1]["new"]["step_seconds_median"] *= 0.99
+
+        def copied(pairs):
+            pairs[2].update({key: pairs[1][key] for key in ("baseline", "new", "log_ratio")})
+        for edit, named in ((ratios, "log_ratio"), (turn, "turn_seconds"), (steps, "turn_seconds"),
+                            (middle, "step_seconds_median"), (copied, "those of pair 1")):
+            with self.subTest(edit.__name__):
+                path = self.edited(edit)
+                call = self.call("verify", path)
+                self.assertEqual(call.returncode, 1, call.stdout)
+                self.assertIn(named, call.stdout)
+                for command in (["report", path, "-o", "page.html"], ["compare", "--history", self.folder]):
+                    self.assertIn(named, self.call(*command).stderr)
+
+
+class RandomEdits(CliTest):
+    def test_nearly_all_are_found(self):
+        """One of twenty may pass, such as a repetition whose number was the last; scripts/experiments/edit_trials tries thousands."""
+        chosen = random.Random(1)
+        documents = [stored(name) for name in ("zen4-2cores-hour.json", "h200-record.json", "xeon-amx-2cores-quick.json")]
+        edits = [edit(chosen.choice(documents), chosen) for _ in range(100)]
+        folder = self.folder / "edits"
+        folder.mkdir()
+        found = found_by_verify(BINARY, folder, [document for document, _ in edits])
+        self.assertEqual(len(found), 100)
+        self.assertGreaterEqual(sum(found), 95, [figure for (_, figure), is_found in zip(edits, found) if not is_found])
+
+
+class Verify(Edited):
 
     def test_stored_results_agree_with_themselves(self):
         call = self.call("verify", *map(str, STORED))
@@ -152,7 +286,7 @@ class Verify(CliTest):
     def test_each_contradiction_is_named_with_its_run_and_identity(self):
         path = self.edited(CPU, EDITS["samples per second"][1])
         file, = json.loads(self.call("verify", path, "--json").stdout)["files"]
-        self.assertEqual(file["runs"], len(stored(CPU[0])["runs"]))
+        self.assertGreater(file["runs"], 5)
         found = [(each["run"], each["repetition"]) for each in file["contradictions"] if each["identity"] == "samples_per_second"]
         self.assertEqual(found, [(CPU[1], repetition) for repetition in range(5)])
 

@@ -1,9 +1,15 @@
 """Synthetic results, never measured: a CPU and a GPU, a sweep, ten thousand runs, hostile names."""
 import math
+import pathlib
+import sys
 import zlib
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from consistent import consistent  # noqa: E402
 
 GROUPS = ("timing", "throughput", "efficiency", "memory", "interference", "gpu", "quality", "energy", "cost", "profile")
 PEAKS = {"fp32": 1.2e12, "bf16": 4.5e12}
+FLOPS = {"resnet50": 2.4e10, "bert-base": 2.4e10}  # per sample; of others few, at rates of thousands
 
 
 def context(host="test-host", date="2026-01-02T03:04:05Z", sha="0123456789abcdef", gpu=True):
@@ -41,7 +47,7 @@ def run(model="resnet50", backend="cpu", precision="fp32", rate=8.0, batch=16, r
         "workload": {"model": model, "mode": "train", "parameters": 25557032,
                      "fingerprint": f"{zlib.crc32(f'{model} {batch}'.encode()):032x}", "batch": batch, "dataset": "synthetic",
                      "samples_per_epoch": 1281167, "optimizer": "sgd lr=0.1 momentum=0.9", "seed": 0,
-                     "train_flops_per_sample": 2.4e10, "tokens_per_sample": None},
+                     "train_flops_per_sample": FLOPS.get(model, 1e6), "tokens_per_sample": None},
         "device": {"backend": backend, "name": "Synthetic GPU" if gpu else "Synthetic CPU", "threads": None if gpu else 8,
                    "isa": None if gpu else "avx512"},
         "precision": precision, **{group: None for group in GROUPS},
@@ -81,7 +87,7 @@ def profile(step):
 
 
 def document(runs, **parts):
-    return {"schema_version": 1, "context": context(**parts), "runs": runs}
+    return consistent({"schema_version": 1, "context": context(**parts), "runs": runs})
 
 
 RATES = {("cpu", "fp32"): 8.0, ("cpu", "bf16"): 21.0, ("cuda", "fp32"): 390.0, ("cuda", "tf32"): 1500.0,
@@ -129,13 +135,13 @@ def many(runs=10_000):
 def odd():
     """Numbers at the limits of their range, one step, equal steps, losses that are not numbers, missing groups."""
     tiny, huge, flat, one, poor = (run("mlp", batch=2 ** number) for number in range(5))
-    tiny["throughput"]["samples_per_second"] = 1e-300
-    huge["timing"]["epoch_seconds"], huge["cost"]["usd_per_epoch"] = 1e308, 1e300
-    huge["energy"]["joules_per_epoch"], huge["memory"]["peak_bytes"] = 1e-9, 2 ** 62
+    tiny["timing"]["step_seconds"], huge["timing"]["step_seconds"] = [1e290] * 20, [1e-290] * 20
+    huge["workload"]["train_flops_per_sample"], huge["cost"]["usd_per_epoch"] = 0, 1e-280
+    huge["energy"]["joules_per_epoch"], huge["memory"]["peak_bytes"] = 1e-300, 2 ** 62
     flat["timing"]["step_seconds"], flat["quality"]["loss"] = [0.5] * 20, [2.0] * 23
     flat["cost"] = {"usd_per_hour": 0, "usd_per_epoch": 0, "usd_total": 0, "price_source": "user", "currency": "EUR"}
     one["timing"]["step_seconds"], one["quality"]["loss"] = [0.5], [None, 3.0, None, None]
-    one["memory"]["peak_bytes"] = 0
+    one["memory"].update(planned_bytes=0, peak_bytes=2 ** 27)
     for group in GROUPS[2:]:
         poor[group] = None
     return document([tiny, huge, flat, one, poor], host=None, gpu=False)
@@ -155,17 +161,19 @@ def crowded(date="2026-01-02T03:04:05Z", longer_seconds=0.0):
     made["context"]["git_sha"] = f"{date[:10].replace('-', '')}"
     for one in made["runs"]:
         one["timing"]["wall_seconds"] += longer_seconds
-    return made
+    return consistent(made)
 
 
 def odd_sweep():
-    """Rates at or beyond the limits of a logarithmic axis."""
-    rates = (0.0, 40.0, 5e-324, 1.7e308, 80.0)
-    runs = [run("mlp", backend, batch=2 ** number, throughput={"samples_per_second": rate, "tokens_per_second": None})
-            for backend in ("cpu", "cuda") for number, rate in enumerate(rates)]
-    runs += [run("lenet5", batch=2 ** number, throughput={"samples_per_second": 0.0, "tokens_per_second": None})
-             for number in range(3)]
-    return document(runs)
+    """Rates near the limits of a logarithmic axis."""
+    rates = (1e-290, 40.0, 1e-280, 1e290, 80.0)
+    runs = [run("mlp", backend, rate=rate, batch=2 ** number) for backend in ("cpu", "cuda") for number, rate in enumerate(rates)]
+    for one in runs:
+        one["workload"]["train_flops_per_sample"] = 0
+    made = document(runs)
+    made["runs"] += [run("lenet5", batch=2 ** number, throughput={"samples_per_second": 0.0, "tokens_per_second": None})
+                     for number in range(3)]  # contradict their steps, so that their curve has no point
+    return made
 
 
 def hostile():

@@ -2,14 +2,11 @@
 import json
 import os
 import pathlib
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-
-import made  # noqa: E402
-from devtools import Browser, find_chromium  # noqa: E402
-from support import CliTest, TURNS_VALIDATOR, VALIDATOR  # noqa: E402
+import made  # which names the folder of support.py
+from devtools import Browser, find_chromium
+from support import CliTest, TURNS_VALIDATOR, VALIDATOR
 
 RESULTS = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent
 MEASURED = RESULTS / "zen4-2cores-quick.json"

@@ -121,10 +121,10 @@ TEST(ResultJson, WrongDocumentsSayWhereTheyAreWrong) {
   EXPECT_THAT(parse_failure("[1, 2]"), HasSubstr("must be an object, not array, so not a result of epochbench"));
   Json document = Json::parse(result_to_text(complete_result()));
   document["runs"][1]["status"] = "splendid";
-  EXPECT_EQ(
-      parse_failure(document.dump()),
-      "file.json.runs[1].status: must be one of ok, failed, skipped, out_of_memory, diverged, interrupted, not 'splendid'; "
-      "results/schema.json says what belongs there");
+  EXPECT_EQ(parse_failure(document.dump()),
+            "file.json.runs[1].status: must be one of ok, failed, skipped, out_of_memory, diverged, interrupted, "
+            "contradicts_itself, not 'splendid'; "
+            "results/schema.json says what belongs there");
   document["runs"][1]["status"] = "failed";
   document["runs"][0]["timing"]["step_seconds"] = {0.1, nullptr};
   EXPECT_THAT(parse_failure(document.dump()), HasSubstr("runs[0].timing.step_seconds[1]: must be above 0"));

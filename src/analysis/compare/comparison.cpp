@@ -252,6 +252,7 @@ class Comparing {
       answer_.missing.push_back({name, "no run with these settings on the new side"});
       return;
     }
+    if (ok_after.empty() && after.front().run->status == RunStatus::contradicts_itself) return sort_in_new(after);
     const std::string other_work = first_difference(ok_before, ok_after, workload_difference);
     if (other_work.empty())
       compare(name, before, after);

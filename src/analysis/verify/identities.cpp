@@ -14,12 +14,6 @@ namespace {
 constexpr double kMaxCopySpread = 1e-5;
 constexpr std::size_t kMinCopySteps = 3;
 
-bool is_multiple(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() != b.size() || a.size() < kMinCopySteps || !(b.front() > 0)) return false;
-  const double first = a.front() / b.front();
-  return std::ranges::equal(a, b, [&](double x, double y) { return std::abs(x - first * y) <= kMaxCopySpread * x; });
-}
-
 class Findings {
  public:
   explicit Findings(const Result& result) : result_(result) {}
@@ -29,7 +23,7 @@ class Findings {
   }
 
   std::vector<Contradiction> take() {
-    std::ranges::stable_sort(list_, {}, &Contradiction::run);
+    std::ranges::stable_sort(list_, {}, &Contradiction::place);
     return std::move(list_);
   }
 
@@ -61,7 +55,7 @@ void check_gaps(const std::vector<const Run*>& runs, Findings& findings) {
       const std::string text = numbers[i] < expected ? "repetition " + std::to_string(numbers[i]) + " occurs twice"
                                                      : "repetition " + std::to_string(expected) + " is missing";
       for (const Run* run : runs)
-        if (is_ok(*run)) findings.add(*run, "repetition", text);
+        if (is_ok(*run)) findings.add(*run, kRepetitionNumbers, text);
       return;
     }
 }
@@ -78,6 +72,12 @@ void check_same_work(const Result& result, Findings& findings) {
 }
 
 }  // namespace
+
+bool is_multiple(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size() || a.size() < kMinCopySteps || !(b.front() > 0)) return false;
+  const double first = a.front() / b.front();
+  return std::ranges::equal(a, b, [&](double x, double y) { return std::abs(x - first * y) <= kMaxCopySpread * x; });
+}
 
 std::vector<Contradiction> contradictions_in(const Result& result, const KnownFacts& facts) {
   Findings findings(result);

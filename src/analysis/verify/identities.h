@@ -12,7 +12,7 @@
 
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/predict/device_catalog.h"
-#include "src/result/result.h"
+#include "src/result/turns.h"
 
 namespace epochbench {
 
@@ -25,13 +25,20 @@ struct KnownFacts {
 };
 
 struct Contradiction {
-  std::size_t run = 0;  // index in Result::runs
+  std::size_t place = 0;  // index in Result::runs or in TurnsDocument::cases
   std::string key;  // the identity: the figure that it is about, or what several runs share: "samples_per_second", "repetition"
   std::string text;  // "samples_per_second is 130, but batch × steps / total time is 13"
 };
 
+inline constexpr const char* kRepetitionNumbers = "repetition";  // the identity that all repetitions share
+
 // Checks runs that are ok, before complete() replaces shares of the peak. Returns at most one per run and identity, in the
 // order of the runs.
 std::vector<Contradiction> contradictions_in(const Result& result, const KnownFacts& facts);
+// At most one per pair and identity.
+std::vector<Contradiction> contradictions_in(const TurnsDocument& document);
+
+// Times of two measured series differ by no common factor; those of a copy do.
+bool is_multiple(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace epochbench

@@ -9,6 +9,7 @@
 #include "epochbench/precision.h"
 #include "src/analysis/predict/roofline.h"
 #include "src/analysis/series.h"
+#include "src/analysis/verify/agreement.h"
 #include "src/base/clock.h"
 #include "src/base/errors.h"
 #include "src/base/lookup.h"
@@ -19,8 +20,6 @@
 namespace epochbench {
 namespace {
 
-// Numbers are written with all their digits; other programs may round to seven.
-constexpr double kRounding = 1e-6;
 // Bursts last a second: a whole run may be this much faster than the best of them.
 constexpr double kMaxShare = 1.05;
 // A card may draw more than its rating for a moment; sums of a run do not.
@@ -29,19 +28,6 @@ constexpr double kMaxRatedWatts = 1.1;
 constexpr double kMinTouched = 0.9;
 // The file's share of a CPU's peak may be of an earlier or a later burst than the one that it keeps.
 constexpr double kMaxBurstsApart = 1.25;
-
-bool agree(double stated, double computed) {
-  return std::fabs(stated - computed) <= kRounding * std::max(std::fabs(stated), std::fabs(computed));
-}
-
-std::string is_but(const char* key, double stated, const std::string& rule, double computed) {
-  return std::string(key) + " is " + significant(stated, 4) + ", but " + rule + " is " + significant(computed, 4);
-}
-
-std::string unless_equal(const char* key, const std::optional<double>& stated, const std::string& rule,
-                         const std::optional<double>& computed) {
-  return !stated || !computed || agree(*stated, *computed) ? "" : is_but(key, *stated, rule, *computed);
-}
 
 std::optional<double> times(const std::optional<double>& a, const std::optional<double>& b) {
   return a && b ? std::optional(*a * *b) : std::nullopt;

@@ -47,7 +47,7 @@ std::string states(const Result& result) {
   std::string text = head(family, "", "How a run ended: 1 for its state, 0 for the others.");
   for (const Run& run : result.runs)
     for (const RunStatus status : {RunStatus::ok, RunStatus::failed, RunStatus::skipped, RunStatus::out_of_memory,
-                                   RunStatus::diverged, RunStatus::interrupted}) {
+                                   RunStatus::diverged, RunStatus::interrupted, RunStatus::contradicts_itself}) {
       Labels labels = labels_of(run);
       labels.emplace_back(family, name(status));
       text += sample(family, labels, run.status == status ? "1" : "0");

@@ -34,7 +34,8 @@ std::optional<GroupEstimate> rate_of(const CurvePoint& point) {
 // "out of memory", "2 of 5 failed".
 std::string failures(const CurvePoint& point) {
   std::string text;
-  for (const RunStatus status : {RunStatus::out_of_memory, RunStatus::failed, RunStatus::diverged, RunStatus::interrupted}) {
+  for (const RunStatus status : {RunStatus::out_of_memory, RunStatus::failed, RunStatus::diverged, RunStatus::interrupted,
+                                 RunStatus::contradicts_itself}) {
     const auto count =
         std::count_if(point.runs.begin(), point.runs.end(), [&](const Run* run) { return run->status == status; });
     if (count == 0) continue;
