@@ -154,8 +154,7 @@ int claims(const ClaimsOptions& options) {
 
 void add_claims(Commands& commands) {
   auto [command, options] =
-      commands.add("claims", "check the claims of articles about GPU training against measured and published results",
-                   kClaimsExamples, claims);
+      commands.add("claims", "check claims of articles against measured and published results", kClaimsExamples, claims);
   command.add_option("result", options.results, "result files or folders (default: judge what needs none)")
       ->type_name("RESULT...");
   command.add_option("--catalog", options.catalog, "claims of other articles, in the format of docs/claims.md")

@@ -77,7 +77,7 @@ void add_sweep(Commands& commands) {
       "sweep", "measure throughput against size: best, where it flattens, where devices cross", kSweepExamples, sweep);
   MeasuringRequest& request = options.request;
   request.command_line = commands.arguments();
-  command.add_option("--over", options.over, "quantity to vary: batch, width, samples, threads or ranks")
+  command.add_option("--over", options.over, "what to vary: batch, width, samples, threads, ranks")
       ->type_name("AXIS")
       ->group("What to run");
   command.add_option("--values", options.values, "points (default: powers of two that fit into this machine)")
