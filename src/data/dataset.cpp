@@ -117,7 +117,7 @@ std::string likely_spec(std::string_view path) {
   if (path.find('\0') != std::string_view::npos || !fs::exists(path, error)) return "";
   std::string_view kind = kImageFiles;
   if (fs::is_directory(path, error)) {
-    if (has("train-images-idx3-ubyte") || has("train-images-idx3-ubyte.gz")) kind = "idx:";
+    if (has_idx_files(path)) kind = "idx:";
     if (has("data_batch_1.bin")) kind = "cifar10:";
   } else if (fs::path(path).extension() != ".tar") {
     kind = kTextPrefix;

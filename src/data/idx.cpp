@@ -39,6 +39,23 @@ std::array<std::uint64_t, kDimensions> read_header(ByteSource& source, const cha
   return extents;
 }
 
+std::string idx_name(Split split, const char* what) {
+  return std::string(split == Split::train ? "train-" : "t10k-") + what + "-ubyte";
+}
+
+// The file "train-images-idx3-ubyte", or as some unpackers call it "train-images.idx3-ubyte": as it is, compressed, or in a
+// folder of its own name.
+std::optional<std::filesystem::path> find_idx_file(const std::filesystem::path& folder, const std::string& name) {
+  std::string with_dot = name;
+  with_dot[with_dot.find("-idx")] = '.';
+  for (const std::string& spelling : {name, with_dot})
+    for (const auto& place : {folder / spelling, folder / (spelling + ".gz"), folder / spelling / spelling}) {
+      std::error_code error;
+      if (std::filesystem::is_regular_file(place, error)) return place;
+    }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ImageSet read_idx(ByteSource& images, ByteSource& labels) {
@@ -60,19 +77,20 @@ ImageSet read_idx(ByteSource& images, ByteSource& labels) {
 }
 
 ImageSet read_idx_split(const std::filesystem::path& folder, Split split) {
-  const auto open = [&](const std::string& name) {
-    const std::filesystem::path plain = folder / name;
-    const std::filesystem::path compressed = folder / (name + ".gz");
-    std::error_code error;
-    if (std::filesystem::exists(plain, error)) return open_file(plain);
-    if (std::filesystem::exists(compressed, error)) return open_file(compressed);
+  const auto open = [&](const char* what) {
+    const std::string name = idx_name(split, what);
+    if (const auto found = find_idx_file(folder, name)) return open_file(*found);
+    if (std::error_code error; std::filesystem::exists(folder / name, error)) return open_file(folder / name);  // says why not
     throw DataError("data folder " + in_quotes(folder.string()) + " has neither " + name + " nor " + name +
                     ".gz: put MNIST's four files there, or name another folder (--data idx:DIR)");
   };
-  const std::string prefix = split == Split::train ? "train" : "t10k";
-  const auto images = open(prefix + "-images-idx3-ubyte");
-  const auto labels = open(prefix + "-labels-idx1-ubyte");
+  const auto images = open("images-idx3");
+  const auto labels = open("labels-idx1");
   return read_idx(*images, *labels);
+}
+
+bool has_idx_files(const std::filesystem::path& folder) {
+  return find_idx_file(folder, idx_name(Split::train, "images-idx3")).has_value();
 }
 
 std::filesystem::path folder_of(const PackagedImages& images) {

@@ -26,8 +26,10 @@ struct ImageSet {
 // Errors: DataError for a wrong magic number or number of dimensions, sizes that the source cannot hold, empty or missing
 // images, trailing bytes, and different numbers of images and labels.
 ImageSet read_idx(ByteSource& images, ByteSource& labels);
-// train-images-idx3-ubyte, train-labels-idx1-ubyte (or t10k-...) of a folder, each plain or, if that is missing, with .gz.
+// train-images-idx3-ubyte, train-labels-idx1-ubyte (or t10k-...) of a folder, each plain, with .gz or in a folder of
+// its name, which some unpackers write as train-images.idx3-ubyte.
 ImageSet read_idx_split(const std::filesystem::path& folder, Split split);
+bool has_idx_files(const std::filesystem::path& folder);
 
 // Images in IDX files from a system package.
 struct PackagedImages {

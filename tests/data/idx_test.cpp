@@ -65,6 +65,22 @@ TEST_F(Idx, ReadsGzipWhereThePlainFileIsMissing) {
   EXPECT_EQ(compressed.labels, plain.labels);
 }
 
+// As some unpackers and copies name them, and where the place of a file is taken by a folder of its name.
+TEST_F(Idx, ReadsOtherSpellingsAndPlaces) {
+  const std::vector<std::uint8_t> pixels = read_idx_split(folder_.path(), Split::train).pixels;
+  const auto expect_read = [&] { EXPECT_EQ(read_idx_split(folder_.path(), Split::train).pixels, pixels); };
+  const auto images = folder_.path() / kImages;
+  std::filesystem::rename(images, folder_.path() / "train-images.idx3-ubyte");
+  expect_read();
+  std::filesystem::create_directory(images);
+  expect_read();
+  std::filesystem::rename(folder_.path() / "train-images.idx3-ubyte", images / kImages);
+  expect_read();
+  std::filesystem::remove(images / kImages);
+  folder_.write_gzip(std::string(kImages) + ".gz", images_);
+  expect_read();
+}
+
 TEST_F(Idx, MissingFileAndFolder) {
   std::filesystem::remove(folder_.path() / kLabels);
   expect_error({kLabels, ".gz", folder_.path().string(), "--data"});
