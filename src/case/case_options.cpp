@@ -4,6 +4,7 @@
 #include "epochbench/communicator.h"
 #include "epochbench/dataset.h"
 #include "epochbench/model.h"
+#include "epochbench/tokenizer_kinds.h"
 #include "src/base/text.h"
 #include "src/case/case_block.h"
 #include "src/case/option_row.h"
@@ -60,8 +61,8 @@ std::string parse_launcher(const std::string& text) {
 
 // The path after the kind of tokenizer; empty if the kind is unknown or no path follows.
 std::string path_of_tokenizer(const std::string& spec) {
-  for (const std::string_view kind : {kGpt2Tokenizer, kWordPieceTokenizer})
-    if (spec.starts_with(kind)) return spec.substr(kind.size());
+  for (const auto& [name, kind] : kTokenizerKinds)
+    if (spec.starts_with(name)) return spec.substr(name.size());
   return "";
 }
 
@@ -219,8 +220,8 @@ Rows length_options() {
       row("data", "SPEC", data_sources() + " (default: the model's)", Class::workload, &CaseSpec::data, parse_data,
           {.group = kData}),
       row("tokenizer", "KIND:PATH",
-          "tokenizer of a text: gpt2:DIR with vocab.json and merges.txt, or wordpiece:FILE with BERT's vocab.txt (default: "
-          "bytes)",
+          "tokenizer of a text: gpt2:DIR with vocab.json and merges.txt, or wordpiece:FILE with BERT's vocab.txt; "
+          "wordpiece-cased: or wordpiece-uncased: says whether it keeps capitals (default: bytes)",
           Class::workload, &CaseSpec::tokenizer, parse_tokenizer, {.group = kData, .value = name_of_tokenizer}),
       row("epochs", "N", "train N whole epochs", Class::measurement, stop(&StopSpec::epochs), whole(1, kMaxSteps),
           {.stops = true}),

@@ -1,9 +1,11 @@
 #include "src/data/byte_source.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <initializer_list>
 #include <system_error>
 #include <utility>
 
@@ -131,6 +133,18 @@ void expect_end(ByteSource& source) {
   if (source.read(std::span(&byte, 1)) != 0) {
     throw DataError("data file " + source.name() + " goes on after the data that its header states: fetch it again");
   }
+}
+
+std::string_view wide_encoding(std::span<const std::uint8_t> bytes) {
+  const auto begins = [&](std::initializer_list<std::uint8_t> mark) {
+    return bytes.size() >= mark.size() && std::equal(mark.begin(), mark.end(), bytes.begin());
+  };
+  if (begins({0xff, 0xfe, 0, 0}) || begins({0, 0, 0xfe, 0xff})) return "UTF-32";
+  if (begins({0xff, 0xfe}) || begins({0xfe, 0xff})) return "UTF-16";
+  std::array<std::size_t, 2> zeros{};  // at even and at odd places
+  for (std::size_t i = 0; i < bytes.size(); ++i) zeros[i % 2] += bytes[i] == 0;
+  const auto [fewer, more] = std::minmax(zeros[0], zeros[1]);
+  return fewer == 0 && more > 1 ? "UTF-16" : "";
 }
 
 std::string in_quotes(std::string_view text) {

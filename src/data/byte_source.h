@@ -33,6 +33,9 @@ std::vector<std::uint8_t> read_all(ByteSource& source, std::uint64_t most = std:
 // Errors: DataError if the source has more bytes (this also verifies the checksum of a gzip stream).
 void expect_end(ByteSource& source);
 
+// "UTF-16" or "UTF-32" for text in it: by its byte order mark, or as only every other byte is 0. Empty for other bytes.
+std::string_view wide_encoding(std::span<const std::uint8_t> bytes);
+
 // A user's text or path in quotes for a one-line message: control characters replaced, the middle of a long text left out.
 std::string in_quotes(std::string_view text);
 

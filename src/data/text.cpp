@@ -93,6 +93,9 @@ TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource&
   check_model(tokenizer);
   bytes_ = read_all(source);
   if (bytes_.empty()) throw DataError("data file " + source.name() + " is empty: name a file with text (--data text:FILE)");
+  if (const std::string_view encoding = wide_encoding(bytes_); !encoding.empty())
+    throw DataError("data file " + source.name() + " is text in " + std::string(encoding) + ": convert it with iconv -f " +
+                    std::string(encoding) + " -t UTF-8, and name the new file (--data text:FILE)");
   if (!looks_like_text(bytes_))
     throw DataError(
         "data file " + source.name() +

@@ -8,7 +8,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "epochbench/dataset.h"
+#include "epochbench/tokenizer_kinds.h"
 #include "src/base/hash.h"
 #include "src/data/prepared_dataset.h"
 #include "src/data/word_pattern.h"
@@ -80,13 +83,45 @@ void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const Wo
 constexpr std::string_view kGpt2Remedy = "name the folder with vocab.json and merges.txt (--tokenizer gpt2:DIR)",
                            kWordPieceRemedy = "name BERT's vocab.txt (--tokenizer wordpiece:FILE)";
 
+// Without a byte order mark, which editors of Windows put before UTF-8.
 std::string read_file(const std::string& spec, const std::filesystem::path& path, std::string_view remedy) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
     throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " does not exist; " +
                     std::string(remedy));
   const std::vector<std::uint8_t> bytes = read_all(*open_file(path), BytePairs::kMaxBytes + 1);
-  return {bytes.begin(), bytes.end()};
+  if (const std::string_view encoding = wide_encoding(bytes); !encoding.empty())
+    throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " is text in " +
+                    std::string(encoding) + "; convert it with iconv -f " + std::string(encoding) + " -t UTF-8");
+  std::string text(bytes.begin(), bytes.end());
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  return text;
+}
+
+// do_lower_case of the tokenizer_config.json beside the vocabulary; empty without. Errors: DataError for what is not read as
+// the file asks for.
+std::optional<bool> lower_case_beside(const std::string& spec, const std::filesystem::path& vocabulary) {
+  const std::filesystem::path path = vocabulary.parent_path() / "tokenizer_config.json";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  const auto fail = [&](const std::string& what) {
+    throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " " + what +
+                    "; say what to do with capitals (--tokenizer wordpiece-cased:FILE or wordpiece-uncased:FILE)");
+  };
+  const auto config = nlohmann::json::parse(read_file(spec, path, ""), nullptr, false);
+  if (!config.is_object()) fail("is not a JSON object");
+  const auto setting = [&](const char* key) -> std::optional<bool> {
+    const auto found = config.find(key);
+    if (found == config.end() || found->is_null()) return std::nullopt;
+    if (!found->is_boolean()) fail(std::string("has ") + key + " that is neither true nor false");
+    return found->get<bool>();
+  };
+  const std::optional<bool> lower = setting("do_lower_case");
+  if (lower && setting("strip_accents").value_or(*lower) != *lower)
+    fail("has strip_accents unlike do_lower_case, which no tokenizer here has");
+  if (!setting("tokenize_chinese_chars").value_or(true)) fail("has tokenize_chinese_chars=false, which no tokenizer here has");
+  return lower;
 }
 
 // The tokenizer of the files that were read last; for other files, the result of `make`.
@@ -136,16 +171,20 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
 }
 
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec) {
-  if (spec.starts_with(kWordPieceTokenizer)) {
-    const std::filesystem::path path = spec.substr(kWordPieceTokenizer.size());
-    const std::string vocabulary = read_file(spec, path, kWordPieceRemedy);
-    return last_or(text_hash(vocabulary),
-                   [&] { return std::make_shared<const Tokenizer>(*open_memory(in_quotes(path.string()), vocabulary)); });
-  }
-  if (!spec.starts_with(kGpt2Tokenizer))
+  const auto kind = std::ranges::find_if(kTokenizerKinds, [&](const auto& each) { return spec.starts_with(each.name); });
+  if (kind == kTokenizerKinds.end())
     throw DataError("unknown tokenizer " + in_quotes(spec) + ": use gpt2:DIR or wordpiece:FILE (--tokenizer)");
-  const std::filesystem::path folder = spec.substr(kGpt2Tokenizer.size());
-  const auto vocabulary_path = folder / "vocab.json", merges_path = folder / "merges.txt";
+  const std::filesystem::path path = spec.substr(kind->name.size());
+  if (kind->kind != TokenizerKind::gpt2) {
+    const std::string vocabulary = read_file(spec, path, kWordPieceRemedy);
+    const std::optional<bool> uncased = kind->kind == TokenizerKind::wordpiece
+                                            ? lower_case_beside(spec, path)
+                                            : std::optional(kind->kind == TokenizerKind::uncased_wordpiece);
+    return last_or(text_hash(vocabulary) + (uncased ? (*uncased ? "uncased" : "cased") : ""), [&] {
+      return std::make_shared<const Tokenizer>(*open_memory(in_quotes(path.string()), vocabulary), uncased);
+    });
+  }
+  const auto vocabulary_path = path / "vocab.json", merges_path = path / "merges.txt";
   const std::string vocabulary = read_file(spec, vocabulary_path, kGpt2Remedy),
                     merges = read_file(spec, merges_path, kGpt2Remedy);
   return last_or(text_hash(vocabulary) + text_hash(merges), [&] {

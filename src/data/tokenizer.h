@@ -19,8 +19,9 @@ class Tokenizer {
  public:
   // GPT-2's. Errors: DataError.
   Tokenizer(ByteSource& vocabulary, ByteSource& merges) : tokens_(std::in_place_type<BytePairs>, vocabulary, merges) {}
-  // BERT's. Errors: DataError.
-  explicit Tokenizer(ByteSource& vocabulary) : tokens_(std::in_place_type<WordPieces>, vocabulary) {}
+  // BERT's, as WordPieces. Errors: DataError.
+  explicit Tokenizer(ByteSource& vocabulary, std::optional<bool> uncased = std::nullopt)
+      : tokens_(std::in_place_type<WordPieces>, vocabulary, uncased) {}
 
   std::int64_t ids() const;
   std::string identity() const;               // "gpt2, 50257 tokens, " or "wordpiece, ", and the hash of tokens and merges
@@ -33,8 +34,9 @@ class Tokenizer {
   std::variant<BytePairs, WordPieces> tokens_;
 };
 
-// SPEC: "gpt2:DIR", the folder of vocab.json and merges.txt, or "wordpiece:FILE", BERT's vocab.txt. The files that were read
-// last are not parsed again. Errors: DataError, one line.
+// SPEC: "gpt2:DIR", the folder of vocab.json and merges.txt, or "wordpiece:FILE", BERT's vocab.txt, whose capitals
+// "wordpiece-cased:FILE", "wordpiece-uncased:FILE", or do_lower_case of a tokenizer_config.json beside it decides. The files
+// that were read last are not parsed again. Errors: DataError, one line.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec);
 
 }  // namespace epochbench

@@ -15,10 +15,14 @@ namespace {
 
 constexpr std::size_t kMaxCharacters = 100;  // of a word that is divided; BERT's limit
 constexpr std::string_view kGoesOn = "##";
+constexpr std::size_t kMaxParts = 16;  // Unicode's longest canonical decomposition has 4
 
-DataError wrong(const ByteSource& source, const std::string& what) {
-  return DataError("tokenizer file " + source.name() + ' ' + what +
-                   ": fetch BERT's vocab.txt again (--tokenizer wordpiece:FILE)");
+constexpr const char* kFetch = "fetch BERT's vocab.txt again (--tokenizer wordpiece:FILE)";
+constexpr const char* kCasing =
+    "say it (--tokenizer wordpiece-cased:FILE or wordpiece-uncased:FILE), or put its tokenizer_config.json beside it";
+
+DataError wrong(const ByteSource& source, const std::string& what, const std::string& remedy = kFetch) {
+  return DataError("tokenizer file " + source.name() + ' ' + what + ": " + remedy);
 }
 
 // The lines of the file, without the carriage returns of other systems.
@@ -34,10 +38,34 @@ std::vector<std::string> read_tokens(ByteSource& source) {
   return tokens;
 }
 
-bool is_in_brackets(std::string_view token) { return token.size() > 2 && token.front() == '[' && token.back() == ']'; }
+// Special tokens, such as [UNK], and <S> of the uncased vocabulary of 102 languages.
+bool is_in_brackets(std::string_view token) {
+  return token.size() > 2 && ((token.front() == '[' && token.back() == ']') || (token.front() == '<' && token.back() == '>'));
+}
 
-bool has_capital(std::string_view token) {
-  return std::ranges::any_of(token, [](char c) { return c >= 'A' && c <= 'Z'; });
+// Whether a text without capitals and accents never has the token.
+bool needs_case(std::string_view token) {
+  for (std::size_t at = 0; at < token.size();) {
+    const CodePoint point = code_point_at(token, at);
+    at += std::max<std::size_t>(point.bytes, 1);
+    const auto c = static_cast<std::int32_t>(point.value);
+    if (point.bytes == 0) continue;
+    if (utf8proc_tolower(c) != c) return true;
+    std::array<utf8proc_int32_t, kMaxParts> parts;
+    const auto count = utf8proc_decompose_char(c, parts.data(), parts.size(), UTF8PROC_DECOMPOSE, nullptr);
+    for (utf8proc_ssize_t i = 0; i < count; ++i)
+      if (utf8proc_category(parts[static_cast<std::size_t>(i)]) == UTF8PROC_CATEGORY_MN) return true;
+  }
+  return false;
+}
+
+// What the tokens say of capitals: uncased if none needs them, cased if most of the letters A to Z are tokens.
+std::optional<bool> uncased_by(const std::vector<std::string>& tokens) {
+  constexpr std::ptrdiff_t kMinLetters = 14;
+  const auto is_letter = [](const std::string& token) { return token.size() == 1 && token[0] >= 'A' && token[0] <= 'Z'; };
+  if (std::ranges::count_if(tokens, is_letter) >= kMinLetters) return false;
+  const auto needs = [](const std::string& token) { return !is_in_brackets(token) && needs_case(token); };
+  return std::ranges::any_of(tokens, needs) ? std::nullopt : std::optional(true);
 }
 
 bool is_space(std::int32_t c) {
@@ -98,7 +126,6 @@ class WordWriter {
 
 // Adds the parts of a character without its accents, in lower case.
 void add_uncased(WordWriter& writer, std::int32_t c) {
-  constexpr std::size_t kMaxParts = 16;  // Unicode's longest canonical decomposition has 4
   std::array<utf8proc_int32_t, kMaxParts> parts;
   const auto count = utf8proc_decompose_char(c, parts.data(), parts.size(), UTF8PROC_DECOMPOSE, nullptr);
   for (utf8proc_ssize_t i = 0; i < count; ++i) {
@@ -112,7 +139,7 @@ bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 
 
 }  // namespace
 
-WordPieces::WordPieces(ByteSource& vocabulary) {
+WordPieces::WordPieces(ByteSource& vocabulary, std::optional<bool> uncased) {
   const std::vector<std::string> tokens = read_tokens(vocabulary);
   if (tokens.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
     throw wrong(vocabulary, "has " + std::to_string(tokens.size()) + " tokens");
@@ -125,9 +152,13 @@ WordPieces::WordPieces(ByteSource& vocabulary) {
     if (!(goes_on ? later_ : first_).emplace(token.substr(goes_on ? kGoesOn.size() : 0), static_cast<std::int32_t>(i)).second)
       throw wrong(vocabulary, "has token " + in_quotes(token) + " twice, again at line " + std::to_string(i + 1));
     longest_ = std::max(longest_, token.size());
-    uncased_ = uncased_ && (is_in_brackets(token) || !has_capital(token));
     (all += token) += '\n';
   }
+  const std::optional<bool> by_tokens = uncased_by(tokens);
+  if (!uncased && !by_tokens)
+    throw wrong(vocabulary, "has some tokens with capitals or accents, and does not tell whether texts keep theirs", kCasing);
+  uncased_ = uncased.value_or(by_tokens.value_or(false));
+  if (uncased_ != by_tokens) all += uncased_ ? "uncased" : "cased";
   hash_ = text_hash(all);
   const auto id_of = [&](const char* token) {
     const auto found = first_.find(std::string_view(token));

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,13 +26,14 @@ class WordPieces {
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 24;  // of a file; that of 104 languages has 1 MB
 
   // `vocabulary`: one token per line, whose number from 0 is its id, with [UNK], [CLS], [SEP] and [MASK]. A token that begins
-  // with ## continues a word. Errors: DataError.
-  explicit WordPieces(ByteSource& vocabulary);
+  // with ## continues a word. `uncased`: whether texts lose capitals and accents; empty: as the tokens say it. Errors:
+  // DataError, also if they do not.
+  explicit WordPieces(ByteSource& vocabulary, std::optional<bool> uncased = std::nullopt);
 
   std::int64_t ids() const { return ids_; }
-  const std::string& hash() const { return hash_; }  // of the tokens, 32 hexadecimal digits
+  // Covers the tokens, and `uncased` where they do not say it; 32 hexadecimal digits.
+  const std::string& hash() const { return hash_; }
   const SpecialIds& special() const { return special_; }
-  // Whether texts lose capital letters and accents: if no token except those in brackets has a letter from A to Z.
   bool uncased() const { return uncased_; }
 
   // Appends the tokens of a word of with_blanks_between(): repeatedly the longest token that the rest begins with; only [UNK]

@@ -57,6 +57,22 @@ TEST(Text, BytesOfZeroAreNoText) {
   expect_data_error([&] { text_data(archive, texts(16)); }, {"'test'", "is not text", "--data text:FILE"});
 }
 
+TEST(Text, WideEncodingsAreNamed) {
+  const auto refused = [](const std::string& bytes, const char* encoding) {
+    expect_data_error([&] { text_data(bytes, texts(16)); },
+                      {"'test'", std::string("is text in ") + encoding, "iconv", "--data text:FILE"});
+  };
+  const std::string chinese = counting(6000);  // without a 0
+  refused("\xff\xfe" + chinese, "UTF-16");
+  refused("\xfe\xff" + chinese, "UTF-16");
+  refused(std::string("\xff\xfe\0\0", 4) + chinese, "UTF-32");
+  for (const std::size_t zeros : {std::size_t{5000}, std::size_t{5001}}) {  // two line ends without a mark, late
+    std::string wide = chinese;
+    wide[zeros] = wide[zeros + 100] = 0;
+    refused(wide, "UTF-16");
+  }
+}
+
 TEST(Text, WindowsFollowEachOtherAndEveryTenthIsTest) {
   const SampleSpec sample = texts(16);
   const std::string bytes = counting(14 * 25 + 13);  // the last 13 bytes are not a window

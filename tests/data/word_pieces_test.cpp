@@ -47,9 +47,51 @@ TEST(WordPieces, TheLongestTokenIsTakenFirst) {
   EXPECT_THAT(encode(kSmall, "[MASK]"), ElementsAre(0, 0, 0)) << "ordinary characters";
 }
 
+std::string letters(char first, char last) {
+  std::string tokens;
+  for (char c = first; c <= last; ++c) (tokens += c) += '\n';
+  return tokens;
+}
+
 TEST(WordPieces, LowerTextsOnlyWithAVocabularyOfLowerCase) {
   EXPECT_THAT(encode(kSmall, "THÉ"), ElementsAre(7));
-  EXPECT_THAT(encode(kSmall + "A\n", "THE the thé A"), ElementsAre(0, 7, 0, 11));
+  EXPECT_THAT(encode(kSmall + "[PAD]\n<S>\n", "THÉ"), ElementsAre(7)) << "special tokens say nothing";
+  EXPECT_THAT(encode(kSmall + letters('A', 'Z'), "THE the thé A"), ElementsAre(0, 7, 0, 11));
+}
+
+TEST(WordPieces, ThatDoNotTellHowCapitalsAreReadAsk) {
+  for (const char* token : {"NATO", "é", "Привет", "が"}) {
+    const std::string vocabulary = kSmall + token + "\n";
+    expect_data_error([&] { encode(vocabulary, "a"); }, {"'vocab.txt'", "capitals or accents", "wordpiece-uncased:FILE"});
+    const Tokenizer cased(*open_memory("'v'", vocabulary), false), uncased(*open_memory("'v'", vocabulary), true);
+    EXPECT_THAT(cased.encode("THE the"), ElementsAre(0, 7)) << token;
+    EXPECT_THAT(uncased.encode("THE the"), ElementsAre(7, 7)) << token;
+    EXPECT_NE(cased.identity(), uncased.identity()) << token;
+  }
+  EXPECT_EQ(Tokenizer(*open_memory("'v'", kSmall), true).identity(), Tokenizer(*open_memory("'v'", kSmall)).identity());
+  EXPECT_NE(Tokenizer(*open_memory("'v'", kSmall), false).identity(), Tokenizer(*open_memory("'v'", kSmall)).identity());
+}
+
+TEST(WordPieces, AConfigurationBesideThemDecides) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path().string() + "/vocab.txt";
+  folder.write("vocab.txt", "\xef\xbb\xbf" + kSmall + "NATO\r\n");
+  folder.write("tokenizer_config.json", R"({"do_lower_case": true, "strip_accents": null})");
+  EXPECT_THAT(open_tokenizer("wordpiece:" + file)->encode("THE"), ElementsAre(7));
+  EXPECT_THAT(open_tokenizer("wordpiece-cased:" + file)->encode("THE"), ElementsAre(0));
+  folder.write("tokenizer_config.json", R"({"do_lower_case": false})");
+  EXPECT_THAT(open_tokenizer("wordpiece:" + file)->encode("THE"), ElementsAre(0));
+  EXPECT_THAT(open_tokenizer("wordpiece-uncased:" + file)->encode("THE"), ElementsAre(7));
+  for (const auto& [config, reason] :
+       {std::pair{"[]", "is not a JSON object"},
+        {R"({"do_lower_case": 1})", "neither true nor false"},
+        {R"({"do_lower_case": true, "strip_accents": false})", "strip_accents unlike do_lower_case"},
+        {R"({"tokenize_chinese_chars": false})", "tokenize_chinese_chars=false"}}) {
+    folder.write("tokenizer_config.json", config);
+    expect_data_error([&] { open_tokenizer("wordpiece:" + file); }, {"tokenizer_config.json'", reason, "wordpiece-cased:FILE"});
+  }
+  folder.write("vocab.txt", std::string("\xff\xfe[\0U\0", 6));
+  expect_data_error([&] { open_tokenizer("wordpiece-cased:" + file); }, {"vocab.txt'", "is text in UTF-16", "iconv"});
 }
 
 TEST(WordPieces, BytesThatAreNotUtf8AreDropped) {
