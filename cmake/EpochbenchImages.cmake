@@ -1,10 +1,11 @@
-# Finds libjpeg-turbo, with the TurboJPEG API, and libpng, which decode the pictures of `--data images:`. Sets
+# Finds libjpeg-turbo and libpng, which decode the pictures of `--data images:`, libarchive, which
+# reads archives of them, and TurboJPEG, which encodes those of tests. Sets
 # EPOCHBENCH_HAS_IMAGES. If it is off, this says what is missing, the rest is built, and such data are refused.
 #
-# EPOCHBENCH_IMAGES  AUTO: if both are found; ON: a missing one is an error; OFF
+# EPOCHBENCH_IMAGES  AUTO: if all are found; ON: a missing one is an error; OFF
 #
-# Why these two: every distribution has, fuzzes and fixes them, and other loaders use libjpeg-turbo, so its speed is theirs too.
-set(EPOCHBENCH_IMAGES AUTO CACHE STRING "Pictures of --data images: AUTO (if libjpeg-turbo and libpng are found), ON or OFF")
+# Why these: every distribution has, fuzzes and fixes them, and other loaders use libjpeg-turbo, so its speed is theirs too.
+set(EPOCHBENCH_IMAGES AUTO CACHE STRING "Pictures of --data images: AUTO (if libarchive, libjpeg-turbo and libpng are found), ON or OFF")
 set_property(CACHE EPOCHBENCH_IMAGES PROPERTY STRINGS AUTO ON OFF)
 set(EPOCHBENCH_HAS_IMAGES FALSE)
 if(EPOCHBENCH_IMAGES STREQUAL "OFF")
@@ -13,18 +14,26 @@ if(EPOCHBENCH_IMAGES STREQUAL "OFF")
 endif()
 find_path(TURBOJPEG_INCLUDE_DIR turbojpeg.h)
 find_library(TURBOJPEG_LIBRARY turbojpeg)
+find_package(JPEG QUIET)
+find_package(LibArchive QUIET)
 find_package(PNG QUIET)
 set(missing_libraries "")
-if(NOT TURBOJPEG_INCLUDE_DIR OR NOT TURBOJPEG_LIBRARY)
-  list(APPEND missing_libraries libturbojpeg0-dev)
+if(NOT LibArchive_FOUND)
+  list(APPEND missing_libraries libarchive-dev)
+endif()
+if(NOT JPEG_FOUND)
+  list(APPEND missing_libraries libjpeg-dev)
 endif()
 if(NOT PNG_FOUND)
   list(APPEND missing_libraries libpng-dev)
 endif()
+if(NOT TURBOJPEG_INCLUDE_DIR OR NOT TURBOJPEG_LIBRARY)
+  list(APPEND missing_libraries libturbojpeg0-dev)
+endif()
 if(NOT missing_libraries)
   add_library(epochbench_image_libraries INTERFACE)
   target_include_directories(epochbench_image_libraries SYSTEM INTERFACE ${TURBOJPEG_INCLUDE_DIR})
-  target_link_libraries(epochbench_image_libraries INTERFACE ${TURBOJPEG_LIBRARY} PNG::PNG)
+  target_link_libraries(epochbench_image_libraries INTERFACE ${TURBOJPEG_LIBRARY} JPEG::JPEG LibArchive::LibArchive PNG::PNG)
   set(EPOCHBENCH_HAS_IMAGES TRUE)
 elseif(EPOCHBENCH_IMAGES STREQUAL "AUTO")
   list(JOIN missing_libraries ", " missing_libraries)

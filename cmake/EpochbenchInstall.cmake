@@ -36,7 +36,7 @@ foreach(program epochbench epochbench-mpi)
 endforeach()
 
 # The licenses of what is inside the binary ask to be passed on with it.
-foreach(package libcli11-dev libgcc-12-dev libjs-d3 libpcre2-dev libpng-dev libturbojpeg0-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev
+foreach(package libarchive-dev libcli11-dev libgcc-12-dev libjpeg62-turbo-dev libjs-d3 libpcre2-dev libpng-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev
         zlib1g-dev)
   set(terms /usr/share/doc/${package}/copyright)
   if(NOT EXISTS ${terms})

@@ -11,6 +11,14 @@ target_compile_definitions(data_tests PRIVATE TOKENIZER_FOLDER="${CMAKE_CURRENT_
 if(EPOCHBENCH_HAS_IMAGES)
   epochbench_tests(image_tests LABEL unit LIBRARIES epochbench_data TESTS
     data/images/augmentation_test data/images/decoder_test data/images/image_files_test)
+  # Random archives of GNU tar, bsdtar and Python beside the folder that each is unpacked to.
+  add_executable(list_images support/list_images_main.cpp)
+  target_link_libraries(list_images PRIVATE epochbench_options epochbench_data)
+  epochbench_compile_as_tests(list_images)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  add_test(NAME data.archives COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/data/images/archives_test.py
+           $<TARGET_FILE:list_images>)
+  set_tests_properties(data.archives PROPERTIES LABELS unit TIMEOUT 600)
 endif()
 epochbench_test(data/loader_test LABEL unit INSTRUMENTED LIBRARIES epochbench_data)
 target_sources(loader_test PRIVATE support/allocations.cpp)

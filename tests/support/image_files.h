@@ -61,8 +61,9 @@ inline std::string text(const Bytes& bytes) { return {bytes.begin(), bytes.end()
 
 inline void pad(std::string& archive) { archive.resize((archive.size() + 511) / 512 * 512, '\0'); }
 
-// A member of a ustar archive; 100 bytes of its name at most.
-inline std::string tar_member(const std::string& name, const std::string& contents, char type = '0') {
+// A member of a ustar archive; 100 bytes of its name and of the target of a link at most.
+inline std::string tar_member(const std::string& name, const std::string& contents, char type = '0',
+                              const std::string& target = "") {
   std::string header(512, '\0');
   const auto put = [&](std::size_t at, const std::string& field) { header.replace(at, field.size(), field); };
   char size[12];
@@ -71,6 +72,7 @@ inline std::string tar_member(const std::string& name, const std::string& conten
   put(124, size);
   put(148, std::string(8, ' '));
   header[156] = type;
+  put(157, target);
   put(257, std::string("ustar\00000", 8));
   unsigned sum = 0;
   for (const char c : header) sum += static_cast<unsigned char>(c);

@@ -1,18 +1,15 @@
-// JPEG by libjpeg-turbo (the TurboJPEG API), PNG by libpng (its simplified API).
+// JPEG by libjpeg-turbo, PNG by libpng.
 #include "src/data/images/decoder.h"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <new>
 #include <string_view>
 #include <vector>
 
-#include <png.h>
-#include <turbojpeg.h>
-
 #include "src/base/numbers.h"
 #include "src/data/byte_source.h"
+#include "src/data/images/jpeg_reader.h"
+#include "src/data/images/png_reader.h"
 
 namespace epochbench {
 namespace {
@@ -38,27 +35,14 @@ std::string shown(ImageSize size) { return std::to_string(size.width) + "x" + st
 
 class Decoder final : public ImageDecoder {
  public:
-  explicit Decoder(std::int64_t max_pixels) : max_pixels_(max_pixels), jpeg_(tjInitDecompress()) {
-    if (!jpeg_) throw std::bad_alloc();
-  }
-  ~Decoder() override {
-    png_image_free(&png_);
-    tjDestroy(jpeg_);
-  }
-  Decoder(const Decoder&) = delete;
-  Decoder& operator=(const Decoder&) = delete;
+  explicit Decoder(std::int64_t max_pixels) : max_pixels_(max_pixels) {}
 
   ImageSize open(std::span<const std::uint8_t> file) override {
-    file_ = file;
-    png_image_free(&png_);
     is_jpeg_ = starts_with(file, kJpegStart);
     if (file.empty()) throw BadImage("is empty");
-    if (is_jpeg_)
-      open_jpeg();
-    else if (starts_with(file, kPngStart))
-      open_png();
-    else
+    if (!is_jpeg_ && !starts_with(file, kPngStart))
       throw BadImage("is neither JPEG nor PNG (it begins with" + first_bytes(file) + ")");
+    size_ = is_jpeg_ ? jpeg_.open(file) : png_.open(file);
     if (size_.height > max_pixels_ / size_.width)
       throw BadImage("states " + shown(size_) + ", more than the " + format_count(max_pixels_) + " that are decoded");
     if (is_jpeg_ && size_.height * size_.width / kMaxPixelsPerJpegByte > static_cast<std::int64_t>(file.size()))
@@ -67,40 +51,19 @@ class Decoder final : public ImageDecoder {
     return size_;
   }
 
-  Picture decode(int shrink) override { return is_jpeg_ ? decode_jpeg(shrink) : decode_png(); }
+  Picture decode(int shrink) override {
+    if (!is_jpeg_) {
+      png_.read(room(size_, 3), size_);
+      return {size_, pixels_.data()};
+    }
+    const ImageSize size{(size_.height + shrink - 1) / shrink, (size_.width + shrink - 1) / shrink};
+    std::uint8_t* pixels = room(size, jpeg_.cmyk() ? 4 : 3);
+    jpeg_.read(pixels, size, shrink);
+    if (jpeg_.cmyk()) to_rgb_from_cmyk(pixels, size.height * size.width);
+    return {size, pixels};
+  }
 
  private:
-  void open_jpeg() {
-    int width = 0, height = 0, sampling = 0;
-    const bool failed = tjDecompressHeader3(jpeg_, file_.data(), file_.size(), &width, &height, &sampling, &color_space_) != 0;
-    if ((failed && tjGetErrorCode(jpeg_) != TJERR_WARNING) || width < 1 || height < 1) throw damaged(tjGetErrorStr2(jpeg_));
-    size_ = {height, width};
-  }
-
-  void open_png() {
-    png_ = {};
-    png_.version = PNG_IMAGE_VERSION;
-    if (png_image_begin_read_from_memory(&png_, file_.data(), file_.size()) == 0) throw damaged(png_.message);
-    size_ = {png_.height, png_.width};
-  }
-
-  Picture decode_jpeg(int shrink) {
-    const tjscalingfactor factor{1, shrink};
-    const int width = TJSCALED(static_cast<int>(size_.width), factor),
-              height = TJSCALED(static_cast<int>(size_.height), factor);
-    const bool four = color_space_ == TJCS_CMYK || color_space_ == TJCS_YCCK;
-    std::uint8_t* pixels = room(width, height, four ? 4 : 3);
-    if (tjDecompress2(jpeg_, file_.data(), file_.size(), pixels, width, 0, height, four ? TJPF_CMYK : TJPF_RGB,
-                      TJFLAG_LIMITSCANS) != 0) {
-      // Extra bytes between segments, as cameras leave them, lose nothing; every other warning means a loss.
-      const std::string_view reason = tjGetErrorStr2(jpeg_);
-      if (tjGetErrorCode(jpeg_) != TJERR_WARNING || reason.find("extraneous bytes") == std::string_view::npos)
-        throw damaged(reason);
-    }
-    if (four) to_rgb_from_cmyk(pixels, std::int64_t{width} * height);
-    return {{height, width}, pixels};
-  }
-
   // Adobe stores the inks inverted, 255 for none, as nearly every CMYK file does.
   static void to_rgb_from_cmyk(std::uint8_t* pixels, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -110,36 +73,23 @@ class Decoder final : public ImageDecoder {
     }
   }
 
-  Picture decode_png() {
-    const bool alpha = (png_.format & PNG_FORMAT_FLAG_ALPHA) != 0;
-    png_.format = alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
-    png_.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // libpng assumes linear light for 16 bits otherwise
-    std::uint8_t* pixels = room(size_.width, size_.height, alpha ? 4 : 3);
-    if (png_image_finish_read(&png_, nullptr, pixels, 0, nullptr) == 0) throw damaged(png_.message);
-    if (alpha)
-      for (std::int64_t i = 0; i < size_.width * size_.height; ++i) std::memmove(pixels + 3 * i, pixels + 4 * i, 3);
-    return {size_, pixels};
-  }
-
-  std::uint8_t* room(std::int64_t width, std::int64_t height, std::int64_t channels) {
-    const auto bytes = static_cast<std::size_t>(width * height * channels) + kPictureSlack;
+  std::uint8_t* room(ImageSize size, std::int64_t channels) {
+    const auto bytes = static_cast<std::size_t>(size.height * size.width * channels) + kPictureSlack;
     if (pixels_.size() < bytes) pixels_.resize(bytes);
     return pixels_.data();
   }
 
-  static BadImage damaged(std::string_view reason) { return BadImage("is truncated or damaged (" + in_quotes(reason) + ")"); }
-
   const std::int64_t max_pixels_;
-  tjhandle jpeg_;
-  png_image png_{};
-  std::span<const std::uint8_t> file_;
+  JpegReader jpeg_;
+  PngReader png_;
   bool is_jpeg_ = false;
-  int color_space_ = 0;
   ImageSize size_;
   std::vector<std::uint8_t> pixels_;  // grows to the largest picture so far
 };
 
 }  // namespace
+
+BadImage damaged_image(std::string_view reason) { return BadImage("is truncated or damaged (" + in_quotes(reason) + ")"); }
 
 std::optional<std::string> ImageDecoder::unavailable() { return std::nullopt; }
 

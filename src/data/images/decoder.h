@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace epochbench {
 
@@ -28,6 +29,9 @@ class BadImage : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// "is truncated or damaged ('reason')"
+BadImage damaged_image(std::string_view reason);
+
 // For use by one thread.
 class ImageDecoder {
  public:
@@ -42,8 +46,8 @@ class ImageDecoder {
   // The size that the header states. `file` must outlive decode(). Errors: BadImage for another format, a damaged header, and
   // more pixels than allowed.
   virtual ImageSize open(std::span<const std::uint8_t> file) = 0;
-  // The opened file in RGB: gray repeated, CMYK converted, alpha dropped, EXIF's rotation ignored. `shrink`: 1, 2, 4 or 8; a
-  // JPEG is decoded to that part of its height and width, rounded up, a PNG in full. The pixels stay until the next call.
+  // The opened file, once, in RGB: gray repeated, CMYK converted, alpha dropped, EXIF's rotation ignored. `shrink`: 1, 2, 4 or
+  // 8; a JPEG is decoded to that part of its height and width, rounded up, a PNG in full. The pixels stay until the next call.
   // Errors: BadImage for a file that is damaged or ends too soon.
   virtual Picture decode(int shrink) = 0;
 };

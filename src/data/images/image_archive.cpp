@@ -13,10 +13,14 @@
 #include "src/data/byte_source.h"
 #include "src/data/images/decoder.h"
 #include "src/data/images/image_files.h"
-#include "src/data/images/tar_headers.h"
+#include "src/data/images/tar_contents.h"
 
 namespace epochbench {
 namespace {
+
+bool is_hidden(const std::string& path) { return path.starts_with('.') || path.find("/.") != std::string::npos; }
+
+std::string below(const std::string& folder, const std::string& name) { return folder.empty() ? name : folder + "/" + name; }
 
 class ArchiveFiles final : public ImageFiles {
  public:
@@ -24,65 +28,113 @@ class ArchiveFiles final : public ImageFiles {
       : shown_(in_quotes(path.string())), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     struct stat status {};
     if (!file_ || fstat(file_.number(), &status) != 0) fail(std::string("cannot be opened: ") + std::strerror(errno));
-    TarHeaders headers(file_, static_cast<std::uint64_t>(status.st_size), shown_);
-    while (const auto member = headers.next()) add(*member);
-    finish();
+    TarContents contents(file_, static_cast<std::uint64_t>(status.st_size), shown_);
+    const std::string top = find_top(contents.folders());
+    const std::vector<std::string> train = classes_below(contents, below(top, "train"));
+    const std::vector<std::string> val = classes_below(contents, below(top, "val"));
+    classes_ = train;
+    for (const std::string& name : val)
+      if (!std::ranges::binary_search(classes_, name))
+        fail("has the class " + in_quotes(name) + " in val, that train does not have: use the same classes in both");
+    take(contents, top);
+    sparse_ = contents.take_regions();
   }
 
   void read(std::vector<std::uint8_t>& bytes, Split split, std::int64_t index) const override {
     const ImageList::Entry& entry = list(split)[static_cast<std::size_t>(index)];
+    check_size(entry.bytes);
     bytes.resize(entry.bytes);
-    if (cold_) file_.drop_pages(entry.offset, entry.bytes);
-    const ssize_t got = file_.read_at(bytes.data(), entry.bytes, entry.offset);
-    if (got < 0) throw BadImage(std::string("cannot be read: ") + std::strerror(errno));
-    bytes.resize(static_cast<std::size_t>(got));
+    const auto sparse = sparse_.find(entry.offset);
+    if (sparse == sparse_.end()) {
+      bytes.resize(read_part(bytes.data(), entry.bytes, entry.offset));
+      return;
+    }
+    std::ranges::fill(bytes, std::uint8_t{0});
+    std::uint64_t offset = entry.offset;
+    for (const TarRegion& region : sparse->second) {
+      read_part(bytes.data() + region.begin, region.bytes, offset);
+      offset += region.bytes;
+    }
   }
 
  private:
   [[noreturn]] void fail(const std::string& what) const { throw DataError("data archive " + shown_ + " " + what); }
 
-  // The last three parts of its path are the split, the class and the file; folders before them are ignored.
-  void add(const TarMember& member) {
-    if (std::strchr("127", member.type) == nullptr && member.type != '0' && member.type != '\0') return;
-    const std::vector<std::string> parts = split(member.name, '/');
-    if (parts.size() < 3 || member.name.find('\0') != std::string::npos) return;
-    const std::string &folder = parts[parts.size() - 3], &class_name = parts[parts.size() - 2], &name = parts.back();
-    const bool test = folder == "val";
-    if ((folder != "train" && !test) || class_name.empty() || !is_image_name(name)) return;
-    if (member.type == '1' || member.type == '2')
-      fail("has the image " + in_quotes(member.name) + " as a link: write it with tar --dereference --hard-dereference");
-    if (member.bytes > kMaxImageBytes)
-      fail("has the image " + in_quotes(member.name) + " of " + std::to_string(member.bytes) + " bytes, more than the " +
-           std::to_string(kMaxImageBytes) + " that are read: leave it out");
-    const auto [known, is_new] = numbers_.emplace(class_name, static_cast<std::uint32_t>(numbers_.size()));
-    if (!test) in_train_.insert_or_assign(known->second, true);
-    (test ? test_ : train_).add(name, known->second, member.offset, static_cast<std::uint32_t>(member.bytes));
+  std::size_t read_part(std::uint8_t* bytes, std::uint64_t count, std::uint64_t offset) const {
+    if (cold_) file_.drop_pages(offset, count);
+    const ssize_t got = file_.read_at(bytes, count, offset);
+    if (got < 0) throw BadImage(std::string("cannot be read: ") + std::strerror(errno));
+    return static_cast<std::size_t>(got);
   }
 
-  // Numbers the classes by name, and refuses what a folder would not have.
-  void finish() {
-    if (train_.size() == 0) fail("has no image train/CLASS/FILE: archive the folders train and val");
-    if (test_.size() == 0) fail("has no image val/CLASS/FILE: archive the folder val, too");
-    std::vector<std::uint32_t> by_name(numbers_.size());
-    for (const auto& [name, number] : numbers_) {
-      if (!in_train_.contains(number))
-        fail("has the class " + in_quotes(name) + " in val, that train does not have: use the same classes in both");
-      by_name[number] = static_cast<std::uint32_t>(classes_.size());
-      classes_.push_back(name);
+  // The folder that has train and val: the top of the archive, or the only other one.
+  std::string find_top(const std::vector<std::string>& folders) const {
+    std::map<std::string, int> found;
+    for (const std::string& folder : folders)
+      for (const char* split : {"train", "val"})
+        if (!folder.empty() && !is_hidden(folder) && folder == below(parent_path(folder), split)) ++found[parent_path(folder)];
+    if (const auto top = found.find(""); top != found.end() && top->second == 2) return "";
+    std::vector<std::string> tops;
+    for (const auto& [folder, splits] : found)
+      if (splits == 2) tops.push_back(folder);
+    if (tops.size() > 1)
+      fail("has the folders train and val in " + in_quotes(tops[0]) + " and in " + in_quotes(tops[1]) +
+           ": leave one in the archive, or unpack it and name the folder");
+    if (tops.empty())
+      fail(found.empty() ? "has no image train/CLASS/FILE: archive the folders train and val"
+                         : "has no folder with both train and val: it must have train/CLASS/FILE and val/CLASS/FILE");
+    return tops.front();
+  }
+
+  // Sorted. Every folder of a split is a class, and has no folder itself.
+  std::vector<std::string> classes_below(const TarContents& contents, const std::string& split) const {
+    std::vector<std::string> classes;
+    for (const std::string& folder : contents.folders()) {
+      if (!folder.starts_with(split + "/") || is_hidden(folder.substr(split.size() + 1))) continue;
+      const std::vector<std::string> parts = epochbench::split(folder.substr(split.size() + 1), '/');
+      if (parts.size() == 1) classes.push_back(parts[0]);
+      if (parts.size() == 2)
+        fail("has the folder " + in_quotes(folder) + ": images must lie directly in the folder of their class");
     }
-    for (ImageList* list : {&train_, &test_}) {
-      list->renumber(by_name);
-      if (const std::string twice = list->duplicate(classes_); !twice.empty())
-        fail("has " + in_quotes((list == &train_ ? "train/" : "val/") + twice) + " twice: write it again");
+    for (const auto& [link, target] : contents.open_links())
+      if (link == split || parent_path(link) == split || (parent_path(parent_path(link)) == split && is_image_name(link)))
+        fail("has " + in_quotes(link) + " as a link to " + in_quotes(target) +
+             ", which is not a file in it: write it with tar --dereference");
+    if (classes.empty())
+      fail("has no folder per class in " + in_quotes(split) + ": archive " + in_quotes(split + "/CLASS/FILE"));
+    std::ranges::sort(classes);
+    return classes;
+  }
+
+  // The images of both splits, of several files of one name the last.
+  void take(const TarContents& contents, const std::string& top) {
+    const std::vector<std::string>& folders = contents.folders();
+    const ImageList& files = contents.files();
+    std::vector<bool> in_split(folders.size()), in_test(folders.size());
+    std::vector<std::uint32_t> labels(folders.size()), images(folders.size());
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+      const std::string split = parent_path(folders[i]);
+      in_test[i] = split == below(top, "val");
+      in_split[i] = in_test[i] || split == below(top, "train");
+      const std::string name = folders[i].substr(split.empty() ? 0 : split.size() + 1);
+      if (is_hidden(name)) in_split[i] = false;
+      labels[i] = static_cast<std::uint32_t>(std::ranges::lower_bound(classes_, name) - classes_.begin());
     }
-    numbers_.clear();
-    in_train_.clear();
+    const std::vector<bool> replaced = files.replaced();
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const ImageList::Entry& file = files[i];
+      if (replaced[i] || !in_split[file.label] || !is_image_name(files.name(i))) continue;
+      ++images[file.label];
+      (in_test[file.label] ? test_ : train_).add(files.name(i), labels[file.label], file.offset, file.bytes);
+    }
+    for (std::size_t i = 0; i < folders.size(); ++i)
+      if (in_split[i] && images[i] == 0)
+        fail("has no image in " + in_quotes(folders[i]) + ": put .jpg, .jpeg or .png files there, or remove the class");
   }
 
   std::string shown_;
   FileDescriptor file_;
-  std::map<std::string, std::uint32_t> numbers_;  // of classes, in order of appearance
-  std::map<std::uint32_t, bool> in_train_;
+  std::map<std::uint64_t, std::vector<TarRegion>> sparse_;  // by offset
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "src/data/images/image_files.h"
 
 #include "src/data/byte_source.h"
+#include "src/data/images/decoder.h"
 
 namespace epochbench {
 
@@ -8,6 +9,12 @@ std::string ImageFiles::name(Split split, std::int64_t index) const {
   const ImageList& files = list(split);
   const auto i = static_cast<std::size_t>(index);
   return std::string(split == Split::train ? "train/" : "val/") + classes_[files[i].label] + "/" + files.name(i);
+}
+
+void check_size(std::uint64_t bytes) {
+  if (bytes > kMaxImageBytes)
+    throw BadImage("has " + std::to_string(bytes) + " bytes, more than the " + std::to_string(kMaxImageBytes) +
+                   " that are read");
 }
 
 std::unique_ptr<ImageFiles> open_image_files(const std::filesystem::path& path) {

@@ -14,6 +14,7 @@
 namespace epochbench {
 
 inline constexpr std::uint64_t kMaxImageBytes = 1u << 28;  // of one file; no photograph is this large
+void check_size(std::uint64_t bytes);                      // Errors: BadImage for more
 
 class ImageFiles {
  public:
@@ -38,7 +39,7 @@ class ImageFiles {
 // Errors of both: DataError, one line, for a split or class that is missing, empty or duplicate, and for what is neither a
 // folder nor an archive. Files other than images are skipped. Symbolic links are followed.
 std::unique_ptr<ImageFiles> open_image_folder(const std::filesystem::path& folder);
-// Plain tar: ustar, with the long names of pax and GNU. Only the headers are read, and so only their pages of the file.
+// What unpacking it leaves, as a folder: the layout at its top, or in the only folder that has it. Not compressed.
 std::unique_ptr<ImageFiles> open_image_archive(const std::filesystem::path& file);
 // Either of the two, whichever `path` is.
 std::unique_ptr<ImageFiles> open_image_files(const std::filesystem::path& path);

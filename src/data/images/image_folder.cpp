@@ -50,9 +50,7 @@ class FolderFiles final : public ImageFiles {
     if (!file || fstat(file.number(), &status) != 0) throw BadImage(std::string("cannot be opened: ") + std::strerror(errno));
     if (!S_ISREG(status.st_mode)) throw BadImage("is not a regular file");
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (size > kMaxImageBytes)
-      throw BadImage("has " + std::to_string(size) + " bytes, more than the " + std::to_string(kMaxImageBytes) +
-                     " that are read");
+    check_size(size);
     bytes.resize(size);
     if (cold_) file.drop_pages(0, size);
     const ssize_t got = file.read_at(bytes.data(), size, 0);

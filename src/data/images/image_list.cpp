@@ -16,7 +16,7 @@ void ImageList::sort_from(std::size_t first) {
             [this](const Entry& a, const Entry& b) { return std::strcmp(names_.data() + a.name, names_.data() + b.name) < 0; });
 }
 
-std::string ImageList::duplicate(const std::vector<std::string>& classes) const {
+std::vector<bool> ImageList::replaced() const {
   std::vector<std::uint32_t> by_name(entries_.size());
   std::iota(by_name.begin(), by_name.end(), 0u);
   const auto compare = [this](std::uint32_t a, std::uint32_t b) {
@@ -24,14 +24,16 @@ std::string ImageList::duplicate(const std::vector<std::string>& classes) const 
         static_cast<int>(entries_[a].label > entries_[b].label) - static_cast<int>(entries_[a].label < entries_[b].label);
     return order != 0 ? order : std::strcmp(name(a), name(b));
   };
-  std::sort(by_name.begin(), by_name.end(), [&](std::uint32_t a, std::uint32_t b) { return compare(a, b) < 0; });
-  const auto twice =
-      std::adjacent_find(by_name.begin(), by_name.end(), [&](std::uint32_t a, std::uint32_t b) { return compare(a, b) == 0; });
-  return twice == by_name.end() ? "" : classes[entries_[*twice].label] + "/" + name(*twice);
+  std::stable_sort(by_name.begin(), by_name.end(), [&](std::uint32_t a, std::uint32_t b) { return compare(a, b) < 0; });
+  std::vector<bool> replaced(entries_.size());
+  for (std::size_t i = 1; i < by_name.size(); ++i)
+    if (compare(by_name[i - 1], by_name[i]) == 0) replaced[by_name[i - 1]] = true;
+  return replaced;
 }
 
-void ImageList::renumber(const std::vector<std::uint32_t>& numbers) {
-  for (Entry& entry : entries_) entry.label = numbers[entry.label];
+void ImageList::share_contents(std::size_t entry, std::size_t other) {
+  entries_[entry].offset = entries_[other].offset;
+  entries_[entry].bytes = entries_[other].bytes;
 }
 
 bool is_image_name(std::string_view name) {

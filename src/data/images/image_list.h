@@ -18,10 +18,9 @@ class ImageList {
 
   void add(std::string_view name, std::uint32_t label, std::uint64_t offset = 0, std::uint32_t bytes = 0);
   void sort_from(std::size_t first);  // by name, the entries from `first` on
-  // A name that a class has twice, as "class/name"; empty: there is none.
-  std::string duplicate(const std::vector<std::string>& classes) const;
-  // Renumbers the classes: class c becomes numbers[c].
-  void renumber(const std::vector<std::uint32_t>& numbers);
+  // For each entry, whether a later one has the same name and label.
+  std::vector<bool> replaced() const;
+  void share_contents(std::size_t entry, std::size_t other);  // `entry` has the bytes of `other`, as a link to it
 
   std::size_t size() const { return entries_.size(); }
   const Entry& operator[](std::size_t i) const { return entries_[i]; }

@@ -86,6 +86,144 @@ TEST(ImageDecoder, RefusesWhatIsNoImageOrOnlyAPartOfOne) {
     }
 }
 
+struct FlatJpeg {
+  std::vector<int> levels;                     // of each component
+  std::vector<std::pair<int, int>> factors{};  // of its sampling, across and down; 1x1 where missing
+  int last_coefficient = 63, jfif_version = 1, rows = 32;
+};
+
+// A baseline JPEG of 32 columns and one color: each block is a DC difference, whose size has a code of 4 bits, and an end of
+// block of one bit.
+Bytes flat_jpeg(const FlatJpeg& picture) {
+  const std::size_t count = picture.levels.size();
+  const auto factors = [&](std::size_t c) { return c < picture.factors.size() ? picture.factors[c] : std::pair{1, 1}; };
+  Bytes file{0xff, 0xd8};
+  const auto segment = [&](int marker, const std::vector<int>& bytes) {
+    const std::size_t size = bytes.size() + 2;
+    file.insert(file.end(), {0xff, static_cast<std::uint8_t>(marker), static_cast<std::uint8_t>(size >> 8),
+                             static_cast<std::uint8_t>(size & 255)});
+    for (const int byte : bytes) file.push_back(static_cast<std::uint8_t>(byte));
+  };
+  segment(0xe0, {'J', 'F', 'I', 'F', 0, picture.jfif_version, 1, 0, 0, 1, 0, 1, 0, 0});
+  std::vector<int> steps(65, 8);
+  steps[0] = 0;
+  segment(0xdb, steps);
+  std::vector<int> frame{8, 0, picture.rows, 0, 32, static_cast<int>(count)}, scan{static_cast<int>(count)};
+  int across = 1, down = 1;
+  for (std::size_t c = 0; c < count; ++c) {
+    const auto [h, v] = factors(c);
+    frame.insert(frame.end(), {static_cast<int>(c) + 1, h << 4 | v, 0});
+    scan.insert(scan.end(), {static_cast<int>(c) + 1, 0});
+    across = std::max(across, h);
+    down = std::max(down, v);
+  }
+  segment(0xc0, frame);
+  std::vector<int> sizes(17, 0), end(17, 0);
+  sizes[4] = 12;
+  for (int size = 0; size < 12; ++size) sizes.push_back(size);
+  end[0] = 0x10;
+  end[1] = 1;
+  end.push_back(0);
+  segment(0xc4, sizes);
+  segment(0xc4, end);
+  scan.insert(scan.end(), {0, picture.last_coefficient, 0});
+  segment(0xda, scan);
+  std::string bits;
+  std::vector<int> before(count, 128);
+  const int units = (32 + 8 * across - 1) / (8 * across) * ((picture.rows + 8 * down - 1) / (8 * down));
+  for (int unit = 0; unit < units; ++unit)
+    for (std::size_t c = 0; c < count; ++c)
+      for (int block = 0; block < factors(c).first * factors(c).second; ++block) {
+        const int change = picture.levels[c] - before[c];
+        before[c] = picture.levels[c];
+        int size = 0;
+        while (std::abs(change) >> size != 0) ++size;
+        const int coded = change > 0 ? change : change + (1 << size) - 1;
+        for (int bit = 3; bit >= 0; --bit) bits += (size >> bit & 1) != 0 ? '1' : '0';
+        for (int bit = size - 1; bit >= 0; --bit) bits += (coded >> bit & 1) != 0 ? '1' : '0';
+        bits += '0';
+      }
+  bits.resize((bits.size() + 7) / 8 * 8, '1');
+  for (std::size_t i = 0; i < bits.size(); i += 8) {
+    file.push_back(static_cast<std::uint8_t>(std::stoi(bits.substr(i, 8), nullptr, 2)));
+    if (file.back() == 0xff) file.push_back(0);
+  }
+  file.insert(file.end(), {0xff, 0xd9});
+  return file;
+}
+
+void expect_gray(const Bytes& file, int level, int rows = 32) {
+  expect_pixels(
+      file, rows, 32, [&](int, int, int) { return static_cast<std::uint8_t>(level); }, 1);
+}
+
+TEST(ImageDecoder, ReadsAnySampling) {
+  expect_gray(flat_jpeg({{140, 128, 128}, {{2, 1}, {2, 1}, {2, 1}}}), 140);
+  expect_gray(flat_jpeg({{140, 128, 128}, {{4, 2}, {1, 1}, {1, 1}}}), 140);
+  expect_gray(flat_jpeg({{140, 128, 128}, {{2, 2}, {1, 1}, {1, 2}}}), 140);
+  expect_gray(flat_jpeg({{140, 128, 128}, {{2, 2}, {1, 2}, {1, 2}}}), 140);
+  expect_gray(flat_jpeg({{140}, {{2, 2}}}), 140);
+}
+
+TEST(ImageDecoder, WarningsWithoutALossAreNone) {
+  expect_gray(flat_jpeg({.levels = {140}, .last_coefficient = 0}), 140);
+  expect_gray(flat_jpeg({.levels = {140}, .jfif_version = 2}), 140);
+  const Bytes whole = flat_jpeg({.levels = {140, 128, 128}});
+  const auto first_table = whole.begin() + 2 + 18;
+  Bytes stray(whole.begin(), first_table);
+  stray.insert(stray.end(), {0, 0, 0});
+  stray.insert(stray.end(), first_table, whole.end());
+  expect_gray(stray, 140);
+  const Bytes without_end(whole.begin(), whole.end() - 2);
+  expect_gray(without_end, 140);
+  for (const Bytes& file : {whole, stray})
+    for (const std::ptrdiff_t missing : {3, 8}) {
+      EXPECT_THAT(refusal({file.begin(), file.end() - missing}), HasSubstr("is truncated or damaged (")) << missing;
+    }
+}
+
+// The first scans of a progressive file are a whole picture of less quality.
+TEST(ImageDecoder, ScansThatAreMissingAreALoss) {
+  const Bytes whole = test::jpeg(32, 32, TJPF_RGB, slope, TJFLAG_PROGRESSIVE);
+  std::vector<std::size_t> scans;
+  for (std::size_t i = 0; i + 1 < whole.size(); ++i)
+    if (whole[i] == 0xff && whole[i + 1] == 0xda) scans.push_back(i);
+  ASSERT_GT(scans.size(), 3u);
+  EXPECT_EQ(refusal({whole.begin(), whole.end() - 2}), "decoded");
+  for (std::size_t kept = 1; kept < scans.size(); ++kept) {
+    const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(scans[kept]));
+    EXPECT_THAT(refusal(part), HasSubstr("is truncated or damaged (")) << kept;
+  }
+}
+
+// A PNG with a chunk after its header.
+Bytes with_chunk(const Bytes& png, const std::string& name, const Bytes& data) {
+  constexpr std::ptrdiff_t kHeaderEnd = 8 + 25;
+  Bytes chunk(name.begin(), name.end());
+  chunk.insert(chunk.end(), data.begin(), data.end());
+  const auto sum = crc32(0, chunk.data(), static_cast<uInt>(chunk.size()));
+  Bytes file(png.begin(), png.begin() + kHeaderEnd);
+  for (int shift = 24; shift >= 0; shift -= 8) file.push_back(static_cast<std::uint8_t>(data.size() >> shift));
+  file.insert(file.end(), chunk.begin(), chunk.end());
+  for (int shift = 24; shift >= 0; shift -= 8) file.push_back(static_cast<std::uint8_t>(sum >> shift));
+  file.insert(file.end(), png.begin() + kHeaderEnd, png.end());
+  return file;
+}
+
+TEST(ImageDecoder, PngIsReadAsItIsStored) {
+  const Bytes color = test::png(7, 5, PNG_FORMAT_RGB, slope), gray = test::png(7, 5, PNG_FORMAT_GRAY, slope);
+  const Bytes linear{0, 1, 0x86, 0xa0};  // a gamma of 1
+  expect_pixels(with_chunk(color, "gAMA", linear), 7, 5, slope, 0);
+  expect_pixels(with_chunk(color, "sRGB", {0}), 7, 5, slope, 0);
+  expect_pixels(with_chunk(color, "tRNS", {0, 1, 0, 2, 0, 3}), 7, 5, slope, 0);
+  const auto in_gray = [](int y, int x, int) { return slope(y, x, 0); };
+  expect_pixels(with_chunk(gray, "gAMA", linear), 7, 5, in_gray, 0);
+  expect_pixels(with_chunk(gray, "tRNS", {0, 1}), 7, 5, in_gray, 0);
+  Bytes more = color;
+  more.insert(more.end(), 100, 7);
+  expect_pixels(more, 7, 5, slope, 0);
+}
+
 // The size in the header of a JPEG: the frame's marker is followed by length and precision, then height and width.
 Bytes with_size(Bytes file, int height, int width) {
   for (std::size_t i = 0; i + 8 < file.size(); ++i)

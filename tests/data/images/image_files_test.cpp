@@ -211,18 +211,28 @@ TEST_F(ImageFilesTest, NamesWhatIsWrongWithAnArchive) {
     expect_error(parts, "set.tar");
   };
   refused(picture(1), {"is not a tar archive"});
-  refused("", {"has no image train/CLASS/FILE"});
+  refused("", {"is not a tar archive"});
+  refused(std::string(10240, '\0'), {"has no image train/CLASS/FILE"});
   const std::string whole = test::tar(small_set());
   refused(whole.substr(0, 700), {"is truncated"});
-  refused(whole.substr(0, 100), {"is truncated"});
+  refused(whole.substr(0, 100), {"is not a tar archive"});
+  const auto added = [&](const std::string& name) {
+    Files files = small_set();
+    files.emplace_back(name, picture(0));
+    return test::tar(files);
+  };
+  refused(added("val/bee/1.jpg"), {"class 'bee'", "that train does not have"});
+  refused(added("train/cat/more/1.jpg"), {"the folder 'train/cat/more'", "directly in the folder of their class"});
+  refused(added("train/empty/1.gif"), {"has no image in 'train/empty'"});
   Files files = small_set();
-  files.push_back(files[0]);
-  refused(test::tar(files), {"'train/cat/1.jpg' twice"});
-  files.back().first = "val/bee/1.jpg";
-  refused(test::tar(files), {"class 'bee'", "that train does not have"});
   files.resize(5);
-  refused(test::tar(files), {"has no image val/CLASS/FILE"});
-  refused(test::tar_member("train/a/1.jpg", "", '2') + whole, {"'train/a/1.jpg' as a link"});
+  refused(test::tar(files), {"has no folder with both train and val"});
+  files = small_set();
+  for (auto& [name, contents] : files) name = "fold1/" + name;
+  const std::string fold = test::tar(files);
+  for (auto& [name, contents] : files) name.replace(0, 5, "fold2");
+  refused(fold.substr(0, fold.size() - 1024) + test::tar(files), {"train and val in 'fold1' and in 'fold2'"});
+  refused(test::tar_member("train/a/1.jpg", "", '2', "/elsewhere.jpg") + whole, {"'train/a/1.jpg' as a link"});
 }
 
 TEST_F(ImageFilesTest, ReadsTheSameFromTheDisk) {
@@ -236,8 +246,56 @@ TEST_F(ImageFilesTest, ReadsTheSameFromTheDisk) {
   EXPECT_FALSE(cold.empty());
 }
 
+// As the folder that unpacking leaves: of two files of one name the last, with links, without what is hidden or beside.
+TEST_F(ImageFilesTest, AnArchiveIsReadAsUnpacked) {
+  Files files = small_set();
+  for (auto& [name, contents] : files) name.insert(0, "./");
+  const std::string one = test::tar(files);
+  files.clear();
+  files.emplace_back("train//cat/./1.jpg", "the last");
+  for (const char* name : {"train/.hidden/1.jpg", ".Trash/train/cat/1.jpg", "other/train/cat/1.jpg", "train/cat/._1.jpg",
+                           "train/1.jpg", "train/../train/cat/9.jpg"})
+    files.emplace_back(name, "not read");
+  const auto link = [](const std::string& name, const std::string& target, char type) {
+    return test::tar_member(name, "", type, target);
+  };
+  const std::string links =
+      link("train/cat/hard.jpg", "train/cat/1.jpg", '1') + link("train/cat/soft.jpg", "../cat/hard.jpg", '2');
+  folder_.write("set.tar", one + links + test::tar(files));
+  const auto archive = open_image_files(folder_.path() / "set.tar");
+  std::map<std::string, std::string> found;
+  for (std::int64_t i = 0; i < archive->samples(Split::train); ++i) {
+    std::vector<std::uint8_t> bytes;
+    archive->read(bytes, Split::train, i);
+    found[archive->name(Split::train, i)] = test::text(bytes);
+  }
+  EXPECT_EQ(found.size(), 8u) << "6 images and 2 links";
+  EXPECT_EQ(found["train/cat/1.jpg"], "the last");
+  EXPECT_EQ(found["train/cat/hard.jpg"], small_set()[0].second);
+  EXPECT_EQ(found["train/cat/soft.jpg"], found["train/cat/hard.jpg"]);
+  EXPECT_EQ(archive->classes(), 3);
+}
+
+// A file without a hole that is stored as a sparse one, by the format 1.0 of pax.
+TEST_F(ImageFilesTest, ReadsSparseFilesWithoutHoles) {
+  const std::string contents = picture(3), size = std::to_string(contents.size());
+  std::string records;
+  for (const std::string& value : {std::string("GNU.sparse.major=1"), std::string("GNU.sparse.minor=0"),
+                                   std::string("GNU.sparse.name=train/cat/3.jpg"), "GNU.sparse.realsize=" + size})
+    records += std::to_string(value.size() + 4) + " " + value + "\n";
+  std::string stored = "1\n0\n" + size + "\n";
+  test::pad(stored);
+  folder_.write("set.tar", test::tar_member("PaxHeaders/x", records, 'x') +
+                               test::tar_member("train/cat/GNUSparseFile.0/3.jpg", stored + contents) + test::tar(small_set()));
+  const auto files = open_image_files(folder_.path() / "set.tar");
+  EXPECT_EQ(files->name(Split::train, 0), "train/cat/3.jpg");
+  std::vector<std::uint8_t> bytes;
+  files->read(bytes, Split::train, 0);
+  EXPECT_EQ(test::text(bytes), contents);
+}
+
 TEST_F(ImageFilesTest, ReadsLongNamesOfPaxAndGnu) {
-  const std::string name = std::string(120, 'n') + ".jpg", path = "top/train/cat/" + name;
+  const std::string name = std::string(120, 'n') + ".jpg", path = "train/cat/" + name;
   std::string record = " path=" + path + "\n";
   record = std::to_string(record.size() + 3) + record;
   const std::string pax = test::tar_member("PaxHeaders/x", record, 'x'), gnu = test::tar_member("././@LongLink", path, 'L');
