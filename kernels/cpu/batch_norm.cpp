@@ -158,7 +158,7 @@ void normalize(const Normalized& all, const Real* x, const Real* shortcut, Activ
   }
 }
 
-// The outputs besides y, as in host_kernels.inc; each may be null.
+// The outputs besides y, as in kernel_list.inc; each may be null.
 struct Statistics {
   float *mean, *inv_std, *running_mean, *running_variance;
 };

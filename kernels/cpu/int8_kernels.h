@@ -10,11 +10,8 @@ namespace epochbench::cpu {
 struct Int8Kernels {
   const char* isa;  // name of its Isa
 
-#define EPOCHBENCH_LIST(...) __VA_ARGS__
-#define KERNEL(name, arguments, further) void (*name)(EPOCHBENCH_LIST arguments, EPOCHBENCH_LIST further);
 #define CPU_KERNEL(result, name, arguments) result(*name) arguments;
 #include "kernels/int8_kernels.inc"
-#undef EPOCHBENCH_LIST
 };
 
 // The instruction sets that have a table, slowest first: AVX512-VNNI and AMX-INT8.

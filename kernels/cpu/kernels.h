@@ -7,7 +7,7 @@
 // gradients of embedding tables, and weights and state of optimizers are float, as op_list.inc defines. Sums are float for
 // every Real, and are rounded once, to nearest even.
 //
-// host_kernels.inc defines each kernel and its arguments; those of the CPU end with `threads`, the size of the OpenMP team. It
+// kernel_list.inc defines each kernel and its arguments; those of the CPU end with `threads`, the size of the OpenMP team. It
 // affects results only by rounding; equal `threads` give bit-equal results. Element-wise outputs may alias their inputs
 // exactly. Kernels do not allocate. `workspace` is 64-byte aligned scratch memory of the size that the *_workspace_bytes
 // function returns.
@@ -33,11 +33,8 @@ struct Kernels {
   const char* isa;  // name of its Isa
   bool masks;       // whether batch_norm writes masks and batch_norm_grad reads them
 
-#define EPOCHBENCH_LIST(...) __VA_ARGS__
-#define KERNEL(name, arguments, further) void (*name)(EPOCHBENCH_LIST arguments, EPOCHBENCH_LIST further);
 #define CPU_KERNEL(result, name, arguments) result(*name) arguments;
-#include "kernels/host_kernels.inc"
-#undef EPOCHBENCH_LIST
+#include "kernels/kernel_list.inc"
 };
 
 // The instruction sets that have a table for Real, slowest first.

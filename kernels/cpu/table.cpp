@@ -17,9 +17,8 @@ namespace epochbench::cpu::avx512_bf16 {
 #else
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 #endif
-#define KERNEL(name, arguments, further) EPOCHBENCH_DECLARED(name)
 #define CPU_KERNEL(result, name, arguments) EPOCHBENCH_DECLARED(name)
-#include "kernels/host_kernels.inc"
+#include "kernels/kernel_list.inc"
 }  // namespace
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
@@ -43,9 +42,8 @@ extern const Kernels<Real> table;
 const Kernels<Real> table = {
     EPOCHBENCH_STRING(EPOCHBENCH_ISA),
     kWhole > 1,
-#define KERNEL(name, arguments, further) name,
 #define CPU_KERNEL(result, name, arguments) name,
-#include "kernels/host_kernels.inc"
+#include "kernels/kernel_list.inc"
 };
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

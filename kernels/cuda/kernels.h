@@ -1,7 +1,7 @@
 // Our CUDA kernels: operations that cuBLASLt and cuDNN lack. Matrix products, convolutions and fused attention are in
 // libraries.h.
 //
-// Arguments: outputs, inputs, dimensions, stream, as in host_kernels.inc, whose comments define each kernel.
+// kernel_list.inc declares the kernels that the CPU has too, and defines them. Arguments: outputs, inputs, dimensions, stream.
 // Pointers are device memory, aligned to 64 bytes; `element` is the element type of all void* tensors; every sum, statistic and
 // transcendental function is computed in float at least. Each call enqueues on `stream` and returns; what it enqueues does not
 // depend on host memory, so it can be captured. Element-wise outputs may alias their inputs exactly. Equal arguments give
@@ -33,64 +33,22 @@ class Error : public std::runtime_error {  // from CUDA, cuBLAS or cuDNN: what w
 
 int multiprocessors();  // of the current device, from which launches derive their blocks. Errors: Error
 
-// activation.cu
-void bias_add(void* y, const void* x, const void* bias, std::int64_t rows, std::int64_t channels, std::int64_t row_elements,
-              Element element, Stream stream);
-std::size_t reduction_workspace_bytes(std::int64_t rows, std::int64_t channels);  // for every reduction over rows
-// workspace: reduction_workspace_bytes(rows, row_elements)
-void bias_add_grad(void* dbias, const void* dy, std::int64_t rows, std::int64_t channels, std::int64_t row_elements,
-                   Element element, void* workspace, Stream stream);
-void relu(void* y, const void* x, std::int64_t n, Element element, Stream stream);
-void relu_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element element, Stream stream);
-void add(void* y, const void* a, const void* b, std::int64_t n, Element element, Stream stream);
-void gelu(void* y, const void* x, std::int64_t n, Element element, Stream stream);
-void gelu_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element element, Stream stream);
-void gelu_tanh(void* y, const void* x, std::int64_t n, Element element, Stream stream);
-void gelu_tanh_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element element, Stream stream);
-void dropout(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t n, Element element,
-             Stream stream);
+using Real = void;  // tensors of an Element
+#define CUDA_KERNEL(name, arguments) void name arguments;
+#include "kernels/kernel_list.inc"
+
+// Workspace of batch_norm and of the gradients that sum over rows: of the elements between the starts of rows for
+// bias_add_grad, of period * width for add_rows_grad, else of channels.
+std::size_t reduction_workspace_bytes(std::int64_t rows, std::int64_t channels);
+std::size_t depthwise_conv2d_grad_weight_workspace_bytes(const Conv2dShape& shape);
+std::size_t cross_entropy_workspace_bytes(std::int64_t rows);  // of count_correct, too
 
 // bias_gelu.cu. y, x, product [rows, channels], bias [channels]: x = product + bias, y = gelu(x) in its erf or its tanh form. x
 // may be null. Either output may be the product.
 void bias_gelu(void* y, void* x, const void* product, const void* bias, std::int64_t rows, std::int64_t channels, bool tanh,
                Element element, Stream stream);
 
-// gates.cu
-void relu6(void* y, const void* x, std::int64_t n, Element element, Stream stream);
-void relu6_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element element, Stream stream);
-void sigmoid(void* y, const void* x, std::int64_t n, Element element, Stream stream);
-void sigmoid_grad(void* dx, const void* dy, const void* y, std::int64_t n, Element element, Stream stream);
-void silu(void* y, const void* x, std::int64_t n, Element element, Stream stream);
-void silu_grad(void* dx, const void* dy, const void* x, std::int64_t n, Element element, Stream stream);
-// swiglu.cu. dgate or dup may be null.
-void swiglu(void* y, const void* gate, const void* up, const SwigluShape& shape, Element element, Stream stream);
-void swiglu_grad(void* dgate, void* dup, const void* dy, const void* gate, const void* up, const SwigluShape& shape,
-                 Element element, Stream stream);
-// rotary.cu
-void rotary(void* y, const void* x, const float* table, const RotaryShape& shape, Element element, Stream stream);
-
-// scale_channels.cu. x, y, dy [batch, pixels, channels], scale, dscale, dmean [batch, channels]; for stochastic depth [batch,
-// n].
-void scale_channels(void* y, const void* x, const void* scale, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
-                    Element element, Stream stream);
-void scale_channels_grad(void* dscale, const void* dy, const void* x, std::int64_t batch, std::int64_t pixels,
-                         std::int64_t channels, Element element, Stream stream);
-// dx = (dy scale + dmean / pixels) times the gradient of silu at x, or the sum alone if x is null. dx may be dy or x.
-void squeeze_excite_grad(void* dx, const void* dy, const void* scale, const void* dmean, const void* x, std::int64_t batch,
-                         std::int64_t pixels, std::int64_t channels, Element element, Stream stream);
-void stochastic_depth(void* y, const void* x, const std::int32_t* step, const Dropout& dropout, std::int64_t batch,
-                      std::int64_t n, Element element, Stream stream);
-
-// depthwise_conv2d.cu, with transpose, and depthwise_conv2d_grad_weight.cu. weight and dweight [kernel_height, kernel_width,
-// channels].
-void depthwise_conv2d(void* y, const void* x, const void* weight, const Conv2dShape& shape, Element element, Stream stream);
-void depthwise_conv2d_grad_input(void* dx, const void* dy, const void* weight, const Conv2dShape& shape, Element element,
-                                 Stream stream);
-std::size_t depthwise_conv2d_grad_weight_workspace_bytes(const Conv2dShape& shape);
-void depthwise_conv2d_grad_weight(void* dweight, const void* dy, const void* x, const Conv2dShape& shape, Element element,
-                                  void* workspace, Stream stream);
-
-// y [columns, rows] = x [rows, columns], for small matrices.
+// depthwise_conv2d.cu. y [columns, rows] = x [rows, columns], for small matrices.
 void transpose(void* y, const void* x, std::int64_t rows, std::int64_t columns, Element element, Stream stream);
 
 // Several tensors in one launch. The descriptions of tensors and chunks are in device memory; a chunk is kChunkElements
@@ -112,25 +70,11 @@ void cast(const CastTensor* tensors, const Chunk* chunks, std::int64_t chunk_cou
 void decode_pixels(void* y, const std::uint8_t* x, const float* table, std::int64_t pixels, std::int64_t channels,
                    Element element, Stream stream);
 
-// batch_norm.cu and batch_norm_grad.cu. x, y, shortcut, dy, dx, dz [rows, channels] of `element`; all others are float.
-// mask (or null): bit i % 32 of word i / 32 states whether element i of y is above 0, and below 6 after relu6; requires an
-// activation.
+// batch_norm.cu and batch_norm_grad.cu
 constexpr std::size_t mask_bytes(std::int64_t elements) { return static_cast<std::size_t>((elements + 31) / 32 * 4); }
-void batch_norm(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
-                const void* x, const float* scale, const float* bias, const void* shortcut, std::int64_t rows,
-                std::int64_t channels, double epsilon, double momentum, Activation activation, Element element, void* workspace,
-                Stream stream);
-void batch_norm_inference(void* y, const void* x, const float* scale, const float* bias, const float* running_mean,
-                          const float* running_variance, const void* shortcut, std::int64_t rows, std::int64_t channels,
-                          double epsilon, Activation activation, Element element, Stream stream);
-// The incoming gradient is dy + dy2 (dy2 may be null) where the mask's bit is set, else where y was above 0, else
-// everywhere. dz (or null) receives it. dx may be dy or x.
-void batch_norm_grad(void* dx, float* dscale, float* dbias, void* dz, const void* dy, const void* dy2,
-                     const std::uint32_t* mask, const void* y, const void* x, const float* scale, const float* mean,
-                     const float* inv_std, std::int64_t rows, std::int64_t channels, Element element, void* workspace,
-                     Stream stream);
-// The same after a convolution that summed [2, channels] while it wrote x or dz. sums, in batch_norm: of x - running_mean and
-// of its square; in the gradient: of dz and of dz * (x - mean), where dz is the incoming gradient. dx may be dz.
+// batch_norm and batch_norm_grad after a convolution that summed [2, channels] while it wrote x or dz. sums, in batch_norm: of
+// x - running_mean and of its square; in the gradient: of dz and of dz * (x - mean), where dz is the incoming gradient. dx may
+// be dz.
 void batch_norm_of_sums(void* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean, float* running_variance,
                         const void* x, const float* sums, const float* scale, const float* bias, const void* shortcut,
                         std::int64_t rows, std::int64_t channels, double epsilon, double momentum, Activation activation,
@@ -139,71 +83,14 @@ void batch_norm_grad_of_sums(void* dx, float* dscale, float* dbias, const void* 
                              const float* scale, const float* mean, const float* inv_std, std::int64_t rows,
                              std::int64_t channels, Element element, void* workspace, Stream stream);
 
-// layer_norm.cu
-void layer_norm(void* y, float* mean, float* inv_std, const void* x, const float* scale, const float* bias, std::int64_t rows,
-                std::int64_t channels, double epsilon, Element element, Stream stream);
-void layer_norm_grad(void* dx, float* dscale, float* dbias, const void* dy, const void* x, const float* scale,
-                     const float* mean, const float* inv_std, std::int64_t rows, std::int64_t channels, Element element,
-                     void* workspace, Stream stream);
-void rms_norm(void* y, float* inv_rms, const void* x, const float* scale, std::int64_t rows, std::int64_t channels,
-              double epsilon, Element element, Stream stream);
-void rms_norm_grad(void* dx, float* dscale, const void* dy, const void* x, const float* scale, const float* inv_rms,
-                   std::int64_t rows, std::int64_t channels, Element element, void* workspace, Stream stream);
-
-// add_layer_norm.cu: layer_norm of sum = dropout(x) + shortcut. step is null without dropout (threshold 0), sum may be null.
-void add_layer_norm(void* y, float* mean, float* inv_std, void* sum, const void* x, const void* shortcut, const float* scale,
-                    const float* bias, const std::int32_t* step, const Dropout& dropout, std::int64_t rows,
-                    std::int64_t channels, double epsilon, Element element, Stream stream);
-void add_rms_norm(void* y, float* inv_rms, void* sum, const void* x, const void* shortcut, const float* scale,
-                  std::int64_t rows, std::int64_t channels, double epsilon, Element element, Stream stream);
-// dsum: the gradient of the sum, thus of the shortcut; dx: dsum with dropout's mask. Either may be null; dx may be dy or sum.
-void add_layer_norm_grad(void* dx, float* dscale, float* dbias, void* dsum, const void* dy, const void* sum, const float* scale,
-                         const float* mean, const float* inv_std, const std::int32_t* step, const Dropout& dropout,
-                         std::int64_t rows, std::int64_t channels, Element element, void* workspace, Stream stream);
-
-// cross_entropy.cu. `workspace`: cross_entropy_workspace_bytes(rows).
-std::size_t cross_entropy_workspace_bytes(std::int64_t rows);
-void cross_entropy(float* loss, float* log_sum_exp, const void* logits, const std::int32_t* labels, std::int64_t rows,
-                   std::int64_t classes, const Targets& targets, std::int64_t row_elements, Element element, void* workspace,
-                   Stream stream);
-// loss_scale (or null: 1) multiplies the gradient.
+// cross_entropy.cu. loss_scale (or null: 1) multiplies the gradient.
 void cross_entropy_grad(void* dlogits, const void* logits, const std::int32_t* labels, const float* log_sum_exp,
                         const float* loss_scale, std::int64_t rows, std::int64_t classes, const Targets& targets,
                         std::int64_t row_elements, Element element, void* workspace, Stream stream);
-void count_correct(float* count, const void* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
-                   std::int64_t row_elements, Element element, void* workspace, Stream stream);
 
-// mix_rows.cu. y, x [rows, n] of `element`; share [rows]: the share of each row, whose neighbor has the rest.
-void mix_rows(void* y, const void* x, const float* share, std::int64_t rows, std::int64_t n, Element element, Stream stream);
-
-// average_pool.cu: over windows
-void average_pool(void* y, const void* x, const PoolShape& shape, Element element, Stream stream);
-void average_pool_grad(void* dx, const void* dy, const PoolShape& shape, Element element, Stream stream);
-// concatenate.cu
-void concatenate(void* y, const ChannelParts<const void*>& x, std::int64_t rows, Element element, Stream stream);
-void concatenate_grad(const ChannelParts<void*>& dx, const void* dy, std::int64_t rows, Element element, Stream stream);
-// pool.cu
-void max_pool(void* y, std::uint8_t* index, const void* x, const PoolShape& shape, Element element, Stream stream);
-void max_pool_grad(void* dx, const void* dy, const std::uint8_t* index, const PoolShape& shape, Element element, Stream stream);
-void global_average_pool(void* y, const void* x, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
-                         Element element, Stream stream);
-void global_average_pool_grad(void* dx, const void* dy, std::int64_t batch, std::int64_t pixels, std::int64_t channels,
-                              Element element, Stream stream);
-
-// embedding.cu. Tables, y and dy of `element`; dtable is float, base (or null) of `base_element`.
-void embedding(void* y, const void* table, const std::int32_t* ids, std::int64_t rows, std::int64_t width, Element element,
-               Stream stream);
+// embedding.cu. The base is of `base_element`.
 void embedding_grad(float* dtable, const void* dy, const std::int32_t* ids, const void* base, Element base_element,
                     std::int64_t rows, std::int64_t vocabulary, std::int64_t width, Element element, Stream stream);
-void add_rows(void* y, const void* x, const void* table, std::int64_t rows, std::int64_t width, std::int64_t period,
-              Element element, Stream stream);
-// workspace: reduction_workspace_bytes(rows, period * width)
-void add_rows_grad(float* dtable, const void* dy, std::int64_t rows, std::int64_t width, std::int64_t period,
-                   std::int64_t table_rows, Element element, void* workspace, Stream stream);
-void gather_rows(void* y, const void* x, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
-                 std::int64_t count, std::int64_t width, Element element, Stream stream);
-void gather_rows_grad(void* dx, const void* dy, const std::int32_t* positions, std::int64_t batch, std::int64_t sequence,
-                      std::int64_t count, std::int64_t width, Element element, Stream stream);
 
 // attention.cu, attention_heads.cu: the parts of unfused attention other than matrix products. Separated heads are [batch,
 // heads, sequence, width], with kv_heads heads for k and v.
@@ -283,8 +170,6 @@ struct LossScaleNumbers {
 void update_loss_scale(float* scale, std::int32_t* finite_steps, std::int32_t* skipped, const std::int32_t* finite,
                        const LossScaleNumbers& numbers, Stream stream);
 void increment(std::int32_t* counter, Stream stream);
-// sum [n] = factor x [+ sum, unless it is the first part of a batch]
-void accumulate(float* sum, const void* x, float factor, bool first, std::int64_t n, Element element, Stream stream);
 
 // Writes loss and correct (null counts as 0) of this step to ring[*cursor % capacity] and increments the cursor. The ring may
 // be pinned host memory.

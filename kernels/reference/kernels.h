@@ -1,6 +1,6 @@
 // The reference that every other kernel is tested against: naive loops, accumulation in double, one thread. Never timed.
 //
-// host_kernels.inc and int8_kernels.inc define arguments and meaning. A null output is not written.
+// kernel_list.inc and int8_kernels.inc define arguments and meaning. A null output is not written.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,10 @@
 namespace epochbench::reference {
 
 using Real = float;
-#define EPOCHBENCH_LIST(...) __VA_ARGS__
-#define KERNEL(name, arguments, further) void name(EPOCHBENCH_LIST arguments);
-#include "kernels/host_kernels.inc"
-#define KERNEL(name, arguments, further) void name(EPOCHBENCH_LIST arguments);
+#define REFERENCE_KERNEL(name, arguments) void name arguments;
+#include "kernels/kernel_list.inc"
+#define REFERENCE_KERNEL(name, arguments) void name arguments;
 #include "kernels/int8_kernels.inc"
-#undef EPOCHBENCH_LIST
 
 // mean, inv_std [channels]: of this batch (biased variance). running_mean, running_variance: updated (unbiased variance).
 // shortcut (or null) is added before the activation.

@@ -9,14 +9,12 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-#define KERNEL(name, arguments, further) extern std::remove_pointer_t<decltype(Int8Kernels::name)> name;
-#define CPU_KERNEL(result, name, arguments) KERNEL(name, arguments, )
+#define CPU_KERNEL(result, name, arguments) extern std::remove_pointer_t<decltype(Int8Kernels::name)> name;
 #include "kernels/int8_kernels.inc"
 
 extern const Int8Kernels table;
 const Int8Kernels table = {
     EPOCHBENCH_STRING(EPOCHBENCH_ISA),
-#define KERNEL(name, arguments, further) name,
 #define CPU_KERNEL(result, name, arguments) name,
 #include "kernels/int8_kernels.inc"
 };

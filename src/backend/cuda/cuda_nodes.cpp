@@ -39,59 +39,8 @@ CudaNode cast(const CudaNodeSource& source) {
 }
 
 struct CommonKernels {  // those that common_step() runs
-  static constexpr auto bias_add = cuda::bias_add;
-  static constexpr auto bias_add_grad = cuda::bias_add_grad;
-  static constexpr auto relu = cuda::relu;
-  static constexpr auto relu_grad = cuda::relu_grad;
-  static constexpr auto relu6 = cuda::relu6;
-  static constexpr auto relu6_grad = cuda::relu6_grad;
-  static constexpr auto sigmoid = cuda::sigmoid;
-  static constexpr auto sigmoid_grad = cuda::sigmoid_grad;
-  static constexpr auto silu = cuda::silu;
-  static constexpr auto silu_grad = cuda::silu_grad;
-  static constexpr auto stochastic_depth = cuda::stochastic_depth;
-  static constexpr auto depthwise_conv2d = cuda::depthwise_conv2d;
-  static constexpr auto depthwise_conv2d_grad_input = cuda::depthwise_conv2d_grad_input;
-  static constexpr auto depthwise_conv2d_grad_weight = cuda::depthwise_conv2d_grad_weight;
-  static constexpr auto mix_rows = cuda::mix_rows;
-  static constexpr auto scale_channels = cuda::scale_channels;
-  static constexpr auto scale_channels_grad = cuda::scale_channels_grad;
-  static constexpr auto squeeze_excite_grad = cuda::squeeze_excite_grad;
-  static constexpr auto average_pool = cuda::average_pool;
-  static constexpr auto average_pool_grad = cuda::average_pool_grad;
-  static constexpr auto concatenate = cuda::concatenate;
-  static constexpr auto concatenate_grad = cuda::concatenate_grad;
-  static constexpr auto add = cuda::add;
-  static constexpr auto accumulate = cuda::accumulate;
-  static constexpr auto gelu = cuda::gelu;
-  static constexpr auto gelu_grad = cuda::gelu_grad;
-  static constexpr auto gelu_tanh = cuda::gelu_tanh;
-  static constexpr auto gelu_tanh_grad = cuda::gelu_tanh_grad;
-  static constexpr auto dropout = cuda::dropout;
-  static constexpr auto batch_norm = cuda::batch_norm;
-  static constexpr auto batch_norm_inference = cuda::batch_norm_inference;
-  static constexpr auto batch_norm_grad = cuda::batch_norm_grad;
-  static constexpr auto max_pool = cuda::max_pool;
-  static constexpr auto max_pool_grad = cuda::max_pool_grad;
-  static constexpr auto global_average_pool = cuda::global_average_pool;
-  static constexpr auto global_average_pool_grad = cuda::global_average_pool_grad;
-  static constexpr auto cross_entropy = cuda::cross_entropy;
-  static constexpr auto count_correct = cuda::count_correct;
-  static constexpr auto layer_norm = cuda::layer_norm;
-  static constexpr auto layer_norm_grad = cuda::layer_norm_grad;
-  static constexpr auto add_layer_norm = cuda::add_layer_norm;
-  static constexpr auto add_layer_norm_grad = cuda::add_layer_norm_grad;
-  static constexpr auto rms_norm = cuda::rms_norm;
-  static constexpr auto rms_norm_grad = cuda::rms_norm_grad;
-  static constexpr auto add_rms_norm = cuda::add_rms_norm;
-  static constexpr auto rotary = cuda::rotary;
-  static constexpr auto swiglu = cuda::swiglu;
-  static constexpr auto swiglu_grad = cuda::swiglu_grad;
-  static constexpr auto embedding = cuda::embedding;
-  static constexpr auto add_rows = cuda::add_rows;
-  static constexpr auto add_rows_grad = cuda::add_rows_grad;
-  static constexpr auto gather_rows = cuda::gather_rows;
-  static constexpr auto gather_rows_grad = cuda::gather_rows_grad;
+#define CUDA_KERNEL(name, arguments) static constexpr auto name = cuda::name;
+#include "kernels/kernel_list.inc"
 };
 
 // Nodes that are one kernel of our own, whose name is shown in profiles.

@@ -1,6 +1,6 @@
 // Maps nodes to the steps that run their kernels, for ops whose kernels take the same arguments on several devices.
 //
-// `k` has a member per kernel, a function pointer named as in kernels/host_kernels.inc. `make(kernel, call)` returns the step:
+// `k` has a member per kernel, a function pointer named as in kernels/kernel_list.inc. `make(kernel, call)` returns the step:
 // call(run) calls `run` with the kernel's arguments, and `run` adds the other arguments of the device's kernels (a workspace,
 // the number of threads, an element type, a stream). The same argument may have different types on different devices.
 #pragma once

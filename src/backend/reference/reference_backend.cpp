@@ -156,10 +156,8 @@ class Operands {
 
 struct Kernels {  // with the same arguments as those of the CPU backend
   using Real = float;
-#define EPOCHBENCH_LIST(...) __VA_ARGS__
-#define KERNEL(name, arguments, further) void (*name)(EPOCHBENCH_LIST arguments) = reference::name;
-#include "kernels/host_kernels.inc"
-#undef EPOCHBENCH_LIST
+#define REFERENCE_KERNEL(name, arguments) void(*name) arguments = reference::name;
+#include "kernels/kernel_list.inc"
 };
 
 struct Int8Kernels {
