@@ -139,8 +139,9 @@ function(epochbench_compiled_tests result name)
 endfunction()
 
 # epochbench_tests(NAME LABEL ... LIBRARIES ... TESTS FOLDER/NAME ...): the program NAME of several such files, compiled TOGETHER.
+# PREFIX precedes the names of the tests.
 function(epochbench_tests name)
-  cmake_parse_arguments(ARG "INSTRUMENTED" "LABEL;ALONE;RELEASE" "LIBRARIES;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTRUMENTED" "LABEL;PREFIX;ALONE;RELEASE" "LIBRARIES;TESTS" ${ARGN})
   list(LENGTH ARG_TESTS count)
   if(EPOCHBENCH_RELEASE_BUILD AND EPOCHBENCH_SANITIZE MATCHES address AND NOT ARG_INSTRUMENTED)
     epochbench_compiled_tests(sources ${name} ${ARG_TESTS})
@@ -181,7 +182,7 @@ function(epochbench_tests name)
                          DISCOVERY_TIMEOUT 60)
     set(others TEST_FILTER -${ARG_RELEASE})
   endif()
-  gtest_discover_tests(${name} ${others} PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${name} ${others} TEST_PREFIX "${ARG_PREFIX}" PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
 endfunction()
 
 # epochbench_quoted(RESULT LIST): the list as the text of a C++ initializer: "a","b".

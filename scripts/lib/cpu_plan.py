@@ -134,7 +134,7 @@ class Plan:
 def test_programs(root):
     """Tests that compare CPU kernels, gradients and models with the reference, named as the .cmake files do."""
     names = []
-    for file in ("tests/kernels/kernels.cmake", "tests/graph/graph.cmake"):
-        names += re.findall(r"^epochbench_tests?\((?:\w+/)?(\w+) (?=.*(?:LABEL parity|epochbench_kernels_reference))",
+    for file in ("tests/kernels/kernels.cmake", "tests/kernels/op_tests.cmake", "tests/graph/graph.cmake"):
+        names += re.findall(r"^epochbench_(?:op_)?tests?\((?:\w+/)?(\w+) (?=.*(?:LABEL parity|epochbench_kernels_reference|kernels/))",
                             (root / file).read_text(), re.MULTILINE)
     return names

@@ -246,7 +246,8 @@ def gpu_test_programs(root):
     names = set()
     for file in sorted((root / "tests").rglob("*.cmake")):
         text = file.read_text()
-        names |= {f"{name}_gpu" for name in re.findall(r"^epochbench_(?:cuda|gpu)_kernel_test\((\w+)\)", text, re.MULTILINE)}
+        names |= {f"{name}_gpu" for name in re.findall(r"^epochbench_(?:cuda|gpu)_kernel_tests?\((\w+)", text, re.MULTILINE)}
+        names |= {f"cuda_{name}_gpu" for name in re.findall(r"^epochbench_op_tests\((\w+)", text, re.MULTILINE)}
     return sorted(names)
 
 

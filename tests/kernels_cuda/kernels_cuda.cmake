@@ -40,26 +40,27 @@ target_link_libraries(epochbench_kernels_cuda_on_cpu PUBLIC epochbench_cuda_on_c
 target_compile_options(epochbench_kernels_cuda_on_cpu PRIVATE ${epochbench_loop_options})
 set_target_properties(epochbench_kernels_cuda_on_cpu PROPERTIES EPOCHBENCH_ALIGNED ON)
 
-add_library(epochbench_cuda_kernel_sweep STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_cpu.cpp)
+add_library(epochbench_cuda_kernel_sweep STATIC support/op_tensor.cpp support/cuda_kernel_sweep_cpu.cpp)
 target_link_libraries(epochbench_cuda_kernel_sweep PUBLIC epochbench_options GTest::gtest)
 
 add_library(epochbench_cuda_device_pointers OBJECT support/cuda_device_pointers.cpp)
 target_link_libraries(epochbench_cuda_device_pointers PRIVATE epochbench_cuda_kernel_sweep)
 if(EPOCHBENCH_HAS_CUDA)
-  add_library(epochbench_cuda_kernel_sweep_gpu STATIC support/cuda_kernel_sweep.cpp support/cuda_kernel_sweep_gpu.cpp)
+  add_library(epochbench_cuda_kernel_sweep_gpu STATIC support/op_tensor.cpp support/cuda_kernel_sweep_gpu.cpp)
   target_link_libraries(epochbench_cuda_kernel_sweep_gpu PUBLIC epochbench_options CUDA::cudart_static GTest::gtest)
 endif()
 
-# epochbench_gpu_kernel_test(NAME): tests/kernels_cuda/NAME.cpp with the kernels of the GPU, in the program NAME_gpu. What the program
-# NAME has compiled is linked, where there is one.
-function(epochbench_gpu_kernel_test name)
-  set(test kernels_cuda/${name}.cpp)
+# epochbench_gpu_kernel_tests(NAME TESTS FOLDER/NAME ... [LIBRARIES ...]): the tests with the kernels of the GPU, in the program
+# NAME_gpu. What the program NAME has compiled is linked, where there is one.
+function(epochbench_gpu_kernel_tests name)
+  cmake_parse_arguments(ARG "" "" "TESTS;LIBRARIES" ${ARGN})
+  list(TRANSFORM ARG_TESTS APPEND .cpp OUTPUT_VARIABLE tests)
   if(TARGET ${name})
-    set(test $<TARGET_OBJECTS:${name}>)
+    set(tests $<TARGET_OBJECTS:${name}>)
   endif()
-  add_executable(${name}_gpu ${test})
+  add_executable(${name}_gpu ${tests})
   set_target_properties(${name}_gpu PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(${name}_gpu PRIVATE epochbench_options epochbench_kernels_cuda epochbench_kernels_reference
+  target_link_libraries(${name}_gpu PRIVATE epochbench_options ${ARG_LIBRARIES} epochbench_kernels_cuda epochbench_kernels_reference
                         epochbench_test_support epochbench_cuda_kernel_sweep_gpu GTest::gmock_main)
   gtest_discover_tests(${name}_gpu TEST_PREFIX gpu. PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "no GPU: "
                        DISCOVERY_TIMEOUT 60)
@@ -73,7 +74,7 @@ function(epochbench_cuda_kernel_test name)
                     epochbench_kernels_reference epochbench_cuda_device_pointers)
   endif()
   if(EPOCHBENCH_HAS_CUDA)
-    epochbench_gpu_kernel_test(${name})
+    epochbench_gpu_kernel_tests(${name} TESTS kernels_cuda/${name})
   endif()
 endfunction()
 
@@ -95,19 +96,14 @@ epochbench_cuda_kernel_test(cuda_add_layer_norm_test)
 epochbench_cuda_kernel_test(cuda_attention_test)
 epochbench_cuda_kernel_test(cuda_batch_norm_sums_test)
 epochbench_cuda_kernel_test(cuda_batch_norm_test)
-epochbench_cuda_kernel_test(cuda_concatenate_test)
 epochbench_cuda_kernel_test(cuda_cross_entropy_test)
 epochbench_cuda_kernel_test(cuda_decode_pixels_test)
-epochbench_cuda_kernel_test(cuda_depthwise_test)
 epochbench_cuda_kernel_test(cuda_embedding_test)
-epochbench_cuda_kernel_test(cuda_gates_test)
 epochbench_cuda_kernel_test(cuda_im2col_test)
 epochbench_cuda_kernel_test(cuda_layer_norm_test)
 epochbench_cuda_kernel_test(cuda_lstm_test)
 epochbench_cuda_kernel_test(cuda_optimizer_test)
-epochbench_cuda_kernel_test(cuda_pool_test)
-epochbench_cuda_kernel_test(cuda_rms_norm_test)
-epochbench_cuda_kernel_test(cuda_rotary_test)
+epochbench_cuda_kernel_test(cuda_transpose_test)
 epochbench_test(kernels_cuda/cuda_grids_test LABEL parity LIBRARIES epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu
                 epochbench_kernels_reference)
 if(EPOCHBENCH_SANITIZE)

@@ -28,7 +28,7 @@ if(NOT EPOCHBENCH_HAS_CUDA)
   return()
 endif()
 
-epochbench_gpu_kernel_test(cublas_product_test)
+epochbench_gpu_kernel_tests(cublas_product_test TESTS kernels_cuda/cublas_product_test)
 
 if(NCCL_INCLUDE_DIR)
   epochbench_test(kernels_cuda/nccl_test LABEL unit LIBRARIES epochbench_kernels_cuda)

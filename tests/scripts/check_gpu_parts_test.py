@@ -325,6 +325,7 @@ class Sanitizer(unittest.TestCase):
         programs = gpu_plan.gpu_test_programs(REPOSITORY)
         self.assertIn("cuda_attention_test_gpu", programs)
         self.assertIn("cublas_product_test_gpu", programs)
+        self.assertIn("cuda_pool_test_gpu", programs)
         self.assertNotIn("cuda_race_test_gpu", programs)
 
 

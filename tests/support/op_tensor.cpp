@@ -1,4 +1,4 @@
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/op_tensor.h"
 
 #include <cmath>
 #include <vector>

@@ -1,0 +1,32 @@
+# Tests of kernels that the CPU and CUDA both have, against the reference. Each is described once and run on every device.
+#
+# epochbench_op_tests(NAME TEST ...): with the kernels of the CPU in the program NAME, where CUDA's headers are with those of CUDA
+# compiled for the CPU in cuda_NAME, and where CUDA is built with those of a GPU in cuda_NAME_gpu.
+if(NOT EPOCHBENCH_TESTS STREQUAL "GPU")
+  add_library(epochbench_cpu_op_devices STATIC support/cpu_op_devices.cpp support/op_tensor.cpp)
+  target_link_libraries(epochbench_cpu_op_devices PUBLIC epochbench_kernels_cpu epochbench_kernels_reference GTest::gtest)
+endif()
+if(TARGET epochbench_cuda_kernel_sweep)
+  add_library(epochbench_cuda_op_devices STATIC support/cuda_op_devices.cpp)
+  target_link_libraries(epochbench_cuda_op_devices PUBLIC epochbench_options GTest::gtest)
+endif()
+
+function(epochbench_op_tests name)
+  if(NOT EPOCHBENCH_TESTS STREQUAL "GPU")
+    epochbench_tests(${name} LABEL parity LIBRARIES epochbench_cpu_op_devices TESTS ${ARGN})
+    if(TARGET epochbench_cuda_op_devices)
+      epochbench_tests(cuda_${name} LABEL parity PREFIX cuda. TESTS ${ARGN} LIBRARIES epochbench_cuda_op_devices
+                       epochbench_cuda_kernel_sweep epochbench_kernels_cuda_on_cpu epochbench_kernels_reference
+                       epochbench_cuda_device_pointers)
+    endif()
+  endif()
+  if(EPOCHBENCH_HAS_CUDA)
+    epochbench_gpu_kernel_tests(cuda_${name} LIBRARIES epochbench_cuda_op_devices TESTS ${ARGN})
+  endif()
+endfunction()
+
+epochbench_op_tests(elementwise_tests kernels/elementwise_test kernels/bias_test)
+epochbench_op_tests(dropout_test kernels/dropout_test)
+epochbench_op_tests(image_gate_tests kernels/concatenate_test kernels/depthwise_conv2d_test kernels/gates_test)
+epochbench_op_tests(pool_test kernels/pool_test)
+epochbench_op_tests(llama_kernel_tests kernels/rms_norm_test kernels/rotary_test)

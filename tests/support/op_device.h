@@ -1,0 +1,78 @@
+// The devices under test of one program: each has the kernels that the CPU and CUDA both have (kernels/kernel_list.inc),
+// without their further arguments, on tensors of one element type. Scratch memory, of exactly the size that the kernel requests
+// and full of NaN, is checked after every call.
+//
+// cpu_op_devices.cpp has every instruction set of this CPU with several teams, cuda_op_devices.cpp the CUDA kernels compiled
+// for the CPU in every thread order, or those of a GPU. A program links one of them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tests/support/op_tensor.h"
+
+namespace epochbench::test {
+
+struct OpDevice {
+  using Real = void;
+#define COMMON_KERNEL(name, arguments) std::function<void arguments> name;
+#include "kernels/kernel_list.inc"
+
+  // Devices with the same code give the same bits, unless they divide a sum among different numbers of threads.
+  const void* code = nullptr;
+  int threads = 1;
+  double exponential_error = 0;  // relative, of exp, where it is larger than a few roundings of a float
+};
+
+// The types that the devices of the program compute with.
+std::vector<Element> op_elements();
+bool op_large();  // whether they are fast enough for large tensors of every type
+
+// Runs check(device) for every device with tensors of this type.
+void for_each_device(Element element, const std::function<void(const OpDevice&)>& check);
+
+// Runs check(element) for every type; `what` names the case in a failure.
+template <typename Check>
+void for_each_op_element(const std::string& what, Check check) {
+  for (Element element : op_elements()) {
+    SCOPED_TRACE(what + " " + name_of(element));
+    check(element);
+  }
+}
+
+// The result of the same call on several devices, or repeated.
+class SameBits {
+ public:
+  explicit SameBits(bool divided) : divided_(divided) {}  // whether a sum is divided among threads
+
+  void expect(const OpDevice& device, std::span<const float> result) {
+    const std::vector<float> values(result.begin(), result.end());
+    const auto [known, added] = first_.try_emplace({device.code, divided_ ? device.threads : 0}, values);
+    EXPECT_TRUE(bit_equal(known->second, values));
+  }
+
+ private:
+  bool divided_;
+  std::map<std::pair<const void*, int>, std::vector<float>> first_;
+};
+
+// What a kernel's scratch memory depends on.
+struct WorkspaceExtents {
+  std::vector<std::int64_t> sizes;  // the arguments that are numbers of rows, channels, ...
+  const Conv2dShape* convolution = nullptr;
+
+  template <typename... Arguments>
+  explicit WorkspaceExtents(const Arguments&... arguments) {
+    (add(arguments), ...);
+  }
+
+ private:
+  void add(std::int64_t size) { sizes.push_back(size); }
+  void add(const Conv2dShape& shape) { convolution = &shape; }
+  template <typename Other>
+  void add(const Other&) {}
+};
+
+}  // namespace epochbench::test
