@@ -36,9 +36,6 @@ TEST(ParseInteger, TakesWholeNumbersWithinTheRange) {
   EXPECT_EQ(parse_integer("1", 1, 10), 1);
   EXPECT_EQ(parse_integer("10", 1, 10), 10);
   for (const char* text : {"4", "4.0", "4e0", "0.4e1", "40e-1"}) EXPECT_EQ(parse_integer(text, 1, 10), 4) << text;
-  EXPECT_EQ(parse_seed("18446744073709551615"), 18446744073709551615u);
-  EXPECT_EQ(parse_seed("1e3"), 1000u);
-  for (const char* text : {"-1", "-1.0", "1.5", "1e20"}) EXPECT_THROW(parse_seed(text), CallError) << text;
   for (const char* text : {"0", "11", "-4", "", " 1", "1 ", "+1", "3.5", "1.1e1", "0x1", "1e20", "nan", "inf",
                            "100000000000000000000", "ten", "1,2"})
     EXPECT_THROW(parse_integer(text, 1, 10), CallError) << text;
@@ -55,7 +52,9 @@ TEST(ParseReal, TakesFiniteNumbersWithinTheRange) {
 
 TEST(ParseSeed, TakesAllOfUnsigned64) {
   EXPECT_EQ(parse_seed("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
-  for (const char* text : {"-1", "18446744073709551616", "1.0", ""}) EXPECT_THROW(parse_seed(text), CallError) << text;
+  EXPECT_EQ(parse_seed("1e3"), 1000u);
+  for (const char* text : {"-1", "-1.0", "18446744073709551616", "1e20", "1.5", ""})
+    EXPECT_THROW(parse_seed(text), CallError) << text;
 }
 
 TEST(SplitList, RefusesEmptyParts) {

@@ -87,8 +87,9 @@ TEST(Suite, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": 0}]})"), HasSubstr("suite s: cases[0].batch: '0' must be"));
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": 1e20}]})"), HasSubstr("cases[0].batch"));
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": []}]})"), HasSubstr("an empty list"));
-  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": {}}]})"), HasSubstr("a string, a number, or a list"));
-  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": true}]})"), HasSubstr("a string, a number, or a list"));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": {}}]})"),
+              HasSubstr("a string, a number, true or false, or a list"));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": true}]})"), HasSubstr("'true' must be a whole number"));
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp"}, {"batch": 8}]})"), HasSubstr("cases[1]: no model"));
   EXPECT_THAT(failure(R"({"cases": ["mlp"]})"), HasSubstr("cases[0]: must be an object"));
   EXPECT_THAT(failure(R"({"cases": []})"), HasSubstr("at least one case"));
