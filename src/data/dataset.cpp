@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "epochbench/embedded.h"
+#include "src/base/errors.h"
+#include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/data/dataset_sizes.h"
 #include "src/data/image_dataset.h"
@@ -186,6 +188,10 @@ DatasetSize DatasetSizes::of(const std::string& spec, const SampleSpec& sample, 
       return known.size;
   constexpr std::uint64_t kAnySeed = 0;  // sizes do not depend on it
   const auto dataset = open_dataset(spec, sample, nominal_samples, kAnySeed, tokenizer, images);
+  if (const auto* files = dynamic_cast<const ImageFileDataset*>(dataset.get()); files && files->others() > 0)
+    print_error("data " + in_quotes(spec) + ": left out " +
+                counted(static_cast<std::size_t>(files->others()), "other file", "other files") +
+                " in the folders of classes; only .jpg, .jpeg and .png are read");
   const DatasetSize size{dataset->name(), dataset->samples(Split::train), dataset->samples(Split::test), dataset->synthetic(),
                          dataset->pixel_values()};
   known_.push_back({spec, sample, nominal_samples, identity, images, size});

@@ -123,7 +123,11 @@ class ArchiveFiles final : public ImageFiles {
     const std::vector<bool> replaced = files.replaced();
     for (std::size_t i = 0; i < files.size(); ++i) {
       const ImageList::Entry& file = files[i];
-      if (replaced[i] || !in_split[file.label] || !is_image_name(files.name(i))) continue;
+      if (replaced[i] || !in_split[file.label] || is_hidden(files.name(i))) continue;
+      if (!is_image_name(files.name(i))) {
+        ++others_;
+        continue;
+      }
       ++images[file.label];
       (in_test[file.label] ? test_ : train_).add(files.name(i), labels[file.label], file.offset, file.bytes);
     }

@@ -94,16 +94,18 @@ class FolderFiles final : public ImageFiles {
     return names;
   }
 
-  static void read_class(ImageList& list, const std::filesystem::path& folder, std::uint32_t label) {
+  void read_class(ImageList& list, const std::filesystem::path& folder, std::uint32_t label) {
     const std::size_t first = list.size();
     std::string other;
     for_entries(folder, [&](const char* name, unsigned char type) {
       if (type == DT_DIR)
         fail(folder, "has the folder " + in_quotes(name) + ": images must lie directly in that of their class");
-      if (is_image_name(name))
+      if (is_image_name(name)) {
         list.add(name, label);
-      else
+      } else {
         other = name;
+        ++others_;
+      }
     });
     if (list.size() == first)
       fail(folder, "has no image" + (other.empty() ? "" : " (but " + in_quotes(other) + ")") +

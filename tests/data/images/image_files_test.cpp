@@ -276,6 +276,15 @@ TEST_F(ImageFilesTest, AnArchiveIsReadAsUnpacked) {
   EXPECT_EQ(archive->classes(), 3);
 }
 
+TEST_F(ImageFilesTest, OtherFilesOfClassesAreCounted) {
+  Files files = small_set();
+  for (const char* name : {"train/cat/a.webp", "val/owl/b.TIF", "train/.hidden/c.gif", "train/d.bmp", "train/cat/.e.gif"})
+    files.emplace_back(name, "x");
+  write(files);
+  folder_.write("set.tar", test::tar(files));
+  for (const char* name : {"", "set.tar"}) EXPECT_EQ(open_image_files(folder_.path() / name)->others(), 2) << name;
+}
+
 // A file without a hole that is stored as a sparse one, by the format 1.0 of pax.
 TEST_F(ImageFilesTest, ReadsSparseFilesWithoutHoles) {
   const std::string contents = picture(3), size = std::to_string(contents.size());
