@@ -46,7 +46,7 @@ class Numbers(CliTest):
         for path in RESULTS:
             rows = self.rows_of_page(path)
             names = [row["name"] for row in rows]
-            shown = {row["name"]: (rate(row["samples_per_second"]), seconds(row["epoch_seconds"]))
+            shown = {row["name"]: (rate(row["rate"]["value"]), seconds(row["epoch"]["value"]))
                      for row in rows if names.count(row["name"]) == 1}
             markdown = self.call("export", path, "--format", "markdown").stdout
             for line in markdown.splitlines():

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "epochbench/embedded.h"
+#include "src/report/view.h"
 
 namespace epochbench {
 namespace {
@@ -52,17 +53,16 @@ TEST(JsonForHtml, HasNullForWhatIsNoNumberAndNoBrokenText) {
   EXPECT_EQ(json_for_html("a\xff"), "\"a\xef\xbf\xbd\"");
 }
 
-// The part of a page's data that its table of runs shows.
+// A page's data with one table.
 Json table_of(const std::string& name, const std::string& cell) {
-  const Json row = Json::array({name, Json::array({Json::array({cell, "below"})})});
-  return {{"columns", Json::array({"name", "cells"})},
-          {"case_columns", Json::array({{{"title", "samples/s"}}})},
-          {"rows", Json::array({row})}};
+  const View view = {"Runs", columns("/run|>samples/s|energy"), {{name, Cell(cell, "below", 1.0), ""}}, {"a note"}};
+  return {{"tables", {{"runs", page_table(view)}}}};
 }
 
-TEST(HtmlPage, HasItsTableOfRunsWithoutScriptsToo) {
+TEST(HtmlPage, HasItsTablesWithoutScriptsToo) {
   const std::string page = html_page(table_of("mlp/cpu/fp32/b64", "1,234"), "title");
-  EXPECT_THAT(page, HasSubstr("<tr><th>run</th><th>samples/s</th></tr>\n<tr><th>mlp/cpu/fp32/b64</th><td>1,234</td></tr>"));
+  EXPECT_THAT(page, HasSubstr("<caption>Runs</caption>\n<tr><th>run</th><th>samples/s</th></tr>\n"
+                              "<tr><th>mlp/cpu/fp32/b64</th><td>1,234</td></tr>\n</table>\n<p>[1] a note</p>"));
   EXPECT_EQ(count(html_page(Json::object(), "title"), "<table"), 0u) << "no runs";
 }
 

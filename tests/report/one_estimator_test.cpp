@@ -77,10 +77,12 @@ TEST(OneEstimator, GivesTheSameNumbersOnThePage) {
     for (const Json& row : data["rows"]) {
       const auto shown = numbers.find(row[place["name"]]);
       if (shown == numbers.end()) continue;
-      EXPECT_EQ(format_rate(row[place["samples_per_second"]]), shown->second.rate) << shown->first;
-      EXPECT_EQ(format_seconds(row[place["epoch_seconds"]]), shown->second.epoch) << shown->first;
-      if (const Json& cost = row[place["cost_per_epoch"]]; !cost.is_null()) {
-        EXPECT_EQ(format_usd(cost), shown->second.cost) << shown->first;
+      EXPECT_EQ(row[place["rate"]]["text"], shown->second.rate + "/s") << shown->first;
+      const Json& cost = row[place["cost"]];
+      EXPECT_EQ(row[place["epoch"]]["text"], shown->second.epoch + (cost.is_null() ? "" : ", " + shown->second.cost))
+          << shown->first;
+      if (!cost.is_null()) {
+        EXPECT_EQ(cost["text"], shown->second.cost) << shown->first;
       }
     }
   }

@@ -32,6 +32,17 @@ Json cell(const Json& data, std::size_t row, const std::string& column) {
   return {};
 }
 
+// The text of a cell of one of the page's tables; null without such a column.
+Json text(const Json& data, const std::string& table, std::size_t row, const std::string& title) {
+  const Json& columns = data["tables"][table]["columns"];
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i][0] == title) {
+      const Json& cell = data["tables"][table]["rows"][row][i];
+      return cell.is_array() ? cell[0] : cell;
+    }
+  return nullptr;
+}
+
 NamedResult both_devices(int repetitions) {
   return made_result(
       "both.json", "box",
@@ -77,13 +88,13 @@ TEST(PageData, BringsRepetitionsTogether) {
   ASSERT_EQ(data["rows"].size(), 2u);
   EXPECT_EQ(cell(data, 0, "name"), "resnet50/cpu/fp32/b16");
   EXPECT_EQ(cell(data, 0, "workload"), "resnet50, batch 16, synthetic");
-  EXPECT_EQ(cell(data, 0, "repetitions"), 5);
-  EXPECT_EQ(cell(data, 0, "samples_per_second"), 100);
-  EXPECT_EQ(cell(data, 0, "samples_per_second_ci95"), Json({100, 100}));
-  EXPECT_EQ(cell(data, 0, "epoch_seconds"), 128);
+  EXPECT_EQ(cell(data, 0, "rate"),
+            Json({{"value", 100}, {"ends", {100, 100}}, {"text", "100/s"}, {"spread", "100/s to 100/s"}}));
+  EXPECT_EQ(cell(data, 0, "epoch")["value"], 128);
   EXPECT_EQ(cell(data, 1, "on_gpu"), true);
-  EXPECT_NEAR(cell(data, 1, "cost_per_epoch").get<double>(), 12.8 / 3600 * 4, 1e-7);
-  EXPECT_NEAR(cell(data, 1, "joules_per_epoch").get<double>(), 12.8 * 700, 1e-2);
+  EXPECT_NEAR(cell(data, 1, "cost")["value"].get<double>(), 12.8 / 3600 * 4, 1e-7);
+  EXPECT_NEAR(cell(data, 1, "energy")["value"].get<double>(), 12.8 * 700, 1e-2);
+  EXPECT_EQ(data["tables"]["runs"]["rows"][0][2], Json({"100", "100 to 100, n=5", 100, false}));
   EXPECT_EQ(data["steps"].size(), 10u);
   EXPECT_THAT(data["losses"], IsEmpty()) << "three of synthetic data";
   ASSERT_FALSE(data["speedup"].is_null());
@@ -105,23 +116,21 @@ TEST(PageData, HasOneEstimatorForSpeedEpochCostAndEnergy) {
   }
   const Json data = page_of({named});
   ASSERT_EQ(data["rows"].size(), 1u);
-  EXPECT_EQ(cell(data, 0, "samples_per_second"), 100);
-  EXPECT_TRUE(cell(data, 0, "samples_per_second_ci95").is_null());
-  EXPECT_EQ(cell(data, 0, "samples_per_second_range"), Json({50, 200}));
-  EXPECT_EQ(cell(data, 0, "epoch_seconds"), 128);
-  EXPECT_EQ(cell(data, 0, "epoch_seconds_range"), Json({64, 256}));
-  EXPECT_NEAR(cell(data, 0, "cost_per_epoch").get<double>(), 128.0 / 3600, 1e-7);
-  EXPECT_EQ(cell(data, 0, "joules_per_epoch"), 128 * 300);
-  EXPECT_EQ(cell(data, 0, "joules_per_epoch_range"), Json({64 * 300, 256 * 300}));
-  EXPECT_NEAR(cell(data, 0, "eval_accuracy").get<double>(), 0.35 / 3, 1e-7);
+  EXPECT_EQ(cell(data, 0, "rate")["value"], 100);
+  EXPECT_TRUE(cell(data, 0, "rate")["ends"].is_null());
+  EXPECT_EQ(cell(data, 0, "rate")["spread"], "range 50.0/s to 200/s");
+  EXPECT_EQ(cell(data, 0, "epoch")["value"], 128);
+  EXPECT_EQ(cell(data, 0, "epoch")["spread"], "range 1 min 4 s to 4 min 16 s");
+  EXPECT_NEAR(cell(data, 0, "cost")["value"].get<double>(), 128.0 / 3600, 1e-7);
+  EXPECT_EQ(cell(data, 0, "energy")["value"], 128 * 300);
+  EXPECT_EQ(cell(data, 0, "energy")["spread"], "range 19.2 kJ to 76.8 kJ");
+  EXPECT_EQ(text(data, "runs", 0, "quality"), "accuracy 5.00 % to 20.0 %");
 }
 
 TEST(PageData, CallsTheSpreadOfStepsThatOfOneRun) {
   NamedResult named = both_devices(1);
   named.result.runs[1].timing->step_seconds.resize(9);
   const Json data = page_of({named});
-  EXPECT_EQ(cell(data, 0, "spread_within_run"), 0);
-  EXPECT_TRUE(cell(data, 1, "spread_within_run").is_null()) << "of fewer than ten steps";
   EXPECT_EQ(data["steps"][0]["within_run"].size(), 2u);
   EXPECT_TRUE(data["steps"][1]["within_run"].is_null());
 }
@@ -149,10 +158,13 @@ TEST(PageData, HasNoIntervalOfFewRepetitionsAndNeverAZeroForWhatIsNotKnown) {
     run.interference.reset();
   }
   const Json data = page_of({named});
-  for (const char* column :
-       {"samples_per_second_ci95", "epoch_seconds_ci95", "cost_per_epoch", "joules_per_epoch", "peak_bytes", "planned_bytes",
-        "peak_fraction", "foreign_cpu_cores", "eval_accuracy", "final_loss"})
-    for (std::size_t row : {0u, 1u}) EXPECT_TRUE(cell(data, row, column).is_null()) << column;
+  for (std::size_t row : {0u, 1u}) {
+    for (const char* column : {"cost", "energy", "memory"}) EXPECT_TRUE(cell(data, row, column).is_null()) << column;
+    for (const char* column : {"rate", "epoch"}) EXPECT_TRUE(cell(data, row, column)["ends"].is_null()) << column;
+  }
+  for (const char* title : {"cost/epoch", "energy/epoch", "peak memory", "of peak", "others' load", "quality"})
+    EXPECT_TRUE(text(data, "runs", 0, title).is_null()) << title;
+  EXPECT_THAT(data["runs_note"].get<std::string>(), HasSubstr("Not known of any run: cost/epoch, energy/epoch, peak memory"));
   EXPECT_THAT(data["losses"], IsEmpty());
 }
 
@@ -163,17 +175,17 @@ TEST(PageData, NamesThePartOfTheEnergyThatIsKnown) {
     if (run.device.backend == "cuda") run.energy->gpu_joules_per_epoch = 5;
   }
   const Json data = page_of({named});
-  EXPECT_TRUE(cell(data, 0, "joules_part").is_null());
-  EXPECT_EQ(cell(data, 1, "joules_per_epoch"), 5);
-  EXPECT_EQ(cell(data, 1, "joules_part"), "GPU");
+  EXPECT_TRUE(cell(data, 0, "energy").is_null());
+  EXPECT_EQ(cell(data, 1, "energy")["value"], 5);
+  EXPECT_EQ(cell(data, 1, "energy")["part"], "GPU");
 }
 
 TEST(PageData, WithoutRunsHasNoSectionButThePlaces) {
   const NamedResult named = made_result("none.json", "box", {});
   const Json data = page_of({named});
   EXPECT_EQ(data["files"].size(), 1u);
-  for (const char* part : {"rows", "left_out", "sweeps", "steps", "losses", "profiles"})
-    EXPECT_THAT(data[part], IsEmpty()) << part;
+  for (const char* part : {"rows", "sweeps", "steps", "losses", "profiles"}) EXPECT_THAT(data[part], IsEmpty()) << part;
+  EXPECT_THAT(data["tables"]["left_out"]["rows"], IsEmpty());
   EXPECT_TRUE(data["speedup"].is_null());
   EXPECT_TRUE(data["claims"].is_null()) << "what arithmetic says of any result is not a section";
 }
@@ -190,10 +202,10 @@ TEST(PageData, CountsWhatDidNotEndWellByReason) {
   named.result.runs.push_back(other);
   const Json data = page_of({named});
   EXPECT_EQ(data["rows"].size(), 1u);
-  ASSERT_EQ(data["left_out"].size(), 1u) << "one reason";
-  EXPECT_EQ(data["left_out"][0]["runs"], 4);
-  EXPECT_EQ(data["left_out"][0]["names"], Json({"resnet50/cuda/bf16/b16", "bert-base/cuda/fp32/b8"}));
-  EXPECT_THAT(data["left_out"][0]["reason"].get<std::string>(), HasSubstr("no GPU is usable here"));
+  ASSERT_EQ(data["tables"]["left_out"]["rows"].size(), 1u) << "one reason";
+  EXPECT_EQ(text(data, "left_out", 0, "runs"), "4");
+  EXPECT_EQ(text(data, "left_out", 0, "which"), "resnet50/cuda/bf16/b16, bert-base/cuda/fp32/b8");
+  EXPECT_THAT(text(data, "left_out", 0, "reason").get<std::string>(), HasSubstr("no GPU is usable here"));
 }
 
 TEST(PageData, KnowsMachinesByNameAndKeepsGpuIdentifiersToItself) {
@@ -248,8 +260,10 @@ TEST(PageData, MarksEveryTableByTheLoad) {
   EXPECT_EQ(cell(data, 0, "doubts"), Json({"other processes took 0.50 cores"}));
   EXPECT_THAT(cell(data, 1, "doubts"), IsEmpty());
   EXPECT_EQ(data["speedup"]["pairs"][0]["doubts"], Json({"other processes took 0.50 cores"}));
-  const Json turns = page_data({}, {by_turns("turns.json", 1.05, "2026-01-02T03:04:05Z")}, embedded_claims())["turns"];
-  EXPECT_EQ(turns[0]["cases"][0]["loaded"], true);
+  const Json turns = page_data({}, {by_turns("turns.json", 1.05, "2026-01-02T03:04:05Z")}, embedded_claims());
+  EXPECT_EQ(text(turns, "turns", 0, "case"), "mlp/cpu/fp32/b64 †");
+  EXPECT_EQ(text(data, "runs", 0, "run"), "resnet50/cpu/fp32/b16 †");
+  EXPECT_EQ(text(data, "speedup", 0, "baseline"), "resnet50/cpu/fp32/b16 †");
   NamedResult sweep = made_result("sweep.json", "box", {});
   for (const int batch : {8, 16, 32}) add(sweep.result, made_batch("cpu", "fp32", batch, std::vector<double>(5, 80.0)));
   sweep.result.runs[0].interference = Interference{0.5};
@@ -278,12 +292,11 @@ TEST(PageData, KeepsTheEndsOfADownsampledLoss) {
   for (int step = 0; step < 50'000; ++step) loss.push_back(step % 2 ? 1 : 9);
   loss.front() = 7;
   loss.back() = 3;
-  const Json losses = page_of({named})["losses"][0];
-  EXPECT_GT(losses["every"], 1);
-  EXPECT_EQ(losses["first"], 7);
-  EXPECT_EQ(losses["last"], 3);
+  const Json data = page_of({named});
+  EXPECT_GT(data["losses"][0]["every"], 1);
+  EXPECT_EQ(data["tables"]["losses"]["rows"][0], Json({"m/cpu/fp32/b16", "50,003", "7.00", "1.00", "3.00"}));
   loss.back() = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_TRUE(page_of({named})["losses"][0]["last"].is_null());
+  EXPECT_EQ(text(page_of({named}), "losses", 0, "last"), "not known");
 }
 
 TEST(PageData, KnowsStepsThatTheFileLeavesOut) {
@@ -299,7 +312,7 @@ TEST(PageData, KnowsStepsThatTheFileLeavesOut) {
   const Json data = page_of({named});
   EXPECT_EQ(data["steps"][0]["n"], 100);
   EXPECT_EQ(data["steps"][0]["taken"], 1000);
-  EXPECT_EQ(data["losses"][0]["last"], 0.5);
+  EXPECT_EQ(text(data, "losses", 0, "last"), "0.500");
   EXPECT_FALSE(data["losses"][0]["seconds"].is_null());
   run.quality->loss.assign(121, 2);  // more than warm-up and timed steps
   EXPECT_TRUE(page_of({named})["losses"][0]["seconds"].is_null());
@@ -328,7 +341,8 @@ TEST(PageData, TakesTimesOfWhichAPartIsNotKnown) {
     timing.step_seconds_ci95 = {none, 1};
   }
   const Json data = page_of({named});
-  EXPECT_EQ(cell(data, 0, "step_seconds_median"), 0.16) << "of the third repetition";
+  EXPECT_EQ(text(data, "runs", 0, "step"), "160 ms") << "of the third repetition";
+  EXPECT_EQ(text(data, "steps", 0, "median"), "not known");
   EXPECT_TRUE(data["steps"][0]["median"].is_null());
   EXPECT_TRUE(data["steps"][0]["within_run"].is_null()) << "half an interval is none";
 }
@@ -348,7 +362,7 @@ TEST(PageData, HasACurveOfThreeValuesWithItsCrossing) {
               testing::Contains("best        m/cuda/fp32: batch 64, 300 samples/s; every other is slower (95 %)"));
   EXPECT_EQ(sweep["work"], "m");
   ASSERT_EQ(sweep["curves"].size(), 2u);
-  EXPECT_EQ(sweep["curves"][1]["points"][4]["status"], "out_of_memory");
+  EXPECT_EQ(sweep["curves"][1]["points"][4]["status"], "out of memory");
   EXPECT_TRUE(sweep["curves"][1]["points"][4]["rate"].is_null());
   EXPECT_EQ(sweep["curves"][0]["points"][0]["ci95"], Json({80, 80}));
   ASSERT_EQ(sweep["answers"]["crossover"].size(), 1u);
@@ -400,11 +414,11 @@ TEST(PageData, SaysWhatResultsSayOfClaims) {
 TEST(PageData, ListsTheCommandsOfAllCallsThatMadeAResult) {
   NamedResult named = made_result("result.json", "box", {{"cpu", "fp32", 10}});
   named.result.context.command_line.reset();
-  EXPECT_THAT(page_of({named})["files"][0]["commands"], IsEmpty());
+  EXPECT_EQ(text(page_of({named}), "files", 0, "commands"), "not known");
   named.result.context.command_line = {"epochbench", "run", "--resume", "my result.json"};
   named.result.context.earlier_calls.resize(2);  // the second is of an anonymous file
   named.result.context.earlier_calls[0].command_line = {"epochbench", "run"};
-  EXPECT_EQ(page_of({named})["files"][0]["commands"], Json({"epochbench run", "epochbench run --resume 'my result.json'"}));
+  EXPECT_EQ(text(page_of({named}), "files", 0, "commands"), "epochbench run\nepochbench run --resume 'my result.json'");
 }
 
 TEST(PageData, ShowsWhatTwoBinariesThatTookTurnsSay) {
@@ -413,19 +427,21 @@ TEST(PageData, ShowsWhatTwoBinariesThatTookTurnsSay) {
   EXPECT_THAT(data["files"], IsEmpty());
   const Json& turns = data["turns"][0];
   EXPECT_EQ(turns["machine"], 0);
-  EXPECT_EQ(turns["verdict"], "regression");
+  EXPECT_EQ(turns["finding"], "✗ regression");
   EXPECT_EQ(turns["reason"], "1 of 2 cases was not compared, 1 case is slower");
-  EXPECT_EQ(turns["suite"], "gate.json");
-  EXPECT_EQ(turns["baseline"], "1234567 (2026-01-02, 0.1.0, Release, gcc 12.2.0)");
+  EXPECT_THAT(turns["about"].get<std::string>(), HasSubstr(" · baseline 1234567 (2026-01-02, 0.1.0, Release, gcc 12.2.0) · "));
+  EXPECT_THAT(turns["about"].get<std::string>(), HasSubstr(" · suite gate.json · "));
   ASSERT_EQ(turns["cases"].size(), 1u);
   const Json& one = turns["cases"][0];
-  EXPECT_EQ(one["verdict"], "regression");
+  EXPECT_EQ(one["finding"], "✗ regression");
   EXPECT_NEAR(one["ratio"].get<double>(), 1.0501, 1e-4);
   EXPECT_EQ(one["pairs"].size(), 10u);
-  EXPECT_EQ(one["pairs"][3]["ratio"], 1.05);
-  EXPECT_EQ(one["pairs"][3]["foreign_cpu_cores"], 0.25);
-  EXPECT_EQ(turns["reasons"], Json::object({{"mlp/cuda/fp32/b64", "no GPU"}}));
-  EXPECT_EQ(turns["not_measured"], Json::array({"mlp/cuda/fp32/b64"}));
+  EXPECT_EQ(one["pairs"][3], Json({{"ratio", 1.05}, {"text", "1.050; others took 0.25 cores"}}));
+  EXPECT_EQ(text(data, "pairs of turns 0", 3, "new time over the baseline's"), "1.050");
+  EXPECT_EQ(text(data, "turns", 0, "ratio"), "1.050");
+  EXPECT_EQ(text(data, "turns", 1, "case"), "mlp/cuda/fp32/b64");
+  EXPECT_EQ(text(data, "turns", 1, "verdict"), "not compared");
+  EXPECT_EQ(text(data, "turns", 1, "notes"), "no GPU");
   EXPECT_THAT(data["history"], IsEmpty()) << "of one date";
   EXPECT_THAT(data.dump(), testing::Not(HasSubstr("private")));
 }
@@ -433,14 +449,14 @@ TEST(PageData, ShowsWhatTwoBinariesThatTookTurnsSay) {
 TEST(PageData, JudgesByTheRuleThatTheTurnsWereMeasuredBy) {
   NamedTurns named = by_turns("turns.json", 1.05, "2026-01-02T03:04:05Z");
   std::erase_if(named.document.cases, [](const TurnsCase& one) { return one.skipped.has_value(); });
-  const auto verdict = [&] { return page_data({}, {named}, embedded_claims())["turns"][0]["verdict"]; };
+  const auto verdict = [&] { return page_data({}, {named}, embedded_claims())["turns"][0]["finding"]; };
   named.document.threshold = 0.1;
-  EXPECT_EQ(verdict(), "no_change");
+  EXPECT_EQ(verdict(), "✓ no change");
   named.document.threshold.reset();
   named.document.cases[0].pairs.resize(9);
-  EXPECT_EQ(verdict(), "inconclusive") << "between two looks";
+  EXPECT_EQ(verdict(), "? inconclusive") << "between two looks";
   named.document.max_pairs = 9;
-  EXPECT_EQ(verdict(), "regression");
+  EXPECT_EQ(verdict(), "✗ regression");
 }
 
 TEST(PageData, HasAHistoryOfRatios) {

@@ -33,18 +33,16 @@ std::string code(const std::string& text) {
 
 // Leaves out the columns that are empty for all runs.
 std::string table(const std::vector<RunGroup>& groups) {
-  std::string head = "| run | repetitions |", rule = "| --- | ---: |";
-  std::vector<std::string> rows;
-  for (const RunGroup& group : groups)
-    rows.push_back("| " + code(group.name) + load_mark(any_loaded(group.runs)) + " | " + std::to_string(group.runs.size()) +
-                   " |");
-  for (const CaseColumn& column : case_columns(kInMarkdown, groups)) {
-    std::vector<std::string> cells;
-    for (const RunGroup& group : groups) cells.push_back(column.cell(group).text);
-    if (std::ranges::all_of(cells, &std::string::empty)) continue;
-    head += " " + column.title + " |";
-    rule += " ---: |";
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] += " " + cells[i] + " |";
+  const View view = cases_view(kInMarkdown, groups, "run|repetitions", [](const RunGroup& group) {
+    return std::vector<Cell>{code(group.name) + load_mark(any_loaded(group.runs)), std::to_string(group.runs.size())};
+  });
+  std::string head = "|", rule = "|";
+  std::vector<std::string> rows(view.rows.size(), "|");
+  for (std::size_t at = 0; at < view.columns.size(); ++at) {
+    if (std::ranges::all_of(view.rows, [&](const auto& row) { return row[at].text.empty(); })) continue;
+    head += " " + view.columns[at].title + " |";
+    rule += at == 0 ? " --- |" : " ---: |";
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] += " " + view.rows[i][at].text + " |";
   }
   std::string text = head + "\n" + rule + "\n";
   for (const std::string& row : rows) text += row + "\n";

@@ -1,6 +1,5 @@
 #include "src/report/html/html_page.h"
 
-#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -42,23 +41,32 @@ std::string filled(std::string_view text, const std::map<std::string, std::strin
   }
 }
 
-// The table of data.rows for readers who block scripts; "" without rows.
-std::string plain_table(const Json& data) {
-  if (!data.contains("rows") || data["rows"].empty()) return "";
-  const Json& columns = data["columns"];
-  const auto place = [&](const char* key) {
-    return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), key) - columns.begin());
-  };
-  const auto cell = [](const std::string& tag, const std::string& text) {
-    return "<" + tag + ">" + html_text(text) + "</" + tag + ">";
-  };
-  std::string text = "<table>\n<tr>" + cell("th", "run");
-  for (const Json& column : data["case_columns"]) text += cell("th", column["title"]);
-  for (const Json& row : data["rows"]) {
-    text += "</tr>\n<tr>" + cell("th", row[place("name")]);
-    for (const Json& one : row[place("cells")]) text += cell("td", one[0]);
+std::string element(const std::string& tag, const std::string& text) {
+  return "<" + tag + ">" + html_text(text) + "</" + tag + ">";
+}
+
+std::string html_cell(const std::string& tag, const Json& cell) { return element(tag, cell.is_array() ? cell[0] : cell); }
+
+// A table as page_table() makes it.
+std::string html_table(const Json& table) {
+  if (table["rows"].empty()) return "";
+  std::string text = "<table>\n" + element("caption", table["title"]) + "\n<tr>";
+  for (const Json& column : table["columns"]) text += element("th", column[0]);
+  for (const Json& row : table["rows"]) {
+    text += "</tr>\n<tr>" + html_cell("th", row[0]);
+    for (std::size_t at = 1; at < row.size(); ++at) text += html_cell("td", row[at]);
   }
-  return text + "</tr>\n</table>";
+  text += "</tr>\n</table>\n";
+  for (std::size_t at = 0; at < table["notes"].size(); ++at)
+    text += element("p", "[" + std::to_string(at + 1) + "] " + table["notes"][at].get<std::string>()) + "\n";
+  return text;
+}
+
+// All tables of the page, for readers who block scripts.
+std::string plain_tables(const Json& data) {
+  std::string text;
+  for (const Json& table : data.value("tables", Json::object())) text += html_table(table);
+  return text;
 }
 
 }  // namespace
@@ -85,7 +93,7 @@ std::string html_page(const Json& data, const std::string& title, PageUse use) {
   for (const char* name : kScripts) script += page_file(name);
   if (use == PageUse::chart_files) script += page_file("export.js");
   return filled(embedded(std::string(kPage) + "page.html"), {{"title", html_text(title)},
-                                                             {"table", plain_table(data)},
+                                                             {"tables", plain_tables(data)},
                                                              {"images", use == PageUse::chart_files ? "; img-src data:" : ""},
                                                              {"style", page_file("page.css")},
                                                              {"license", html_text(page_file("d3-license.txt"))},

@@ -18,9 +18,9 @@ namespace epochbench {
 // What the page shows, as one JSON document: measurements and the conclusions of src/analysis, laid out for drawing. Nothing is
 // drawn or judged here: the page's JavaScript draws, and src/analysis judges.
 //
-// head, machines[], files[], columns[], rows[], left_out[], speedup, sweeps[], turns[], history[], steps[], losses[],
-// profiles[], claims, articles; a part that the measurements do not cover is empty or null. At most some 15 MB for 10,000 runs:
-// long series are downsampled (`every`).
+// head, content, machines[], files[], tables{}, columns[], rows[], speedup, sweeps[], turns[], history[], steps[], losses[],
+// profiles[], claims, articles; a part that the measurements do not cover is empty or null. tables: each as page_table() makes
+// it, also for readers without scripts. At most some 15 MB for 10,000 runs: long series are downsampled (`every`).
 struct PageOptions {
   std::string title = {};  // empty: derived from what was measured
   bool claims = false;     // even if the results were not measured to judge claims

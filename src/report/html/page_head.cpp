@@ -58,24 +58,38 @@ std::vector<Headline> headlines_of(const AllSeries& all) {
 }
 
 // The content of a card: a value of one subject with its spread. `ends`: of the kind given by `spread`; `unit`: what `n`
-// counts.
-Json entry(const std::string& subject, double value, Spread spread, const std::pair<double, double>& ends, std::size_t n,
-           const char* unit = "processes") {
+// counts; `end`: the text of an end, without the unit.
+struct Shown {
+  double value = std::nan("");
+  Spread spread = Spread::none;
+  std::pair<double, double> ends = {};
+  std::size_t n = 0;
+  const char* unit = "processes";
+};
+
+Shown shown(const Estimate& estimate, std::size_t n, const char* unit) {
+  return {estimate.value, estimate.ci95 ? Spread::ci95 : Spread::none, estimate.ci95.value_or(std::pair(0., 0.)), n, unit};
+}
+
+// "95 % interval 11.7 to 14.6, n=5", "range of 3 runs: 6.2 to 7.9", "one run, so no interval".
+std::string spread_text(const Shown& one, const NumberText& end) {
+  const std::string n = std::to_string(one.n);
+  if (one.spread != Spread::none && std::isfinite(one.ends.first) && std::isfinite(one.ends.second)) {
+    const std::string ends = range_text(one.ends, end);
+    return one.spread == Spread::ci95 ? "95 % interval " + ends + ", n=" + n : "range of " + n + " runs: " + ends;
+  }
+  if (one.n == 1) return std::string("one ") + (std::string_view(one.unit) == "seed" ? "seed" : "run") + ", so no interval";
+  return n + " " + one.unit + ", so no interval";
+}
+
+Json entry(const std::string& subject, const Shown& one, const NumberText& text, const NumberText& end) {
   return {{"subject", subject},
-          {"value", finite_or_null(value)},
-          {"spread", spread == Spread::none    ? "none"
-                     : spread == Spread::range ? "range"
-                                               : "ci95"},
-          {"ends", spread == Spread::none ? Json(nullptr) : page_interval(ends)},
-          {"n", n},
-          {"unit", unit},
+          {"text", known_text(one.value, text)},
+          {"spread", spread_text(one, end)},
           {"doubts", Json::array()}};
 }
 
-Json entry(const std::string& subject, const Estimate& estimate, std::size_t n, const char* unit) {
-  return entry(subject, estimate.value, estimate.ci95 ? Spread::ci95 : Spread::none, estimate.ci95.value_or(std::pair(0., 0.)),
-               n, unit);
-}
+Json entry(const std::string& subject, const Shown& one, const NumberText& text) { return entry(subject, one, text, text); }
 
 std::string device_word(bool on_gpu, const std::string& backend) {
   return on_gpu ? "GPU" : backend == "pytorch" ? "PyTorch on the CPU" : backend == "cpu" ? "CPU" : backend;
@@ -87,39 +101,38 @@ std::string subject_of(const Series& series) {
          ", batch " + std::to_string(run.workload.batch) + (run.workload.mode == "train" ? "" : ", " + run.workload.mode);
 }
 
-// null if the figure is not known.
-Json entry_of(const Series& series, const Figure& figure) {
-  const auto summary = summarize(series.runs, figure);
-  if (!summary) return nullptr;
-  Json json = entry(subject_of(series), summary->value, summary->spread, summary->interval, series.runs.size());
-  json["doubts"] = doubt_texts(series);
-  return json;
+Json card(const char* id, const char* title, Json entries, const std::string& foot = "") {
+  return {{"id", id}, {"title", title}, {"entries", std::move(entries)}, {"foot", foot}};
 }
-
-Json card(const char* id, Json entries) { return {{"id", id}, {"entries", std::move(entries)}}; }
 
 void add_speed(Json& cards, const std::vector<Headline>& headlines) {
   Json speeds = Json::array(), epochs = Json::array(), costs = Json::array();
+  std::string source;
   for (std::size_t i = 0; i < std::min(headlines.size(), kMaxSubjects); ++i) {
     const Series& series = *headlines[i].series;
     const Run& first = series.first();
-    const auto add = [&](Json& list, const Figure& figure, const Json& more) {
-      Json one = entry_of(series, figure);
-      if (one.is_null()) return;
-      one.update(more);
-      list.push_back(std::move(one));
+    const auto add = [&](Json& list, const Figure& figure, const std::string& note, const NumberText& text,
+                         const NumberText& end) {
+      const auto summary = summarize(series.runs, figure);
+      if (!summary) return;
+      list.push_back(entry(subject_of(series) + (note.empty() ? "" : " (" + note + ")"),
+                           {summary->value, summary->spread, summary->interval, series.runs.size()}, text, end));
+      list.back()["doubts"] = doubt_texts(series);
     };
-    add(speeds, kThroughput, Json::object());
-    const std::string epoch = epochs_text({&first.workload});
-    add(epochs, kEpochTime, {{"kind", first.timing ? Json(first.timing->epoch_kind) : Json(nullptr)}, {"epoch", epoch}});
-    if (first.cost)
-      add(costs, kEpochCost,
-          {{"currency", in_usd(*first.cost) ? Json(nullptr) : json_of(first.cost->currency)},
-           {"source", json_of(first.cost->price_source)}});
+    add(
+        speeds, kThroughput, "", [](double rate) { return format_rate(rate) + " samples/s"; }, format_rate);
+    std::string note = first.timing ? first.timing->epoch_kind : "";
+    append(note, epochs_text({&first.workload}), ": ");
+    add(epochs, kEpochTime, note, format_seconds, format_seconds);
+    if (!first.cost) continue;
+    const auto money = [&](double amount) { return money_text(amount, first.cost); };
+    add(costs, kEpochCost, "", money, money);
+    if (source.empty() && first.cost->price_source)
+      source = "price: " + (*first.cost->price_source == "user" ? "as given" : *first.cost->price_source);
   }
-  if (!speeds.empty()) cards.push_back(card("speed", speeds));
-  if (!epochs.empty()) cards.push_back(card("epoch", epochs));
-  if (!speeds.empty()) cards.push_back(card("cost", costs));  // without a price the card explains how to give one
+  if (!speeds.empty()) cards.push_back(card("speed", "Speed", speeds));
+  if (!epochs.empty()) cards.push_back(card("epoch", "Time of an epoch", epochs));
+  if (!speeds.empty()) cards.push_back(card("cost", "Cost of an epoch", costs, source));  // empty: the card explains --price
 }
 
 void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Speedup& speedup) {
@@ -133,12 +146,12 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
     Json one = entry(model_title(best->contender.workload.model) + ", " + side(best->contender) + " over " +
                          side(best->baseline) + (at_own_best(*best) ? ", each at its best" : "") + ", batch " +
                          std::to_string(ours) + (ours == theirs ? "" : " over " + std::to_string(theirs)),
-                     best->ratio, n, "processes per side");
+                     shown(best->ratio, n, "processes per side"), format_times, three_digits);
     one["doubts"] = doubt_texts(best->warnings);
     entries.push_back(std::move(one));
     if (entries.size() == kMaxSubjects) break;
   }
-  if (!entries.empty()) cards.push_back(card("speedup", entries));
+  if (!entries.empty()) cards.push_back(card("speedup", "Speedup", entries));
 }
 
 std::string training_of(const Workload& work) { return model_title(work.model) + " on " + work.dataset; }
@@ -154,14 +167,20 @@ void add_targets(Json& cards, const AllSeries& all) {
       const CensoredMedian& median = time.seconds;
       const Run& run = *group.runs.front();
       const bool bounded = median.low && median.high;
+      std::string note = time.target.empty() ? time.metric : time.target;
+      if (group.runs.size() > 1)
+        append(note, "reached by " + std::to_string(time.repetitions) + " of " + std::to_string(group.runs.size()));
+      else if (time.repetitions == 0)
+        append(note, "not reached");
+      if (time.usd.value) append(note, format_usd(*time.usd.value));
       Json one = entry(training_of(run.workload) + ", " + device_word(run.device.backend == "cuda", run.device.backend) + " " +
-                           run.precision + ", batch " + std::to_string(run.workload.batch),
-                       median.value.value_or(std::nan("")), bounded ? Spread::ci95 : Spread::none,
-                       {median.low.value_or(0), median.high.value_or(0)}, group.runs.size(),
-                       group.runs.size() == 1 ? "seed" : "seeds");
-      one["target"] = time.target.empty() ? time.metric : time.target;
-      one["reached"] = time.repetitions;
-      one["usd"] = json_of(time.usd.value);
+                           run.precision + ", batch " + std::to_string(run.workload.batch) + " (" + note + ")",
+                       {median.value.value_or(std::nan("")),
+                        bounded ? Spread::ci95 : Spread::none,
+                        {median.low.value_or(0), median.high.value_or(0)},
+                        group.runs.size(),
+                        group.runs.size() == 1 ? "seed" : "seeds"},
+                       format_seconds);
       if (const double cores = max_foreign_cores(group.runs); is_loaded(cores)) one["doubts"] = {load_doubt(cores)};
       weighted.emplace_back(weight_of(run.workload), std::move(one));
     }
@@ -170,7 +189,7 @@ void add_targets(Json& cards, const AllSeries& all) {
   if (weighted.size() > kMaxSubjects) weighted.resize(kMaxSubjects);
   Json entries = Json::array();
   for (auto& [weight, one] : weighted) entries.push_back(std::move(one));
-  if (!entries.empty()) cards.push_back(card("target", entries));
+  if (!entries.empty()) cards.push_back(card("target", "Time to the target", entries));
 }
 
 struct Trained {  // with the same settings, over several seeds
@@ -202,19 +221,25 @@ void add_quality(Json& cards, const AllSeries& all) {
   std::vector<double> means;
   for (const auto& [seed, values] : best->second.values) means.push_back(mean(values));
   Estimate estimate = arithmetic_mean_estimate(means, kMinRepetitions, "seeds");
-  Json one = entry(training_of(run.workload) + ", " + run.precision + ", batch " + std::to_string(run.workload.batch), estimate,
-                   means.size(), means.size() == 1 ? "seed" : "seeds");
-  one["metric"] = *run.quality->eval_metric;
+  const std::string& metric = *run.quality->eval_metric;
+  Json one = entry(training_of(run.workload) + ", " + run.precision + ", batch " + std::to_string(run.workload.batch) +
+                       " (test " + metric + ")",
+                   shown(estimate, means.size(), means.size() == 1 ? "seed" : "seeds"),
+                   metric == "accuracy" ? NumberText(format_percent) : three_digits);
   Json entries = Json::array({std::move(one)});
   for (const QualityDifference& other : precision_quality(runs)) {
     if (entries.size() == kMaxSubjects || !std::isfinite(other.difference.value)) break;
-    Json difference = entry(other.precision + " less fp32, " + training_of(other.first->workload), other.difference,
-                            static_cast<std::size_t>(other.seeds), "seeds");
-    difference["metric"] = other.metric;
-    difference["difference"] = true;
-    entries.push_back(std::move(difference));
+    const bool accuracy = other.metric == "accuracy";
+    const auto change = [&](double value) {
+      if (!accuracy) return (value >= 0 ? "+" : "") + three_digits(value);
+      return (value < 0 ? "−" : "+") + significant(std::fabs(value) * 100, 2);
+    };
+    entries.push_back(entry(
+        other.precision + " less fp32, " + training_of(other.first->workload),
+        shown(other.difference, static_cast<std::size_t>(other.seeds), "seeds"),
+        [&](double value) { return change(value) + (accuracy ? " points" : ""); }, change));
   }
-  cards.push_back(card("quality", entries));
+  cards.push_back(card("quality", "Quality", entries));
 }
 
 // For the latest document: the verdict, and the case that changed most.
@@ -222,18 +247,22 @@ void add_turns(Json& cards, const std::vector<NamedTurns>& turns) {
   if (turns.empty()) return;
   const auto latest = std::ranges::max_element(turns, {}, [](const NamedTurns& named) { return named.document.context.date; });
   const Comparison comparison = compare_turns(latest->document, rule_of(latest->document));
-  Json verdict = entry(reason_text(comparison), std::nan(""), Spread::none, {}, comparison.cases.size(), "cases");
-  verdict["verdict"] = name(verdict_of(comparison));
-  cards.push_back(card("regression", Json::array({verdict})));
+  const std::string finding = finding_text(verdict_of(comparison));
+  cards.push_back(card("regression", "Verdict",
+                       Json::array({{{"subject", reason_text(comparison)}, {"finding", finding}, {"doubts", Json::array()}}})));
   const ComparedCase* most = nullptr;
   const auto change = [](const ComparedCase& one) { return std::fabs(std::log(one.decision.ratio.value_or(1))); };
   for (const ComparedCase& one : comparison.cases)
     if (one.decision.ratio && (!most || change(one) > change(*most))) most = &one;
   if (!most) return;
+  const auto change_text = [](double ratio) {
+    return (ratio >= 1 ? "+" : "−") + three_digits(std::fabs(ratio - 1) * 100) + " %";
+  };
   Json largest =
-      entry(most->name, Estimate{*most->decision.ratio, most->decision.ratio_ci95, {}}, most->processes[kContender], "pairs");
+      entry(most->name + " (step time, new over baseline)",
+            shown({*most->decision.ratio, most->decision.ratio_ci95, {}}, most->processes[kContender], "pairs"), change_text);
   if (is_loaded(most->foreign_cores)) largest["doubts"] = {load_doubt(*most->foreign_cores)};
-  cards.push_back(card("change", Json::array({largest})));
+  cards.push_back(card("change", "Largest change", Json::array({largest})));
 }
 
 // Whether the curves of the sweeps cover all rows.

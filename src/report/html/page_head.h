@@ -11,8 +11,9 @@
 
 namespace epochbench {
 
-// data.head: title (`title`, or one by subject if empty); cards[], each with an id and entries[] {subject, value, spread, ends,
-// n, unit, doubts[]}; lead, the section whose chart matters most; trust. Call this after adding the other parts.
+// data.head: title (`title`, or one by subject if empty); cards[], each with an id, a title, a foot and entries[] {subject,
+// text, spread, doubts[]}, or a finding in place of text and spread; lead, the section whose chart matters most; trust. Call
+// this after adding the other parts.
 void add_head(Json& data, const AllSeries& all, const Speedup& speedup, const std::vector<NamedTurns>& turns,
               const std::string& title);
 

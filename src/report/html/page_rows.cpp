@@ -1,4 +1,5 @@
 // The page's table, which is also the source of the bar charts: one row per series, with its repetitions combined.
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 #include "src/analysis/case_settings.h"
 #include "src/analysis/fairness.h"
 #include "src/base/json_fields.h"
+#include "src/base/text.h"
 #include "src/report/html/page_head.h"
 #include "src/report/html/page_parts.h"
 #include "src/report/text/case_columns.h"
@@ -15,8 +17,6 @@
 
 namespace epochbench {
 namespace {
-
-constexpr std::size_t kMaxSingleRates = 20;  // repetitions that are drawn one by one, beside the mean
 
 // "resnet50, batch 16, synthetic", "resnet50, forward, batch 1, synthetic".
 std::string workload_label(const Workload& w) {
@@ -26,53 +26,116 @@ std::string workload_label(const Workload& w) {
 // The same without the batch: charts put all batches on one axis.
 std::string work_label(const Workload& w) { return w.model + (w.mode == "train" ? "" : ", " + w.mode) + ", " + w.dataset; }
 
-// The value of a figure and its spread: key, key_ci95 for five or more repetitions, key_range for two to four.
-void add_figure(Json& row, const Figure& figure, const std::optional<GroupEstimate>& summary) {
-  const std::string key = figure.key;
-  const auto ends = [&](Spread spread) { return summary ? page_interval(summary->ends(spread)) : Json(nullptr); };
-  row[key] = json_of(member_of(summary, &GroupEstimate::value));
-  if (figure.pooling != Pooling::geometric_mean) return;
-  row[key + "_ci95"] = ends(Spread::ci95);
-  row[key + "_range"] = ends(Spread::range);
+// What a chart draws of a figure: {value, ends of a 95 % interval, text, spread as text}; null if it is not known.
+Json drawn(const std::optional<GroupEstimate>& summary, const NumberText& text) {
+  if (!summary) return nullptr;
+  return {{"value", summary->value},
+          {"ends", page_interval(summary->ends(Spread::ci95))},
+          {"text", text(summary->value)},
+          {"spread", ends_text(summary, text)}};
 }
 
-// A column of the table of runs. key: by whose value it sorts; null: by its text.
-Json column_json(const CaseColumn& column) {
-  return {{"key", column.figure ? Json(column.figure->key) : Json(nullptr)},
-          {"title", column.title},
-          {"follows_speed", column.follows_speed}};
+Json rate_json(const Series& series) {
+  Json json = drawn(summarize(series.runs, kThroughput), [](double rate) { return format_rate(rate) + "/s"; });
+  if (series.runs.size() > 1 && series.runs.size() < kMinRepetitions) json["each"] = series.rates();
+  return json;
 }
 
-Json row_json(const Series& series, const std::vector<CaseColumn>& columns) {
+// With its cost, which is the price times this time.
+Json epoch_json(const Series& series, const std::optional<GroupEstimate>& cost) {
+  Json json = drawn(summarize(series.runs, kEpochTime), kEpochTime.unit.text);
+  if (json.is_null()) return json;
+  if (cost) append(json["text"].get_ref<std::string&>(), format_usd(cost->value));
+  json["measured"] = member_of(series.first().timing, &Timing::epoch_kind) == "measured";
+  return json;
+}
+
+Json row_json(const Series& series) {
   const Run& first = series.first();
   const KnownPart energy = known_energy(series.runs);
-  const bool other_currency = first.cost && !in_usd(*first.cost);
-  Json row = {{"name", series.name()},
-              {"file", series.file},
-              {"workload", workload_label(first.workload)},
-              {"work", work_label(first.workload)},
-              {"batch", first.workload.batch},
-              {"settings", settings_text(further_settings(series.settings))},
-              {"backend", first.device.backend},
-              {"on_gpu", series.on_gpu()},
-              {"device", first.device.name},
-              {"precision", first.precision},
-              {"repetitions", series.runs.size()},
-              {"loaded", any_loaded(series.runs)},
-              {"restricted", !handicap_of(series).empty()},
-              {"doubts", doubt_texts(series)},
-              {"samples_per_second_each", series.runs.size() > kMaxSingleRates ? Json(nullptr) : Json(series.rates())},
-              {"epoch_kind", json_of(member_of(first.timing, &Timing::epoch_kind))},
-              {"currency", other_currency ? json_of(first.cost->currency) : Json(nullptr)},  // null: USD
-              {"joules_part", *energy.part ? Json(energy.part) : Json(nullptr)},
-              {"energy_reason", json_of(member_of(first.energy, &Energy::reason))},
-              {"cells", json_list(columns, [&](const CaseColumn& column) {
-                 const CaseCell cell = column.cell({series.name(), series.runs});
-                 return Json{cell.text, cell.below};
-               })}};
-  for (const Figure& figure : kFigures)
-    add_figure(row, figure, &figure == &kEnergy ? energy.joules_per_epoch : summarize(series.runs, figure));
-  return row;
+  const auto cost = first.cost && in_usd(*first.cost) ? summarize(series.runs, kEpochCost) : std::nullopt;
+  Json joules = drawn(energy.joules_per_epoch, kEnergy.unit.text),
+       bytes = drawn(summarize(series.runs, kPeakMemory), format_bytes);
+  if (!joules.is_null()) joules["part"] = energy.part;
+  if (!bytes.is_null()) bytes["planned"] = json_of(member_of(summarize(series.runs, kPlannedMemory), &GroupEstimate::value));
+  return {
+      {"name", series.name()},
+      {"file", series.file},
+      {"workload", workload_label(first.workload)},
+      {"work", work_label(first.workload)},
+      {"batch", first.workload.batch},
+      {"settings", settings_text(further_settings(series.settings))},
+      {"backend", first.device.backend},
+      {"on_gpu", series.on_gpu()},
+      {"device", first.device.name},
+      {"precision", first.precision},
+      {"restricted", !handicap_of(series).empty()},
+      {"doubts", doubt_texts(series)},
+      {"rate", rate_json(series)},
+      {"epoch", epoch_json(series, cost)},
+      {"cost", drawn(cost, format_usd)},
+      {"usd_per_hour", json_of(member_of(cost ? summarize(series.runs, figure("usd_per_hour")) : cost, &GroupEstimate::value))},
+      {"energy", joules},
+      {"memory", bytes}};
+}
+
+// Kinds of work in the order in which they first come, with the smallest batch first.
+std::vector<const Series*> by_work(const AllSeries& all) {
+  std::map<std::string, std::size_t> places;
+  std::vector<const Series*> order;
+  for (const Series& series : all.series) {
+    places.emplace(work_label(series.first().workload), places.size());
+    order.push_back(&series);
+  }
+  std::ranges::stable_sort(order, {}, [&](const Series* series) {
+    const Workload& work = series->first().workload;
+    return std::pair(places.at(work_label(work)), work.batch);
+  });
+  return order;
+}
+
+View runs_view(const AllSeries& all, bool several_files) {
+  std::vector<RunGroup> cases;
+  std::map<const Run*, const Series*> series_of_case;  // by the first run
+  for (const Series* series : by_work(all)) {
+    cases.push_back({series->name(), series->runs});
+    series_of_case[&series->first()] = series;
+  }
+  return cases_view(kInPage, cases, "/run", [&](const RunGroup& group) {
+    const Series& series = *series_of_case.at(&group.first());
+    std::vector<std::string> below = doubt_texts(series);
+    const bool doubted = !below.empty();
+    if (several_files) below.insert(below.begin(), series.source->path);
+    return std::vector<Cell>{{group.name + load_mark(doubted), joined(below, "; "), {}, doubted}};
+  });
+}
+
+// How to read the table of runs, and what it lacks.
+std::string runs_note(const View& view, const AllSeries& all) {
+  constexpr std::size_t kMaxReasons = 3;
+  std::vector<std::string> missing, reasons;
+  for (std::size_t at = 0; at < view.columns.size(); ++at) {
+    const std::string& title = view.columns[at].title;
+    if (!title.starts_with("latency") && std::ranges::all_of(view.rows, [&](const auto& row) { return row[at].text.empty(); }))
+      missing.push_back(title);
+  }
+  std::vector<const Workload*> works;
+  std::vector<const Run*> runs;
+  for (const Series& series : all.series) {
+    works.push_back(&series.first().workload);
+    runs.insert(runs.end(), series.runs.begin(), series.runs.end());
+    if (const auto reason = member_of(series.first().energy, &Energy::reason)) reasons.push_back(*reason);
+  }
+  std::string text =
+      "Samples per second: the geometric mean of n processes, with its 95 % interval (from five on) or range. Epoch, cost and "
+      "energy follow from it.";
+  if (const std::string epochs = epochs_text(works); !epochs.empty()) text += " An epoch: " + epochs + ".";
+  for (const std::string& sentence : capped_shares(runs)) text += " Of peak: " + sentence + ".";
+  if (!missing.empty()) text += " Not known of any run: " + joined(missing) + ".";
+  reasons = without_repeats(std::move(reasons));
+  reasons.resize(std::min(reasons.size(), kMaxReasons));
+  if (contains(missing, kEnergy.short_title) && !reasons.empty()) text += " Energy: " + joined(reasons, "; ") + ".";
+  return text;
 }
 
 struct LeftOutReason {
@@ -82,8 +145,9 @@ struct LeftOutReason {
   std::set<std::pair<std::size_t, Settings>> cases;
 };
 
-// One entry per reason. A case is identified by its settings and its file, since a name is only a label.
-Json left_out_by_reason(const AllSeries& all) {
+// One row per reason. A case is identified by its settings and its file, since a name is only a label.
+View left_out_view(const AllSeries& all) {
+  constexpr std::size_t kMaxNames = 4;
   ListByKey<&LeftOutReason::text> reasons;
   std::map<const NamedResult*, std::size_t> files;
   for (const LeftOut& left : all.left_out) {
@@ -92,36 +156,31 @@ Json left_out_by_reason(const AllSeries& all) {
     ++reason.runs;
     if (reason.cases.emplace(file, case_settings(*left.run)).second) reason.names.push_back(left.run->name);
   }
-  return json_list(reasons, [](const LeftOutReason& reason) {
-    return Json{{"reason", reason.text}, {"runs", reason.runs}, {"names", reason.names}};
-  });
+  View view = {"Runs that failed, were skipped or are duplicates, grouped by reason", columns("reason|>runs|\"which")};
+  for (const LeftOutReason& reason : reasons)
+    view.rows.push_back({reason.text, count_cell(reason.runs), some_of(reason.names, kMaxNames)});
+  return view;
 }
 
 }  // namespace
 
-void add_rows(Json& data, const AllSeries& all) {
-  std::vector<RunGroup> cases;
-  for (const Series& series : all.series) cases.push_back({series.name(), series.runs});
-  const std::vector<CaseColumn> columns = case_columns(kInPage, cases);
-  data["case_columns"] = json_list(columns, column_json);
+void add_rows(Json& data, const AllSeries& all, bool several_files) {
   data["columns"] = data["rows"] = Json::array();
   for (const Series& series : all.series) {
+    const Json row = row_json(series);
     Json cells = Json::array();
-    const Json row = row_json(series, columns);
     if (data["columns"].empty())
       for (const auto& [key, value] : row.items()) data["columns"].push_back(key);
     for (const Json& value : row) cells.push_back(value);
     data["rows"].push_back(std::move(cells));
   }
-  data["left_out"] = left_out_by_reason(all);
+  const View runs = runs_view(all, several_files);
+  data["tables"]["runs"] = page_table(runs);
+  data["runs_note"] = runs_note(runs, all);
+  data["tables"]["left_out"] = page_table(left_out_view(all));
   std::vector<const Workload*> works;
-  std::vector<const Run*> runs;
-  for (const Series& series : all.series) {
-    works.push_back(&series.first().workload);
-    runs.insert(runs.end(), series.runs.begin(), series.runs.end());
-  }
+  for (const Series& series : all.series) works.push_back(&series.first().workload);
   data["epochs"] = epochs_text(works);
-  data["capped_shares"] = capped_shares(runs);
 }
 
 }  // namespace epochbench

@@ -13,10 +13,14 @@
 #include "src/analysis/speedup/published_pairs.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/base/json.h"
+#include "src/report/view.h"
 
 namespace epochbench {
 
-// One row per pair, notes by number below, then what is not paired and why. "" if there is no pair.
+// One row per pair; of at least one pair.
+View speedup_view(const Speedup& speedup);
+
+// The same, notes by number below, then what is not paired and why. "" if there is no pair.
 std::string speedup_text(const Speedup& speedup);
 
 // The contract's keys, and: *_reason if a number is null, the interval of cost and energy, repetitions and files of both sides,

@@ -6,27 +6,18 @@
 #include <vector>
 
 #include "src/analysis/series.h"
+#include "src/report/view.h"
 
 namespace epochbench {
 
 inline constexpr unsigned kInTerminal = 1, kInMarkdown = 2, kInPage = 4;
 
-struct CaseCell {
-  std::string text;
-  std::string below = {};  // smaller, in the page
-};
+// The first cells of a case's row: its name, in doubt if other processes disturbed the runs, and what else a table begins with.
+using CaseHead = std::function<std::vector<Cell>(const RunGroup&)>;
 
-struct CaseColumn {
-  unsigned tables;  // that have it
-  std::string title;
-  std::string marks;     // of a terminal's column (Table in src/base/text.h)
-  const Figure* figure;  // by whose value a page sorts; null: by the text
-  bool follows_speed;    // gray if other processes disturbed the runs
-  std::function<CaseCell(const RunGroup&)> cell;
-};
-
-// Besides the name and the number of repetitions. Whether a column is needed depends on the cases.
-std::vector<CaseColumn> case_columns(unsigned table, const std::vector<RunGroup>& cases);
+// A row for each case: `first` and `head` are its columns and cells before those of the figures. The time and the cost of an
+// epoch, which follow from the speed, are in doubt with the name.
+View cases_view(unsigned table, const std::vector<RunGroup>& cases, const char* first, const CaseHead& head);
 
 // "accuracy 97.2 %", "test loss 3.12", "loss 2.30"; of runs with latencies "latency p50 1.2 ms, p99 1.4 ms, worst 2.0 ms".
 std::string result_text(const Repetitions& runs);

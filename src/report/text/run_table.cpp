@@ -26,19 +26,13 @@ std::string advice(const SpreadColumn& spread, const std::string& table) {
 std::string table_of(const std::vector<RunGroup>& rows) {
   if (rows.empty()) return "";
   const bool repeat = std::ranges::any_of(rows, [](const RunGroup& row) { return row.runs.size() > 1; });
-  const std::vector<CaseColumn> columns = case_columns(kInTerminal, rows);
-  std::vector<std::string> titles = {repeat ? "case" : "run", ">n"};
-  for (const CaseColumn& column : columns) titles.push_back(column.marks + column.title);
-  Table table(titles);
   SpreadColumn spread;
-  for (const RunGroup& row : rows) {
+  const auto head = [&](const RunGroup& row) {
     spread.add(summarize(row.runs, kThroughput));
     const bool loaded = any_loaded(row.runs);
-    std::vector<std::string> cells = {row.name + load_mark(loaded), repeat ? std::to_string(row.runs.size()) : ""};
-    for (const CaseColumn& column : columns) cells.push_back(in_doubt(loaded && column.follows_speed, column.cell(row).text));
-    table.add(std::move(cells));
-  }
-  const std::string text = below_load_note(table.to_string());
+    return std::vector<Cell>{{row.name + load_mark(loaded), "", {}, loaded}, repeat ? std::to_string(row.runs.size()) : ""};
+  };
+  const std::string text = terminal_table(cases_view(kInTerminal, rows, repeat ? "case|>n" : "run|>n", head));
   return text + advice(spread, text);
 }
 

@@ -11,9 +11,10 @@ namespace epochbench {
 namespace {
 
 // In parentheses if one of the runs cannot carry an answer.
-std::string ratio_cell(const SpeedupPair& pair, const Estimate& estimate) {
-  const std::string text = std::isfinite(estimate.value) ? format_times(estimate.value) : "";
-  return text.empty() || why_unusable(pair).empty() ? text : "(" + text + ")";
+Cell ratio_cell(const SpeedupPair& pair, const Estimate& estimate) {
+  if (!std::isfinite(estimate.value)) return {};
+  const std::string text = format_times(estimate.value);
+  return {why_unusable(pair).empty() ? text : "(" + text + ")", "", estimate.value};
 }
 
 // Warnings on prices and meters concern the machine, so they are merged if both sides have the same one.
@@ -45,6 +46,11 @@ std::string gaps_text(const Speedup& speedup) {
           !std::isfinite(estimate->value) && text.find(line) == std::string::npos)
         text += line;
   return text;
+}
+
+bool of_one_target(const Speedup& speedup) {
+  const std::string& target = speedup.pairs.front().target;
+  return std::ranges::all_of(speedup.pairs, [&](const SpeedupPair& pair) { return pair.target == target; });
 }
 
 // "10 of 10, 9 of 10": the baseline's trainings that reached their target, and the contender's.
@@ -93,18 +99,25 @@ std::string workload_text(const SpeedupPair& pair) {
 
 }  // namespace
 
+View speedup_view(const Speedup& speedup) {
+  View view = {"Pairs of runs: how many times as fast, as cheap and as efficient the contender is",
+               columns("/baseline|/contender|target|reached|>speedup|>95 % interval|->cost|-->energy|notes")};
+  Notes notes;
+  const bool one_target = of_one_target(speedup);
+  for (const SpeedupPair& pair : speedup.pairs)
+    view.rows.push_back({label(pair.baseline, pair.contender) + mark(pair, pair.baseline),
+                         label(pair.contender, pair.baseline) + mark(pair, pair.contender), one_target ? "" : pair.target,
+                         reached_cell(pair), ratio_cell(pair, pair.ratio), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "",
+                         ratio_cell(pair, pair.cost), ratio_cell(pair, pair.energy), note_cell(pair, notes)});
+  view.notes = notes.all();
+  return view;
+}
+
 std::string speedup_text(const Speedup& speedup) {
   if (speedup.pairs.empty()) return "";
   const std::string& target = speedup.pairs.front().target;
-  const bool of_one_target = std::ranges::all_of(speedup.pairs, [&](const SpeedupPair& pair) { return pair.target == target; });
-  Table table({"baseline", "contender", "target", "reached", ">speedup", ">95 % interval", "->cost", "-->energy", "notes"});
-  Notes notes;
-  for (const SpeedupPair& pair : speedup.pairs)
-    table.add({label(pair.baseline, pair.contender) + mark(pair, pair.baseline),
-               label(pair.contender, pair.baseline) + mark(pair, pair.contender), of_one_target ? "" : pair.target,
-               reached_cell(pair), ratio_cell(pair, pair.ratio), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "",
-               ratio_cell(pair, pair.cost), ratio_cell(pair, pair.energy), note_cell(pair, notes)});
-  std::string text = below_load_note(table.to_string()) + "\n";
+  const View view = speedup_view(speedup);
+  std::string text = terminal_table(view) + "\n";
   if (speedup.pairs.front().best_batch)
     text += wrapped("", "", "each device at its own best batch of those measured, so the batches may differ");
   const auto at_best = std::ranges::count_if(speedup.pairs, &SpeedupPair::each_at_best);
@@ -115,13 +128,13 @@ std::string speedup_text(const Speedup& speedup) {
   text += wrapped(
       "", "",
       !target.empty()
-          ? "speedup, cost, energy: to " + (of_one_target ? target : "the target") +
+          ? "speedup, cost, energy: to " + (of_one_target(speedup) ? target : "the target") +
                 ", the baseline's over the contender's, seed by seed; the median over seeds, with an interval between "
                 "two of them. Above 1 the contender is the better. A missed target counts as the slowest."
           : "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's "
             "over the contender's. Above 1 the contender is the better. The interval is over repetitions, each a process "
             "of its own.");
-  text += notes.to_string() + gaps_text(speedup);
+  text += notes_text(view.notes) + gaps_text(speedup);
   for (const Unpaired& alone : speedup.unpaired)
     text += "not paired: " + alone.name + repetitions(alone.repetitions) + " (" + alone.file + "): " + alone.reason + "\n";
   return text;
@@ -149,7 +162,7 @@ std::string published_pairs_text(const PublishedPairs& published) {
          wrapped("", "",
                  "ratio: samples per second measured here over those published, of machines, programs, batches and inputs "
                  "that differ as the notes say; without an interval, since the source has one training each") +
-         notes.to_string() + wrapped("", "", published.notice);
+         notes_text(notes.all()) + wrapped("", "", published.notice);
 }
 
 Json published_pairs_json(const PublishedPairs& published) {

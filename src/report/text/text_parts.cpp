@@ -113,6 +113,11 @@ PairText device_pair_text(const SpeedupPair& pair) {
 
 }  // namespace
 
+std::string ends_text(const std::optional<GroupEstimate>& estimate, const NumberText& number) {
+  if (!estimate || estimate->spread == Spread::none) return "";
+  return (estimate->spread == Spread::range ? "range " : "") + range_text(estimate->interval, number);
+}
+
 std::string spread_text(const GroupEstimate& estimate, const NumberText& number) {
   if (estimate.spread == Spread::none) return "";
   return std::string(estimate.spread == Spread::ci95 ? " (95 % interval " : " (range ") +
@@ -226,10 +231,10 @@ std::string Notes::mark(const std::string& note) {
   return "[" + number + "]";
 }
 
-std::string Notes::to_string() const {
+std::string notes_text(const std::vector<std::string>& notes) {
   std::string text;
-  for (std::size_t i = 0; i < notes_.size(); ++i)
-    text += wrapped("  [" + std::to_string(i + 1) + "] ", std::string(6, ' '), notes_[i]);
+  for (std::size_t i = 0; i < notes.size(); ++i)
+    text += wrapped("  [" + std::to_string(i + 1) + "] ", std::string(6, ' '), notes[i]);
   return text;
 }
 

@@ -63,6 +63,9 @@ std::string cell(const Repetitions& runs, const Figure& figure);
 // " (95 % interval 6.5 to 7.2, 5 runs)", " (range 6.1 to 7.4, 3 runs)"; "" for one.
 std::string spread_text(const GroupEstimate& estimate, const NumberText& number = three_digits);
 
+// "6.5 to 7.2" for a 95 % interval, "range 6.1 to 7.4", "" without either.
+std::string ends_text(const std::optional<GroupEstimate>& estimate, const NumberText& number = three_digits);
+
 // A table's column for the spread of repetitions. If only some rows have an interval, each cell says what it is.
 class SpreadColumn {
  public:
@@ -125,12 +128,14 @@ class Notes {
   // "[1]", the same for the same note.
   std::string mark(const std::string& note);
 
-  // "  [1] the note", filled into lines, in the order of first marking; empty if there are none.
-  std::string to_string() const;
+  const std::vector<std::string>& all() const { return notes_; }  // in the order of first marking
 
  private:
   std::vector<std::string> notes_;
 };
+
+// "  [1] the note", filled into lines; empty if there are none.
+std::string notes_text(const std::vector<std::string>& notes);
 
 // What the sides of a pair are called, and what they share.
 struct PairText {

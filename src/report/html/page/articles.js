@@ -34,7 +34,7 @@ function classPart(claim, kind) {
   if (!verdict && !answers.length) return null;
   const sources = uniqueSources(answers);
   return element("div", {class: "found"},
-    element("h5", {}, `${CLASSES[kind]}: `, verdict ? colored(verdict, VERDICTS[verdict]) : "no verdict"),
+    element("h5", {}, `${CLASSES[kind]}: `, verdict ? colored(VERDICTS[verdict]) : "no verdict"),
     element("ul", {}, answers.map(foundItem)),
     sources.length ? folded(plural(sources.length, "source"), element("ul", {class: "notes"}, sources.map(sourceItem))) : null);
 }

@@ -35,26 +35,20 @@ function inGroups(rows) {
   return groupBy(rows, (row) => row.work).flatMap(([, own]) => [...own].sort((a, b) => a.batch - b.batch));
 }
 
-// The single repetitions, if they have no interval.
-const eachOf = (row, {each, ends}) => each && row.repetitions > 1 && !row[ends] ? row[each] : null;
-
-// quantity: {label, key, text(row), unitOf(greatest)}; may have: ends, each, tick (keys), only(row), suffix(row), alone
-// (without headings of groups), certain (whatever else ran), marks and base (ticks of a logarithmic axis, and its name).
-function bar(row, quantity, label, unit) {
-  const ends = quantity.ends ? row[quantity.ends] : null;
-  const interval = ends ? `, 95 % interval ${intervalText(ends, unit)}` : "";
+// What is drawn of a quantity: {value, ends, text, spread}; may have: each (single repetitions), tick.
+// quantity: {label, key, unitOf(greatest)}; may have: suffix(drawn), tick (a key of what is drawn), alone (without headings of
+// groups), certain (whatever else ran), marks and base (ticks of a logarithmic axis, and its name).
+function bar(row, quantity, label) {
+  const {value, ends, each, text, spread, [quantity.tick]: tick} = row[quantity.key];
+  const interval = ends ? `, 95 % interval ${spread}` : "";
   const doubts = row.doubts.map((doubt) => `; ${doubt}`).join("");
-  return {label, group: quantity.alone ? null : row.work, value: row[quantity.key], ends,
-          tick: quantity.tick ? row[quantity.tick] : null,
-          each: eachOf(row, quantity), text: quantity.text(row),
+  return {label, group: quantity.alone ? null : row.work, value, ends, tick, each, text,
           classes: looks(row.precision, row.on_gpu, row.backend), hatched: row.on_gpu,
-          hint: `${row.name}, ${row.device}: ${quantity.text(row)}${interval}${doubts}`};
+          hint: `${row.name}, ${row.device}: ${text}${interval}${doubts}`};
 }
 
-const intervalText = (ends, [factor, unit]) => `${format.interval(ends, (value) => significant(value * factor))} ${unit}`;
-
 function farApart(rows, quantity) {
-  const [least, greatest] = d3.extent(rows, (row) => row[quantity.key]);
+  const [least, greatest] = d3.extent(rows, (row) => row[quantity.key].value);
   return greatest / least > FAR_APART;
 }
 
@@ -71,15 +65,15 @@ function moreText(count, what, shownBy) {
 
 function barPanel(rows, quantity, labelOf) {
   const shown = rows.slice(0, MOST_BARS), log = farApart(shown, quantity);
-  const [factor, unit] = log && quantity.marks ? [1, quantity.base] : quantity.unitOf(d3.max(shown, (row) => row[quantity.key]));
-  const bars = shown.map((row) => bar(row, quantity, labelOf(row), [factor, unit]));
+  const [factor, unit] = log && quantity.marks ? [1, quantity.base] : quantity.unitOf(d3.max(shown, (row) => row[quantity.key].value));
+  const bars = shown.map((row) => bar(row, quantity, labelOf(row)));
   return barsPanel(null, bars, {factor, unit, log, label: quantity.label, marks: quantity.marks}, restText(rows.length, "rows"));
 }
 
 // With the machine's letter if there are several.
 function labelsOf(data, rows) {
   const several = new Set(rows.map((row) => machineOf(data, row))).size > 1;
-  return (row) => (several ? `${machineName(machineOf(data, row))}: ` : "") + `${rowLabel(row)} b${row.batch}`;
+  return (row) => (several ? `${machineName(data, machineOf(data, row))}: ` : "") + `${rowLabel(row)} b${row.batch}`;
 }
 
 // "lenet5, digits"; synthetic data are not mentioned.
@@ -87,40 +81,38 @@ const shortWork = (row) => row.work.replace(/, synthetic$/, "");
 
 // What the marks of these rows mean, if they have any.
 function spreadKey(rows, quantity) {
-  return (rows.some((row) => row[quantity.ends]) ? " Whiskers: the 95 % interval over repetitions." : "") +
-    (rows.some((row) => eachOf(row, quantity)) ? " Circles: each of two to four repetitions." : "");
+  return (rows.some((row) => row[quantity.key].ends) ? " Whiskers: the 95 % interval over repetitions." : "") +
+    (rows.some((row) => row[quantity.key].each) ? " Circles: each of two to four repetitions." : "");
 }
 
 // null if no row has the quantity.
 function barFigure(data, quantity, caption) {
-  const known = data.rows.filter((row) => row[quantity.key] > 0 && (!quantity.only || quantity.only(row)));
+  const known = data.rows.filter((row) => row[quantity.key] && row[quantity.key].value > 0);
   const rows = inGroups(latest(known, data)), label = labelsOf(data, rows);
   if (!rows.length) return null;
   const alone = new Set(rows.map((row) => row.work)).size === rows.length;  // then headings would only take room
-  const labelOf = (row) => (alone ? `${shortWork(row)}: ` : "") + label(row) + (quantity.suffix ? quantity.suffix(row) : "") +
+  const labelOf = (row) => (alone ? `${shortWork(row)}: ` : "") + label(row) + (quantity.suffix ? quantity.suffix(row[quantity.key]) : "") +
     (row.doubts.length && !quantity.certain ? "\u00a0†" : "");
   const notes = [rows.some((row) => row.on_gpu) ? " Hatched, or a triangle: a GPU." : "",
                  rows.length < known.length ? " If a run has several dates, the latest is shown; the history has the others." : "",
                  farApart(rows, quantity) ? " Dots on a logarithmic axis, as values lie far apart." : ""];
-  const spread = (row) => format.spread(row[`${quantity.key}_ci95`], row[`${quantity.key}_range`],
-                                        (value) => quantity.text({...row, [quantity.key]: value}));
-  const numbers = () => rows.map((row) => [rowName(data, row), quantity.text(row), spread(row) || UNKNOWN]);
+  const numbers = rows.map((row) => [rowName(data, row), row[quantity.key].text, row[quantity.key].spread || UNKNOWN]);
+  const columns = [["run", "text"], [quantity.label, "number"], ["95 % interval, or range", "text"]];
   return figure(caption + spreadKey(rows, quantity) + notes.join(""), inkLegend(rows), barPanel(rows, {...quantity, alone}, labelOf),
-    numbersBelow(quantity.label, ["run", quantity.label, "95 % interval, or range"], numbers));
+    numbersBelow({title: quantity.label, columns, rows: numbers}));
 }
 
 const THROUGHPUT = {
-  label: "Samples per second", key: "samples_per_second", ends: "samples_per_second_ci95", each: "samples_per_second_each",
-  text: (row) => `${format.rate(row.samples_per_second)}/s`,
+  label: "Samples per second", key: "rate",
   unitOf: (greatest) => greatest < 1e5 ? [1, "samples/s"] : [1e-3, "thousand samples/s"],
 };
 
 // For each work, device and precision the row with the fastest batch.
 function fastest(data) {
   const best = new Map();
-  for (const row of latest(data.rows, data).filter((one) => one.samples_per_second > 0 && !one.restricted)) {
+  for (const row of latest(data.rows, data).filter((one) => one.rate.value > 0 && !one.restricted)) {
     const key = [row.work, row.backend, row.device, row.precision, machineOf(data, row)].join("\n"), known = best.get(key);
-    if (!known || known.samples_per_second < row.samples_per_second) best.set(key, row);
+    if (!known || known.rate.value < row.rate.value) best.set(key, row);
   }
   return [...best.values()];
 }
@@ -145,34 +137,26 @@ function throughputSection(data) {
 // What the epochs of a chart or a table are.
 const epochsNote = (data) => data.epochs ? ` An epoch: ${data.epochs}.` : "";
 
-const isUsd = (row) => isKnown(row.cost_per_epoch) && row.currency === null;
-
-// With the cost, which is the price times this time.
 const epochSection = (data) => barFigure(data, {
-  label: "Time of an epoch", key: "epoch_seconds", ends: "epoch_seconds_ci95", unitOf: secondsUnit, marks: TIME_TICKS,
-  base: "time",
-  text: (row) => format.seconds(row.epoch_seconds) + (isUsd(row) ? `, ${format.money(row.cost_per_epoch)}` : ""),
-  suffix: (row) => row.epoch_kind === "measured" ? " (measured)" : "",
-}, `Projected from the measured steps, unless measured${data.rows.some(isUsd) ? "; with its cost" : ""}.${epochsNote(data)}`);
+  label: "Time of an epoch", key: "epoch", unitOf: secondsUnit, marks: TIME_TICKS, base: "time",
+  suffix: ({measured}) => measured ? " (measured)" : "",
+}, `Projected from the measured steps, unless measured${data.rows.some((row) => row.cost) ? "; with its cost" : ""}.` +
+   epochsNote(data));
 
 // null for a single price: then the cost is that price times the time.
 function costSection(data) {
-  const prices = new Set(data.rows.filter(isUsd).map((row) => row.usd_per_hour));
+  const prices = new Set(data.rows.filter((row) => row.cost).map((row) => row.usd_per_hour));
   if (prices.size < 2) return null;
-  return barFigure(data, {
-    label: "Cost of an epoch", key: "cost_per_epoch", unitOf: () => [1, "USD"], only: isUsd,
-    text: (row) => format.money(row.cost_per_epoch),
-  }, `The price of an hour times the time of an epoch, without set-up and evaluation.${epochsNote(data)}`);
+  return barFigure(data, {label: "Cost of an epoch", key: "cost", unitOf: () => [1, "USD"]},
+    `The price of an hour times the time of an epoch, without set-up and evaluation.${epochsNote(data)}`);
 }
 
 const energySection = (data) => barFigure(data, {
-  label: "Energy of an epoch", key: "joules_per_epoch", unitOf: (greatest) => siUnit(greatest, "J"),
-  text: (row) => format.joules(row.joules_per_epoch), suffix: partText,
+  label: "Energy of an epoch", key: "energy", unitOf: (greatest) => siUnit(greatest, "J"),
+  suffix: ({part}) => part ? ` (${part} alone)` : "",
 }, "Average power over the timed steps, idle draw included, times the time of an epoch. Where only a part is known it is named." +
    epochsNote(data));
 
 const memorySection = (data) => barFigure(data, {
-  label: "Peak memory", key: "peak_bytes", unitOf: bytesUnit, tick: "planned_bytes", certain: true, marks: BYTE_TICKS,
-  base: "memory",
-  text: (row) => format.bytes(row.peak_bytes),
+  label: "Peak memory", key: "memory", unitOf: bytesUnit, tick: "planned", certain: true, marks: BYTE_TICKS, base: "memory",
 }, "Growth of resident memory on a CPU, the driver's count on a GPU. Vertical line: what was planned.");

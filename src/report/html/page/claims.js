@@ -26,7 +26,7 @@ function measuredText({measured, measured_ci95: ends, unit, evidence}) {
 
 // Includes the class of evidence unless a run measured it.
 const verdictMark = ({verdict, evidence}) =>
-  colored(verdict, VERDICTS[verdict] + (evidence && evidence !== "measured" ? ` (${evidence})` : ""));
+  colored(VERDICTS[verdict] + (evidence && evidence !== "measured" ? ` (${evidence})` : ""));
 
 // The claimed range as a band, the measured value with its interval over it; null if one of them is missing.
 function rangeStrip(answer) {
@@ -73,20 +73,16 @@ function claimCard(claim) {
 
 function claimsSection(data) {
   if (!data.claims) return null;
-  const {claims, conflicts} = data.claims, tested = claims.filter(isMeasured);
-  const others = claims.filter((claim) => !isMeasured(claim));
+  const {claims, conflicts} = data.claims, tested = claims.filter(isMeasured), others = data.tables.claims;
   const counts = Object.keys(VERDICTS).map((verdict) =>
-    [claims.filter((claim) => claim.verdict === verdict).length, inWords(verdict)]);
-  const untested = sortableTable("Not measured", [
-    {title: "claim", value: (claim) => claim.id, head: true}, {title: "says", value: (claim) => claim.text, prose: true},
-    {title: "why not", value: (claim) => given(claim.reason) || claim.conditions, prose: true}], others);
+    [claims.filter((claim) => claim.verdict === verdict).length, VERDICTS[verdict].slice(2)]);
   return [
     element("p", {}, `${plural(claims.length, "claim")}: ` + counts.filter(([count]) => count)
       .map(([count, text]) => `${format.count(count)} ${text}`).join(", ") + ". A verdict compares the measured 95 % " +
       "interval of repetitions or seeds with the claimed range (the band): inside it reproduced, on the far side of the claim " +
       "exceeded, on the near side not reproduced, across a bound undecided."),
     element("div", {class: "claims"}, tested.map(claimCard)),
-    others.length ? folded(`${plural(others.length, "claim")} not measured, and why`, untested) : null,
+    others.rows.length ? folded(`${plural(others.rows.length, "claim")} not measured, and why`, sortableTable(others)) : null,
     conflicts.length ? folded("Claims that cannot hold together", element("ul", {},
       conflicts.map((conflict) => element("li", {}, `${conflict.claims.join(", ")}: ${conflict.why}`)))) : null];
 }

@@ -1,5 +1,5 @@
-// Numbers and nodes for people. Numbers as src/base/numbers.cpp writes them: three significant digits and a unit; anything that
-// is not a number is not known. Text enters the page only through element(), as text and never as markup.
+// Nodes, units of axes, and the numbers of claims as src/base/numbers.cpp writes them: three significant digits and a
+// unit; anything that is not a number is not known. Text enters the page only through element(), as text and never as markup.
 "use strict";
 
 const UNKNOWN = "not known";
@@ -36,29 +36,6 @@ function inUnit(value, [factor, unit]) { return `${significant(value * factor)} 
 
 const format = {
   count: (value) => isKnown(value) ? Math.round(value).toLocaleString("en-US") : UNKNOWN,
-  rate: (value) => isKnown(value) && value >= 1000 ? format.count(value) : significant(value),
-  seconds(value) {
-    if (!isKnown(value)) return UNKNOWN;
-    if (value < 60) return inUnit(value, secondsUnit(value));
-    const whole = Math.round(value);
-    if (value < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-    return value < 86400 ? `${significant(value / 3600)} h` : `${significant(value / 86400)} d`;
-  },
-  bytes: (value) => isKnown(value) ? inUnit(value, bytesUnit(value)) : UNKNOWN,
-  si: (value, unit) => isKnown(value) ? inUnit(value, siUnit(value, unit)) : UNKNOWN,
-  joules: (value) => format.si(value, "J"),
-  percent: (fraction) => isKnown(fraction) ? `${(fraction * 100).toFixed(Math.abs(fraction) < 0.1 ? 2 : 1)} %` : UNKNOWN,
-  times: (ratio) => isKnown(ratio) ? `${significant(ratio)}×` : UNKNOWN,
-  money(amount, currency) {
-    if (!isKnown(amount)) return UNKNOWN;
-    if (currency) return `${significant(amount)} ${currency}`;
-    if (amount > 0 && amount < 1e-6) return "< $0.000001";
-    if (amount > 0 && amount < 0.01) return "$" + amount.toFixed(1 - Math.floor(Math.log10(amount)));
-    return "$" + (Math.abs(amount) >= 1 ? amount.toFixed(2) : significant(amount));
-  },
-  cores: (value) => isKnown(value) ? `${significant(value, 2)} cores` : UNKNOWN,
-  moment: (date) => date.replace("T", " ").replace("Z", " UTC"),
-  day: (date) => date.slice(0, 10),
   // "24.4 to 30.5 h": a unit that both ends share is written once.
   interval(ends, one) {
     if (!ends) return "";
@@ -66,8 +43,6 @@ const format = {
     const shared = first.length === 2 && second.length === 2 && first[1] === second[1] && /\d/.test(first[0]);
     return `${shared ? first[0] : low} to ${high}`;
   },
-  // The range for two to four repetitions.
-  spread: (ends, range, one) => ends ? format.interval(ends, one) : range ? `range ${format.interval(range, one)}` : "",
 };
 
 // Ticks of logarithmic axes of times and of bytes: [in the base unit, text].
@@ -96,7 +71,9 @@ function element(tag, attributes = {}, ...children) {
   return node;
 }
 
-const colored = (verdict, text) => element("span", {class: `verdict v-${verdict}`}, text);
+// The color of a verdict, by its words after the mark: "✗ not reproduced (published)".
+const verdictClass = (text) => `verdict v-${text.replace(/^. | \(.*/gu, "").replaceAll(" ", "_")}`;
+const colored = (text) => element("span", {class: verdictClass(text)}, text);
 const folded = (summary, ...content) => element("details", {}, element("summary", {}, summary), ...content);
 
 // A run's name, with a possible line break after each part.

@@ -12,32 +12,11 @@ function ratioPanel(pairs) {
   const ordered = groups.flatMap(([, own]) => own);
   const bars = ordered.slice(0, MOST_BARS).map((pair) => ({
     label: (alone ? `${pair.workload}: ` : "") + pairLabel(pair) + (pair.doubts.length ? "\u00a0†" : ""),
-    group: alone ? null : pair.workload, value: pair.ratio, ends: pair.ratio_ci95, text: format.times(pair.ratio),
+    group: alone ? null : pair.workload, value: pair.ratio, ends: pair.ratio_ci95, text: pair.text,
     classes: looks(pair.contender_side.precision, pair.contender_side.on_gpu, pair.contender_side.backend),
-    symbol: symbolOf(pair.contender_side.backend), hint: `${pair.contender} over ${pair.baseline}: ${format.times(pair.ratio)}`}));
+    symbol: symbolOf(pair.contender_side.backend), hint: `${pair.contender} over ${pair.baseline}: ${pair.text}`}));
   const axis = {factor: 1, unit: "times the samples/s", log: true, line: 1, label: "Speedup"};
   return barsPanel(null, bars, axis, restText(pairs.length, "pairs"));
-}
-
-// Notes by number: most pairs share theirs.
-function pairsTable(pairs) {
-  const notes = new Map();
-  const numberOf = (note) => notes.get(note) || notes.set(note, notes.size + 1).size;
-  const notesOf = (pair) => [pair.ratio_ci95 ? null : `no interval: ${pair.ratio_reason}`, ...pair.warnings].filter(Boolean);
-  const cells = new Map(pairs.map((pair) => [pair, notesOf(pair).map((note) => `[${numberOf(note)}]`).join(" ")]));
-  const number = (title, key) => numberColumn(title, (pair) => pair[key], format.times);
-  const table = sortableTable("Pairs of runs: how many times as fast, as cheap and as efficient the contender is", [
-    nameColumn("contender", (pair) => pair.contender + (pair.doubts.length ? " †" : "")),
-    {title: "baseline", value: (pair) => pair.baseline, node: (pair) => breakable(pair.baseline)},
-    {...number("speedup", "ratio"), small: (pair) => format.interval(pair.ratio_ci95, format.times)},
-    {...number("cost", "cost_ratio"), gray: (pair) => pair.doubts.length},
-    {...number("energy", "energy_ratio"), gray: (pair) => pair.doubts.length},
-    {title: "notes", value: (pair) => cells.get(pair) || null},
-  ].filter((column) => pairs.some((pair) => isSomething(column.value(pair)))), pairs);
-  const list = element("ol", {class: "notes"}, [...notes.keys()].map((note) => element("li", {}, note)));
-  const below = element("details", {},
-    element("summary", {}, "Notes: what to know of these pairs"), list);
-  return element("div", {}, loadBanner(pairs), table, notes.size ? below : null);
 }
 
 const ratiosOf = (data) => data.speedup ? data.speedup.pairs.filter((pair) => isKnown(pair.ratio) && !pair.unusable) : [];
@@ -56,9 +35,8 @@ const acrossSection = (data) => ratiosFigure(ratiosOf(data).filter(isAcross), RA
 function speedupSection(data) {
   if (!data.speedup) return null;
   const shown = ratiosOf(data).filter((pair) => data.head.lead !== "speedup" || !isAcross(pair));
-  const rest = data.speedup.all_pairs - data.speedup.pairs.length;
   return [
     ratiosFigure(shown, RATIOS),
-    pairsTable(data.speedup.pairs),
-    moreText(rest, "pair", "epochbench speedup shows")];
+    loadBanner(data.tables.speedup), sortableTable(data.tables.speedup), numberedNotes(data.tables.speedup),
+    moreText(data.speedup.more, "pair", "epochbench speedup shows")];
 }

@@ -43,8 +43,6 @@ function shortLegend(lines) {
 function lossSection(data) {
   const latestRows = new Set(latest(data.rows, data)), losses = data.losses.filter(({row}) => latestRows.has(data.rows[row]));
   if (!losses.length) return null;
-  const rows = () => losses.map(({row, n, loss, first, last}) => [rowName(data, data.rows[row]), format.count(n),
-    significant(first), significant(d3.min(loss)), significant(last)]);
   const groups = groupBy(losses, (loss) => data.rows[loss.row].workload);
   const [choice, place] = choiceOf("Over ", ["steps", "time"].slice(0, losses.some(hasTimes) ? 2 : 1), element("div"),
     (over) => panels(groups, ([workload, own]) => lossPanel(data, workload, own, over === 1), {first: 6, what: "workloads"}));
@@ -52,7 +50,7 @@ function lossSection(data) {
     "one workload begin with the same weights and see the same batches; time counts from the first timed step." +
     downsampledText(losses),
     choice, place,
-    numbersBelow("Losses", ["run", "steps", "first", "minimum", "last"], rows));
+    numbersBelow(data.tables.losses));
 }
 
 const levelOf = (one) => isKnown(one.median) ? one.median : d3.median(one.seconds);
@@ -64,27 +62,20 @@ function stepsChart(row, repetitions) {
   for (const one of repetitions) {
     const at = placesOf(one, one.seconds), first = begin, last = begin + one.n - 1;
     const points = one.seconds.map((seconds, index) => ({x: first + at[index], y: scaled(seconds, factor),
-      hint: `#${one.repetition}, step ${at[index]}: ${format.seconds(seconds)}`}));
+      hint: `#${one.repetition}, step ${at[index]}: ${inUnit(seconds, [factor, unit])}`}));
     lines.push({classes: `thin ${looks(row.precision, false, row.backend)}`, points, size: 20, dots: points.length <= 150});
     lines.push({classes: "law", dots: false, points: [first, last].map((x) => ({x, y: scaled(one.median, factor)}))});
     if (one.within_run)
       bands.push({left: first, right: last, low: one.within_run[0] * factor, high: one.within_run[1] * factor,
-                  text: `#${one.repetition}: median ${format.seconds(one.median)}, spread within this run`});
+                  text: `#${one.repetition}: ${one.text}, spread within this run`});
     for (const [from, to] of one.throttled)
       bands.push({from: first + from - 0.5, to: first + to + 0.5, text: "the GPU was throttled"});
     begin += one.n + Math.ceil(one.n * 0.03);
   }
-  const medians = repetitions.map((one) => `#${one.repetition}: median ${format.seconds(one.median)} of ${one.taken}`);
+  const medians = repetitions.map((one) => `#${one.repetition}: ${one.text} of ${one.taken}`);
   return {label: `Step times of ${row.name}. ${medians.join("; ")}`, lines, bands, height: 250,
           x: {label: repetitions.length > 1 ? "step, one repetition after the other" : "step"},
           y: {label: `time of a step, ${unit}`}};
-}
-
-function stepRows(data) {
-  return data.steps.map((one) => [`${rowName(data, data.rows[one.row])} #${one.repetition}`, format.count(one.taken),
-    format.count(one.warmup), format.seconds(d3.min(one.seconds)), format.seconds(one.median),
-    format.interval(one.within_run, format.seconds) || UNKNOWN, format.seconds(d3.max(one.seconds)),
-    one.throttled.length ? plural(one.throttled.length, "stretch", "stretches") : "none known"]);
 }
 
 function stepsSection(data) {
@@ -96,29 +87,23 @@ function stepsSection(data) {
     "how well it is known within this run, which says nothing of the next one. Shaded over the whole height: the GPU was " +
     "throttled. The axis of time does not begin at 0." + downsampledText(data.steps),
     choice, place,
-    numbersBelow("Steps", ["run", "steps", "warm-up before", "minimum", "median", "within this run", "maximum", "throttled"],
-                 () => stepRows(data)));
+    numbersBelow(data.tables.steps));
 }
 
 function profilePanel(data, profile) {
   const row = data.rows[profile.row], [factor, unit] = secondsUnit(profile.classes[0].seconds);
   const bars = profile.classes.map((one) => ({
-    label: `${one.op} ×${one.nodes}`, value: one.seconds, tick: one.limit_seconds, hatched: row.on_gpu,
-    classes: looks(row.precision, row.on_gpu, row.backend), text: format.percent(one.share) +
-      (isKnown(one.limit_fraction) ? `, ${format.percent(one.limit_fraction)} of limit` : "")}));
+    label: one.title, value: one.seconds, tick: one.limit_seconds, hatched: row.on_gpu, text: one.text,
+    classes: looks(row.precision, row.on_gpu, row.backend)}));
   const axis = {factor, unit: `time in one step, ${unit}`, label: `Profile of ${row.name}`};
   return barsPanel(rowName(data, row), bars, axis);
 }
 
 function profilesSection(data) {
   if (!data.profiles.length) return null;
-  const rows = () => data.profiles.flatMap((profile) => profile.classes.map((one) =>
-    [`${rowName(data, data.rows[profile.row])}: ${one.op}`, format.count(one.nodes), format.seconds(one.seconds),
-     format.percent(one.share), format.percent(one.limit_fraction), format.si(one.flops_per_second, "FLOP/s"),
-     format.si(one.bytes_per_second, "B/s")]));
   return figure("Time of one step by operation, timed in passes of their own. Vertical line: the least that the machine's " +
     "measured peak or bandwidth allows. Right of a bar: its share of the step, and how much of that limit it reaches.",
     panels(data.profiles, (profile) => profilePanel(data, profile), {first: 6, what: "profiles"}),
     moreText(data.profiles_left_out, "profile", "the result files have"),
-    numbersBelow("Profiles", ["operation", "nodes", "time", "share", "of the limit", "FLOP/s", "bytes/s"], rows));
+    numbersBelow(data.tables.profiles));
 }

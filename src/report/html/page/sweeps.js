@@ -1,11 +1,6 @@
 // The section of sweeps: rate against size, with what the analysis says of the curves.
 "use strict";
 
-const AXIS_LABELS = {batch: "batch", width: "neurons per layer", samples: "samples of the data set", threads: "threads",
-                     ranks: "ranks", ranks_weak: "ranks, each with as many samples"};
-const MEASURES = {samples_per_second: "samples/s", flops_per_second: "FLOP/s",
-                  samples_per_wall_second: "samples/s, all of a process's time"};
-
 // "cpu fp32": a curve's name among others of the same work.
 function shortName({curves}, name) {
   const curve = curves.find((one) => one.name === name);
@@ -13,13 +8,12 @@ function shortName({curves}, name) {
 }
 
 const curveLabel = (curve) => `${curve.device.replace(/:0$/, "")} ${curve.precision}`;
-const inWords = (status) => status.replaceAll("_", " ");
 
 function curveLine(curve, best) {
   const backend = curve.device.split(":")[0];
   const points = curve.points.map((point) => ({
     x: point.value, y: point.rate, ends: point.ci95, ring: best !== undefined && best.value === point.value,
-    hint: `${curve.name}, ${point.value}: ${format.rate(point.rate)}${point.loaded ? " †" : ""}`}));
+    hint: `${curve.name}, ${point.value}: ${point.text}${point.loaded ? " †" : ""}`}));
   return {label: curveLabel(curve) + (curve.points.some((point) => point.loaded) ? " †" : ""), points, symbol: symbolOf(backend),
           classes: looks(curve.precision, backend === "cuda", backend)};
 }
@@ -47,30 +41,22 @@ function curveMarks(sweep) {
   return {marks, bands};
 }
 
-function sweepPanel(sweep, data) {
+function sweepPanel(sweep) {
   const bestOf = (curve) => sweep.answers.best.find((best) => best.curve === curve.name);
   const lines = distinct(sweep.curves.map((curve) => curveLine(curve, bestOf(curve))));
   const laws = sweep.answers.scaling.flatMap(lawLines);
   const missing = sweep.curves.flatMap((curve) => curve.points.filter((point) => point.status)
-    .map((point) => ({x: point.value, text: `${curve.name}, ${point.value}: ${inWords(point.status)}`})));
+    .map((point) => ({x: point.value, text: `${curve.name}, ${point.value}: ${point.status}`})));
   const values = [...new Set(sweep.curves.flatMap((curve) => curve.points.map((point) => point.value)))].sort(d3.ascending);
-  const {over, measure} = sweep.answers, title = `${sweep.work} over ${AXIS_LABELS[over]}${fileText(sweep, data)}`;
-  const chart = {label: `${title}. ${sweep.sentences.join("; ")}`, lines: [...laws, ...lines], missing, height: 320,
-                 x: {log: true, label: AXIS_LABELS[over], text: format.count,
+  const chart = {label: `${sweep.title}. ${sweep.sentences.join("; ")}`, lines: [...laws, ...lines], missing, height: 320,
+                 x: {log: true, label: sweep.x, text: format.count,
                      ticks: values.length <= 10 ? values : null},
-                 y: {log: true, label: MEASURES[measure]}, ...curveMarks(sweep)};
-  return curvesPanel(title, chart, legend([...lines, ...laws.slice(0, 1)]));
+                 y: {log: true, label: sweep.y}, ...curveMarks(sweep)};
+  return curvesPanel(sweep.title, chart, legend([...lines, ...laws.slice(0, 1)]));
 }
 
 // " (cpu-box.json)", if there are other files.
 const fileText = (sweep, data) => data.files.length > 1 ? ` (${sweep.file})` : "";
-
-function pointRows(data) {
-  return data.sweeps.flatMap((sweep) => sweep.curves.flatMap((curve) => curve.points.map((point) =>
-    [`${curve.name}, ${AXIS_LABELS[sweep.answers.over]} ${point.value}${fileText(sweep, data)}${point.loaded ? " †" : ""}`,
-     point.status ? inWords(point.status) : format.rate(point.rate),
-     format.spread(point.ci95, point.range, format.rate) || UNKNOWN, format.money(point.cost), String(point.repetitions)])));
-}
 
 // All sweeps of one file and axis hold the same number, so it counts once.
 function curvesLeftOut(sweeps) {
@@ -81,13 +67,12 @@ function sweepsSection(data) {
   if (!data.sweeps.length) return null;
   const sentences = new Set(data.sweeps.flatMap((sweep) =>
     sweep.sentences.map((sentence) => sentence + fileText(sweep, data))));
-  const points = data.sweeps.flatMap((sweep) => sweep.curves.flatMap((curve) => curve.points));
   return figure("Both axes logarithmic. Whiskers: 95 % interval over repetitions. Ring: the best value of a curve. Dashed: " +
     "where a curve gets flat (within 5 % of its best) and where two cross; shaded, where these may lie at 95 %. A cross at " +
     "the bottom is a point that failed, or whose rate is 0.",
-    loadBanner(points),
-    panels(data.sweeps, (sweep) => sweepPanel(sweep, data), {what: "sweeps"}),
+    loadBanner(data.tables.points),
+    panels(data.sweeps, sweepPanel, {what: "sweeps"}),
     moreText(curvesLeftOut(data.sweeps), "curve", "the result files have"),
     element("ul", {class: "sentences"}, [...sentences].map((sentence) => element("li", {}, sentence))),
-    numbersBelow("Points of the sweeps", ["point", "rate", "95 % interval, or range", "cost", "repetitions"], () => pointRows(data)));
+    numbersBelow(data.tables.points));
 }

@@ -3,24 +3,26 @@
 
 const FIRST_ROWS = 200;  // of a long table; a button shows the others; sorting and filtering use all
 
-// Shown above a table whose rows may be marked; rows: with doubts or a load.
-function loadBanner(rows) {
-  const marked = rows.filter((row) => row.loaded || (row.doubts && row.doubts.length)).length;
+// A table of src/report/view.h: columns are [title, kind], cells a text or [text, below, value, in doubt].
+const cellOf = (cell) => {
+  const [text, below = "", value = null, inDoubt = false] = [cell].flat();
+  return {text, below, value, inDoubt};
+};
+const isMarked = (row) => row.some((cell) => cellOf(cell).text.endsWith(" †"));
+
+// Shown above a table whose rows may be marked.
+function loadBanner({rows}) {
+  const marked = rows.filter(isMarked).length;
   return marked ? element("p", {class: "banner"}, `† ${plural(marked, "row")} of ${format.count(rows.length)} in doubt: ` +
     "measured beside other processes, throttled, or with repetitions that differ widely.") : null;
 }
 
-// Columns that many tables have: a number; a run's name at the head of its row.
-const numberColumn = (title, value, text) => ({title, value, text, number: true});
-const nameColumn = (title, value) => ({title, value, head: true, node: (row) => breakable(value(row))});
-
-// columns: {title, value(row)}; may have: text(value, row) or node(row), what is shown; small(row), a line below it; gray(row),
-// whether it is in doubt; number, head, prose, the cell's kind. The value is what sorts; null comes last either way.
-function sortableTable(caption, columns, rows) {
+// Sorts by the values of cells, or by their texts; unknown ones come last either way.
+function sortableTable({title: caption, columns, rows}) {
   const head = columns.map((column, index) => {
-    const button = element("button", {type: "button", onclick: () => sortBy(index)}, column.title,
+    const button = element("button", {type: "button", onclick: () => sortBy(index)}, column[0],
                            element("span", {class: "arrow", "aria-hidden": "true"}, "↕"));
-    const kind = column.number ? "number" : null;
+    const kind = column[1] === "number" ? "number" : null;
     return element("th", {scope: "col", role: "columnheader", class: kind, "aria-sort": "none"}, button);
   });
   const body = element("tbody");
@@ -29,9 +31,9 @@ function sortableTable(caption, columns, rows) {
   let order = rows.map((_, index) => index), most = FIRST_ROWS, sorted = -1, ascending = true, wanted = "", texts = null;
 
   function sortBy(index) {
-    ascending = sorted === index ? !ascending : !columns[index].number;  // the largest number first
+    ascending = sorted === index ? !ascending : columns[index][1] !== "number";  // the largest number first
     sorted = index;
-    const values = rows.map((row) => columns[index].value(row));
+    const values = rows.map((row) => cellOf(row[index])).map(({text, value}) => value ?? text);
     order.sort((a, b) => compare(values[a], values[b], ascending) || a - b);
     head.forEach((cell, at) => {
       cell.setAttribute("aria-sort", at !== index ? "none" : ascending ? "ascending" : "descending");
@@ -41,7 +43,7 @@ function sortableTable(caption, columns, rows) {
   }
 
   function search(text) {
-    texts = texts || rows.map((row) => columns.map((column) => cellText(column, row)).join("\n").toLowerCase());
+    texts = texts || rows.map((row) => row.map((cell) => cellOf(cell).text).join("\n").toLowerCase());
     wanted = text.trim().toLowerCase();
     fill();
   }
@@ -60,7 +62,7 @@ function sortableTable(caption, columns, rows) {
   const sorter = element("label", {class: "sort"}, "Sort by ", element("select", {onchange: (event) => {
     sorted = -1;
     sortBy(Number(event.target.value));
-  }}, columns.map((column, index) => element("option", {value: index}, column.title))));
+  }}, columns.map((column, index) => element("option", {value: index}, column[0]))));
   fill();
   return element("div", {}, element("div", {class: "controls"}, filter, rows.length < 8 ? null : sorter, status),
                  scrollableTable(caption, head, body), more);
@@ -73,25 +75,26 @@ function compare(a, b, ascending) {
   return ascending ? order : -order;
 }
 
-function cellText(column, row) {
-  const value = column.value(row);
-  if (!isSomething(value)) return "";
-  return column.text ? column.text(value, row) : String(value);
+// What a cell of this kind contains.
+function cellContent(kind, text) {
+  if (kind === "name") return breakable(text);
+  if (kind === "finding" && text) return colored(text);
+  if (kind !== "commands") return text;
+  return element("div", {}, text.split("\n").map((command) => element("div", {}, element("code", {}, command))));
 }
 
 // On a narrow screen a row is a card, in which each cell is labeled with its column's title and empty cells are left out. The
 // roles keep it a table for screen readers.
-function tableCell(column, row) {
-  const content = column.node ? column.node(row) : cellText(column, row), small = column.small && column.small(row);
-  const below = isSomething(small) ? element("small", {}, small) : null;
-  if (column.head) return element("th", {scope: "row", role: "rowheader"}, content, below);
-  const kinds = [column.number ? "number" : null, column.prose ? "prose" : null, content === "" ? "empty" : null,
-                 column.gray && column.gray(row) ? "gray" : null];
-  const classes = kinds.filter(Boolean).join(" ") || null;
-  return element("td", {class: classes, role: "cell", "data-label": column.title}, content, below);
+function tableCell([title, kind], cell, at) {
+  const {text, below, inDoubt} = cellOf(cell), content = cellContent(kind, text);
+  const small = below ? element("small", {}, below) : null;
+  if (at === 0) return element("th", {scope: "row", role: "rowheader"}, content, small);
+  const kinds = [kind === "number" ? "number" : null, ["prose", "commands"].includes(kind) ? "prose" : null,
+                 text === "" ? "empty" : null, inDoubt ? "gray" : null];
+  return element("td", {class: kinds.filter(Boolean).join(" ") || null, role: "cell", "data-label": title}, content, small);
 }
 
-const tableRow = (columns, row) => element("tr", {role: "row"}, columns.map((column) => tableCell(column, row)));
+const tableRow = (columns, row) => element("tr", {role: "row"}, row.map((cell, at) => tableCell(columns[at], cell, at)));
 
 // A table wider than the page scrolls on its own, also with the keyboard. head: texts or cells.
 function scrollableTable(caption, head, body) {
@@ -103,15 +106,16 @@ function scrollableTable(caption, head, body) {
     element("thead", {role: "rowgroup"}, element("tr", {role: "row"}, cells)), body));
 }
 
-// The numbers of a chart, made when they are first asked for. rows: arrays of text, the first the row's head.
-function numbersBelow(caption, titles, makeRows) {
+// The numbers of a chart, made when they are first asked for.
+function numbersBelow({title, columns, rows}) {
   const details = element("details", {class: "numbers"}, element("summary", {}, "The numbers as a table"));
-  const cell = (text, at) => at === 0 ? element("th", {scope: "row", role: "rowheader"}, text)
-    : element("td", {role: "cell", "data-label": titles[at]}, text);
   details.addEventListener("toggle", () => {
     if (details.querySelector("table")) return;
-    const rows = makeRows().map((row) => element("tr", {role: "row"}, row.map(cell)));
-    details.append(scrollableTable(caption, titles, element("tbody", {}, rows)));
+    const body = element("tbody", {}, rows.map((row) => tableRow(columns, row)));
+    details.append(scrollableTable(title, columns.map(([head]) => head), body));
   });
   return details;
 }
+
+const numberedNotes = ({notes}) => notes.length ? element("details", {}, element("summary", {}, "Notes: what to know of these rows"),
+  element("ol", {class: "notes"}, notes.map((note) => element("li", {}, note)))) : null;
