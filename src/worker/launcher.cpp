@@ -125,8 +125,8 @@ void refuse_several_copies() {
   for (const char* count : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"})
     if (const char* text = std::getenv(count); text && std::atoi(text) > 1)
       throw CallError("a launcher has started " + std::string(text) + " copies of epochbench (" + count +
-                      "), which would measure each other; start it once, and add --ranks " + text +
-                      " for a case that several processes share");
+                      "), which would measure each other; start it once, with --ranks " + text +
+                      " for a case that several processes share, or unset " + count + " if this is the only copy here");
 }
 
 ProcessLimits launcher_limits(ProcessLimits limits, const CaseSpec& spec) {
