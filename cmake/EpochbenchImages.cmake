@@ -1,5 +1,4 @@
-# Finds libjpeg-turbo and libpng, which decode the pictures of `--data images:`, libarchive, which
-# reads archives of them, and TurboJPEG, which encodes those of tests. Sets
+# Finds libjpeg-turbo and libpng, which decode the pictures of `--data images:`, and libarchive, which reads archives of them. Sets
 # EPOCHBENCH_HAS_IMAGES. If it is off, this says what is missing, the rest is built, and such data are refused.
 #
 # EPOCHBENCH_IMAGES  AUTO: if all are found; ON: a missing one is an error; OFF
@@ -12,8 +11,6 @@ if(EPOCHBENCH_IMAGES STREQUAL "OFF")
   message(STATUS "Pictures of --data images: off (EPOCHBENCH_IMAGES)")
   return()
 endif()
-find_path(TURBOJPEG_INCLUDE_DIR turbojpeg.h)
-find_library(TURBOJPEG_LIBRARY turbojpeg)
 find_package(JPEG QUIET)
 find_package(LibArchive QUIET)
 find_package(PNG QUIET)
@@ -27,13 +24,9 @@ endif()
 if(NOT PNG_FOUND)
   list(APPEND missing_libraries libpng-dev)
 endif()
-if(NOT TURBOJPEG_INCLUDE_DIR OR NOT TURBOJPEG_LIBRARY)
-  list(APPEND missing_libraries libturbojpeg0-dev)
-endif()
 if(NOT missing_libraries)
   add_library(epochbench_image_libraries INTERFACE)
-  target_include_directories(epochbench_image_libraries SYSTEM INTERFACE ${TURBOJPEG_INCLUDE_DIR})
-  target_link_libraries(epochbench_image_libraries INTERFACE ${TURBOJPEG_LIBRARY} JPEG::JPEG LibArchive::LibArchive PNG::PNG)
+  target_link_libraries(epochbench_image_libraries INTERFACE JPEG::JPEG LibArchive::LibArchive PNG::PNG)
   set(EPOCHBENCH_HAS_IMAGES TRUE)
 elseif(EPOCHBENCH_IMAGES STREQUAL "AUTO")
   list(JOIN missing_libraries ", " missing_libraries)

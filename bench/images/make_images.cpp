@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <turbojpeg.h>
 
+#include "bench/images/encode_jpeg.h"
 #include "epochbench/philox.h"
 #include "src/data/prepared_dataset.h"
 
@@ -47,15 +47,7 @@ class Picture {
     std::vector<std::uint8_t> pixels(values_.size());
     std::transform(values_.begin(), values_.end(), pixels.begin(),
                    [](float value) { return static_cast<std::uint8_t>(std::clamp(value, 0.0f, 255.0f)); });
-    unsigned char* made = nullptr;
-    unsigned long size = 0;
-    const tjhandle handle = tjInitCompress();
-    const int failed = tjCompress2(handle, pixels.data(), width_, 0, height_, TJPF_RGB, &made, &size, TJSAMP_420, quality, 0);
-    std::vector<std::uint8_t> file(made, made + (failed != 0 ? 0 : size));
-    tjFree(made);
-    tjDestroy(handle);
-    if (failed != 0) throw std::runtime_error("libjpeg-turbo made no file");
-    return file;
+    return encode_jpeg(pixels, height_, width_, JCS_RGB, {quality, true});
   }
 
  private:

@@ -18,7 +18,7 @@ case $compiler in
   clang++*) compiler_packages="clang${compiler#clang++} libomp${compiler#clang++}-dev" ;;  # OpenMP does not come with clang
   *) compiler_packages=g++ ;;
 esac
-build_packages="$compiler_packages cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev libutf8proc-dev zlib1g-dev libjs-d3 libarchive-dev libjpeg-dev libpng-dev libturbojpeg0-dev"
+build_packages="$compiler_packages cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev libutf8proc-dev zlib1g-dev libjs-d3 libarchive-dev libjpeg-dev libpng-dev"
 test_packages="$build_packages libgtest-dev libgmock-dev libbenchmark-dev libopenmpi-dev openmpi-bin python3 python3-jsonschema"
 test_options="EPOCHBENCH_TESTS=ON EPOCHBENCH_BENCHMARKS=ON"
 job_kib=1572864  # memory of one compilation: 1.5 GiB covers the largest kernel file and the sanitizer builds
@@ -57,7 +57,6 @@ have() {
     zlib1g-dev) have_header zlib.h ;;
     libarchive-dev) have_header archive.h ;;
     libjpeg-dev) have_header jpeglib.h ;;
-    libturbojpeg0-dev) have_header turbojpeg.h ;;
     libpng-dev) have_header png.h ;;
     libjs-d3) [ -e /usr/share/javascript/d3/d3.min.js ] ;;
     chromium) command -v chromium || command -v chromium-browser || command -v google-chrome ;;

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include <png.h>
-#include <turbojpeg.h>
+
+#include "bench/images/encode_jpeg.h"
 
 namespace epochbench::test {
 
@@ -26,19 +27,10 @@ inline Bytes pixels_of(int height, int width, int channels, const PixelAt& at) {
   return pixels;
 }
 
-// A JPEG of best quality without subsampling. `format`: TJPF_RGB, TJPF_GRAY or TJPF_CMYK.
-inline Bytes jpeg(int height, int width, int format, const PixelAt& at, int flags = 0) {
-  const Bytes pixels = pixels_of(height, width, tjPixelSize[format], at);
-  unsigned char* made = nullptr;
-  unsigned long size = 0;
-  const tjhandle handle = tjInitCompress();
-  const int failed = tjCompress2(handle, pixels.data(), width, 0, height, format, &made, &size,
-                                 format == TJPF_GRAY ? TJSAMP_GRAY : TJSAMP_444, 100, flags);
-  Bytes file(made, made + (failed != 0 ? 0 : size));
-  tjFree(made);
-  tjDestroy(handle);
-  if (failed != 0) throw std::runtime_error("no JPEG was made");
-  return file;
+// A JPEG of best quality without subsampling.
+inline Bytes jpeg(int height, int width, J_COLOR_SPACE colors, const PixelAt& at, bool progressive = false) {
+  const int channels = colors == JCS_GRAYSCALE ? 1 : colors == JCS_RGB ? 3 : 4;
+  return encode_jpeg(pixels_of(height, width, channels, at), height, width, colors, {.progressive = progressive});
 }
 
 // `format`: PNG_FORMAT_RGB, PNG_FORMAT_GRAY, PNG_FORMAT_RGBA.

@@ -6,9 +6,8 @@
 namespace epochbench {
 
 std::optional<std::string> ImageDecoder::unavailable() {
-  return "this epochbench was built without the libraries that read images; install libarchive-dev, libjpeg-dev, libpng-dev "
-         "and "
-         "libturbojpeg0-dev, and build it again";
+  return "this epochbench was built without the libraries that read images; install libarchive-dev, libjpeg-dev and "
+         "libpng-dev, and build it again";
 }
 
 std::unique_ptr<ImageDecoder> ImageDecoder::make(std::int64_t) {

@@ -40,15 +40,15 @@ void expect_pixels(const Bytes& file, int height, int width, const test::PixelAt
 }
 
 TEST(ImageDecoder, ReadsJpegInColorGrayAndCmyk) {
-  expect_pixels(test::jpeg(9, 21, TJPF_RGB, slope), 9, 21, slope, 4);
-  expect_pixels(test::jpeg(9, 21, TJPF_RGB, slope, TJFLAG_PROGRESSIVE), 9, 21, slope, 4);
+  expect_pixels(test::jpeg(9, 21, JCS_RGB, slope), 9, 21, slope, 4);
+  expect_pixels(test::jpeg(9, 21, JCS_RGB, slope, true), 9, 21, slope, 4);
   expect_pixels(
-      test::jpeg(9, 21, TJPF_GRAY, slope), 9, 21, [](int y, int x, int) { return slope(y, x, 0); }, 2);
+      test::jpeg(9, 21, JCS_GRAYSCALE, slope), 9, 21, [](int y, int x, int) { return slope(y, x, 0); }, 2);
   // Stored inverted: ink 255 is none, so a black plane of 255 leaves the color, and one of 128 half of it.
-  expect_pixels(test::jpeg(9, 21, TJPF_CMYK, [](int y, int x, int c) { return c == 3 ? std::uint8_t{255} : slope(y, x, c); }),
-                9, 21, slope, 4);
+  expect_pixels(test::jpeg(9, 21, JCS_CMYK, [](int y, int x, int c) { return c == 3 ? std::uint8_t{255} : slope(y, x, c); }), 9,
+                21, slope, 4);
   expect_pixels(
-      test::jpeg(8, 8, TJPF_CMYK, [](int, int, int c) { return std::uint8_t(c == 3 ? 128 : 200); }), 8, 8,
+      test::jpeg(8, 8, JCS_CMYK, [](int, int, int c) { return std::uint8_t(c == 3 ? 128 : 200); }), 8, 8,
       [](int, int, int) { return std::uint8_t{100}; }, 4);
 }
 
@@ -61,7 +61,7 @@ TEST(ImageDecoder, ReadsPngInColorGrayAndWithAlpha) {
 
 TEST(ImageDecoder, DecodesAJpegSmallerAndAPngInFull) {
   const auto decoder = ImageDecoder::make();
-  const Bytes large = test::jpeg(33, 50, TJPF_RGB, [](int, int, int c) { return std::uint8_t(60 * c + 10); });
+  const Bytes large = test::jpeg(33, 50, JCS_RGB, [](int, int, int c) { return std::uint8_t(60 * c + 10); });
   for (const auto& [shrink, height, width] : {std::tuple{2, 17, 25}, {4, 9, 13}, {8, 5, 7}}) {
     decoder->open(large);
     const Picture picture = decoder->decode(shrink);
@@ -78,7 +78,7 @@ TEST(ImageDecoder, RefusesWhatIsNoImageOrOnlyAPartOfOne) {
   EXPECT_EQ(refusal({}), "is empty");
   EXPECT_EQ(refusal({'G', 'I', 'F', '8', '9'}), "is neither JPEG nor PNG (it begins with 47 49 46 38)");
   EXPECT_EQ(refusal({0xff}), "is neither JPEG nor PNG (it begins with ff)");
-  const Bytes color = test::jpeg(64, 64, TJPF_RGB, slope), gray = test::png(64, 64, PNG_FORMAT_GRAY, slope);
+  const Bytes color = test::jpeg(64, 64, JCS_RGB, slope), gray = test::png(64, 64, PNG_FORMAT_GRAY, slope);
   for (const Bytes& whole : {color, gray})
     for (const std::size_t kept : {std::size_t{9}, whole.size() / 2, whole.size() - 20}) {
       const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(kept));
@@ -184,7 +184,7 @@ TEST(ImageDecoder, WarningsWithoutALossAreNone) {
 
 // The first scans of a progressive file are a whole picture of less quality.
 TEST(ImageDecoder, ScansThatAreMissingAreALoss) {
-  const Bytes whole = test::jpeg(32, 32, TJPF_RGB, slope, TJFLAG_PROGRESSIVE);
+  const Bytes whole = test::jpeg(32, 32, JCS_RGB, slope, true);
   std::vector<std::size_t> scans;
   for (std::size_t i = 0; i + 1 < whole.size(); ++i)
     if (whole[i] == 0xff && whole[i + 1] == 0xda) scans.push_back(i);
@@ -236,7 +236,7 @@ Bytes with_size(Bytes file, int height, int width) {
 }
 
 TEST(ImageDecoder, RefusesSizesThatTakeTooMuchMemory) {
-  const Bytes file = test::jpeg(16, 16, TJPF_RGB, slope);
+  const Bytes file = test::jpeg(16, 16, JCS_RGB, slope);
   EXPECT_THAT(refusal(with_size(file, 60000, 60000)), HasSubstr("states 60000x60000 pixels, more than the 67,108,864"));
   EXPECT_THAT(refusal(with_size(file, 8000, 8000)), HasSubstr("states 8000x8000 pixels in"));
   EXPECT_THAT(refusal(file, 255), HasSubstr("states 16x16 pixels, more than the 255"));

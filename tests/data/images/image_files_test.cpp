@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr SampleSpec kModel{.height = 12, .width = 16, .channels = 3, .classes = 4};
 
 std::string picture(int number) {
-  return test::text(test::jpeg(40 + number, 50, TJPF_RGB,
+  return test::text(test::jpeg(40 + number, 50, JCS_RGB,
                                [=](int y, int x, int c) { return static_cast<std::uint8_t>(number * 20 + y + x * (c + 1)); }));
 }
 
