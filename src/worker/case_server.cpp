@@ -177,7 +177,8 @@ class Server {
   static Json hello(const Json& message) {
     Json reply = answer_of("hello", build_info());
     reply["protocol"] = kProtocolVersion;
-    reply["suite"] = json_of(own_suite_text(message.value("suite", "")));
+    const auto suite = own_suite_text(message.value("suite", ""));
+    reply["suite"] = suite ? Json::parse(*suite) : Json();  // not as text, whose line breaks a message would make visible
     return reply;
   }
 

@@ -145,8 +145,8 @@ BinaryIdentity identify_binary(const WorkerCommand& binary, const std::string& s
     if (const auto version = from_message<std::int64_t>(hello, "protocol"); version != kProtocolVersion)
       throw unsuitable("speaks version " + std::to_string(version) + " of the protocol between processes, this epochbench " +
                        std::to_string(kProtocolVersion) + "; build both from commits that speak the same");
-    const Json text = hello.value("suite", Json());
-    return {from_message<BuildInfo>(hello), text.is_string() ? std::optional(text.get<std::string>()) : std::nullopt};
+    const Json own = hello.value("suite", Json());
+    return {from_message<BuildInfo>(hello), own.is_object() ? std::optional(own.dump()) : std::nullopt};
   } catch (const CaseEnded& ended) {
     if (interrupted && interrupted()) throw unsuitable("not asked what it is: interrupted");
     if (ended.by_process) throw unsuitable("is an epochbench older than interleaved runs; build it from a newer commit");

@@ -61,7 +61,7 @@ class FakeWorker {
   json answer(const json& message) {
     const std::string command = message.at("command");
     log(command);
-    if (command == "hello") return hello();
+    if (command == "hello") return hello(message.value("suite", ""));
     if (command == "prepare") return prepare(message.at("case"));
     if (command == "burst") return burst();
     if (command == "begin_epoch") return {{"event", "epoch"}};
@@ -75,10 +75,12 @@ class FakeWorker {
       std::ofstream(path, std::ios::app) << name_ << ' ' << command << '\n';
   }
 
-  json hello() const {
+  json hello(const std::string& suite) const {
     if (name_ == "old") return {{"event", "error"}, {"status", "failed"}, {"message", "command hello before prepare"}};
-    return {{"event", "hello"},   {"protocol", name_ == "newer" ? 99 : 1}, {"version", "0.1.0"},   {"git_sha", "abc"},
-            {"git_dirty", false}, {"build_type", plan_.build_type},        {"compiler", "made up"}};
+    return {{"event", "hello"},      {"protocol", name_ == "newer" ? 99 : 1},
+            {"version", "0.1.0"},    {"git_sha", "abc"},
+            {"git_dirty", false},    {"build_type", plan_.build_type},
+            {"compiler", "made up"}, {"suite", suite == "gate" ? json{{"cases", json::array()}} : json()}};
   }
 
   // Memory that one process alone has room in: a lock in the folder of the binaries, held until this process ends.

@@ -68,7 +68,7 @@ TEST_F(ServerTest, TellsWhoItIsWhateverVersionAsks) {
 
 TEST_F(ServerTest, TellsItsOwnSuite) {
   const Json hello = Json::parse(answer("{\"command\": \"hello\", \"protocol\": 1, \"suite\": \"gate\"}\n"));
-  EXPECT_THAT(hello.at("suite").get<std::string>(), HasSubstr("\"cases\""));
+  EXPECT_TRUE(hello.at("suite").at("cases").is_array());
 }
 
 TEST_F(ServerTest, RefusesWhatIsNoCommand) { EXPECT_THAT(answer("run, please\n"), HasSubstr("not a message")); }

@@ -263,7 +263,8 @@ TEST_F(InterleavedPairTest, AnInterruptEndsBoth) {
 }
 
 TEST_F(InterleavedPairTest, ABinaryTellsWhoItIs) {
-  const BuildInfo build = identify_binary(binary("even"), "gate", kNever).build;
+  const auto [build, suite] = identify_binary(binary("even"), "gate", kNever);
+  EXPECT_EQ(suite, R"({"cases":[]})");
   EXPECT_EQ(build.version, "0.1.0");
   EXPECT_EQ(build.git_sha, "abc");
   EXPECT_EQ(build.git_dirty, false);
