@@ -119,8 +119,15 @@ TEST(NamesAreLabels, ForSweepAnswers) {
   });
 }
 
+// But for the numbers of notes, whose texts name runs: runs of one name in several files share a note.
 TEST(NamesAreLabels, ForTheDataOfTheReport) {
-  expect_same_of_all([](const auto& results) { return print_json(page_data(results, {}, embedded_claims())); });
+  expect_same_of_all([](const auto& results) {
+    Json data = page_data(results, {}, embedded_claims());
+    Json& pairs = data.at("tables").at("speedup");
+    pairs.erase("notes");
+    for (Json& row : pairs.at("rows")) row.erase(row.size() - 1);
+    return print_json(data);
+  });
 }
 
 // Each result against each, the other side renamed by itself: nothing but settings says which runs belong together.

@@ -211,8 +211,10 @@ class Pairing {
 
   static SpeedupSide side_of(const Series& series) {
     const Run& run = series.first();
-    return {series.name(),   series.source->path, run.workload,   run.device,   run.precision,
-            series.settings, series.on_gpu(),     series.rates(), series.rate()};
+    const bool loaded =
+        std::ranges::any_of(doubts_of(series), [](const Warning& doubt) { return doubt.code == WarningCode::foreign_load; });
+    return {series.name(),   series.source->path, run.workload, run.device,     run.precision,
+            series.settings, series.on_gpu(),     loaded,       series.rates(), series.rate()};
   }
 
   // baseline / contender of what `get` returns for each repetition; the reason for no interval is that of throughput's ratio.

@@ -20,6 +20,7 @@ struct SpeedupSide {
   std::string precision;
   Settings settings;  // of its case
   bool on_gpu = false;
+  bool loaded = false;        // other processes disturbed a run of it
   std::vector<double> rates;  // samples per second, one per repetition
   double rate = 0;            // their geometric mean
   // For trainings to a target: how many there are, and how many reached it; 0 if another question is asked.

@@ -64,15 +64,7 @@ std::string reached_cell(const SpeedupPair& pair) {
 
 // With the file if the sides come from different files.
 std::string label(const SpeedupSide& side, const SpeedupSide& other) {
-  return side.file == other.file ? side.name : side.name + " (" + side.file + ")";
-}
-
-// A side that other processes disturbed has a warning to this effect.
-std::string mark(const SpeedupPair& pair, const SpeedupSide& side) {
-  const bool loaded = std::ranges::any_of(pair.warnings, [&](const Warning& warning) {
-    return warning.code == WarningCode::foreign_load && warning.run == side.name;
-  });
-  return load_mark(loaded);
+  return side.name + (side.file == other.file ? "" : " (" + side.file + ")") + load_mark(side.loaded);
 }
 
 std::string repetitions(const std::vector<int>& numbers) {
@@ -105,10 +97,10 @@ View speedup_view(const Speedup& speedup) {
   Notes notes;
   const bool one_target = of_one_target(speedup);
   for (const SpeedupPair& pair : speedup.pairs)
-    view.rows.push_back({label(pair.baseline, pair.contender) + mark(pair, pair.baseline),
-                         label(pair.contender, pair.baseline) + mark(pair, pair.contender), one_target ? "" : pair.target,
-                         reached_cell(pair), ratio_cell(pair, pair.ratio), pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "",
-                         ratio_cell(pair, pair.cost), ratio_cell(pair, pair.energy), note_cell(pair, notes)});
+    view.rows.push_back({label(pair.baseline, pair.contender), label(pair.contender, pair.baseline),
+                         one_target ? "" : pair.target, reached_cell(pair), ratio_cell(pair, pair.ratio),
+                         pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "", ratio_cell(pair, pair.cost),
+                         ratio_cell(pair, pair.energy), note_cell(pair, notes)});
   view.notes = notes.all();
   return view;
 }
