@@ -58,7 +58,7 @@ if(Python3_FOUND AND CMAKE_BUILD_TYPE MATCHES "Release|RelWithDebInfo" AND NOT E
     if(TARGET epochbench_kernels_cpu_${isa})
       add_test(NAME KernelSymbols.${isa} COMMAND_EXPAND_LISTS
         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/kernel_symbols.py ${CMAKE_NM} epochbench::cpu::${isa}
-                $<TARGET_OBJECTS:epochbench_kernels_cpu_${isa}>)
+                $<FILTER:$<TARGET_OBJECTS:epochbench_kernels_cpu_${isa}>,INCLUDE,o$>)  # without a precompiled header
       set_tests_properties(KernelSymbols.${isa} PROPERTIES LABELS unit)
     endif()
   endforeach()
