@@ -275,8 +275,8 @@ class Headline(CliTest):
         self.said("report", self.path, "-o", page)
         data = json.loads(page.read_text().split('id="data">', 1)[1].split("</script", 1)[0])
         card, = [card for card in data["head"]["cards"] if card["id"] == "speedup"]
-        self.assertEqual((card["entries"][0]["subject"], card["entries"][0]["value"], data["head"]["lead"]),
-                         ("ResNet-50, GPU fp16 over CPU bf16, each at its best, batch 64 over 16", 25, "speedup"))
+        self.assertEqual((card["entries"][0]["subject"], card["entries"][0]["text"], data["head"]["lead"]),
+                         ("ResNet-50, GPU fp16 over CPU bf16, each at its best, batch 64 over 16", "25.0x", "speedup"))
         pair = data["speedup"]["pairs"][0]
         self.assertEqual((pair["baseline"], pair["contender"]), ("resnet50/cpu/bf16/b16", "resnet50/cuda/fp16/b64"))
 

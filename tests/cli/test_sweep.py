@@ -121,7 +121,7 @@ class Sweep(CliTest):
             ([*SWEEP, "--over", "batch", "--batch", "4"], 2, ["--batch", "--values"]),
             ([*SWEEP, "--over", "batch", "--values", "4,4"], 2, ["--values", "twice"]),
             ([*SWEEP, "--over", "batch", "--values", "0"], 2, ["--values"]),
-            ([*SWEEP, "--over", "batch", "--values", "1e3"], 2, ["--values"]),
+            ([*SWEEP, "--over", "batch", "--values", "1.5"], 2, ["--values"]),
             ([*SWEEP, "--over", "batch", "--values", "100000"], 2, ["1,438"]),
             ([*SWEEP, "--over", "batch", "--repetitions", "0"], 2, ["--repetitions"]),
             ([*SWEEP, "--over", "samples"], 2, ["--steps", "epochs"]),

@@ -123,9 +123,10 @@ TEST(NamesAreLabels, ForSweepAnswers) {
 TEST(NamesAreLabels, ForTheDataOfTheReport) {
   expect_same_of_all([](const auto& results) {
     Json data = page_data(results, {}, embedded_claims());
-    Json& pairs = data.at("tables").at("speedup");
-    pairs.erase("notes");
-    for (Json& row : pairs.at("rows")) row.erase(row.size() - 1);
+    if (Json& tables = data.at("tables"); tables.contains("speedup")) {
+      tables["speedup"].erase("notes");
+      for (Json& row : tables["speedup"].at("rows")) row.erase(row.size() - 1);
+    }
     return print_json(data);
   });
 }
