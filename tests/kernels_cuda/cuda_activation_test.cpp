@@ -1,5 +1,5 @@
-// What only CUDA has beside element-wise kernels: bias and GELU in one, rows with elements between them, casts of several tensors;
-// against the reference, for every type and thread order, with guard bands and in place.
+// What only CUDA has beside element-wise kernels: bias and GELU in one, rows with elements between them, casts of several
+// tensors; against the reference, for every type and thread order, with guard bands and in place.
 #include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
