@@ -32,6 +32,16 @@ class Report(PageTest):
         self.assertEqual(len(self.column("run")), 6)
         self.assertIn("cost/epoch", self.browser.evaluate("document.querySelector('#runs').textContent"))
 
+    def test_a_policy_that_blocks_scripts_leaves_the_tables(self):
+        page = self.page_of(MEASURED)
+        self.open(page)
+        self.assertFalse(self.browser.evaluate("Boolean(document.getElementById('plain'))"))
+        page.write_text(page.read_text().replace("script-src 'unsafe-inline'", "script-src 'none'"))
+        self.browser.open(page)
+        shown = self.browser.evaluate("document.body.innerText")
+        for text in ("resnet50/cpu/fp32/b16", "7.70", "does not run here"):
+            self.assertIn(text, shown)
+
     def test_all_measured_results_together(self):
         self.picture("all", self.page_of(MEASURED.parent))
 

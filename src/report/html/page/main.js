@@ -57,6 +57,7 @@ function drawPage() {
   }
   document.getElementById("contents").append(contents);
   document.getElementById("contents").hidden = contents.childElementCount < 3;  // one section needs no list
+  document.getElementById("plain").remove();
   for (const box of document.querySelectorAll(".panel")) box.redraw();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
