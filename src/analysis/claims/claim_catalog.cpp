@@ -100,8 +100,8 @@ void check_quote(const Quote& quote, const Json& object, const std::string& path
   refuse_other_keys(quote, object, path);
   if (std::ranges::find(articles, quote.article, &Article::file) == articles.end())
     throw FormatError(path + ".article: '" + quote.article + "' is not in the list of articles");
-  if (quote.text.empty() || display_width(quote.text) > kLongestQuote)
-    throw FormatError(path + ".text: a quote has 1 to " + std::to_string(kLongestQuote) + " characters");
+  if (quote.text.empty() || display_width(quote.text) > kMaxQuoteCharacters)
+    throw FormatError(path + ".text: a quote has 1 to " + std::to_string(kMaxQuoteCharacters) + " characters");
 }
 
 void check_claim(Claim& claim, const Json& object, const std::string& path, const std::vector<Article>& articles) {

@@ -129,7 +129,7 @@ void fields(auto& visit, Is<Quote> auto& quote) {
   VISIT(quote, article, text);
   visit("reads", quote.reads, {.addition = true});
 }
-inline constexpr std::size_t kLongestQuote = 200;  // characters
+inline constexpr std::size_t kMaxQuoteCharacters = 200;
 
 struct Claim {
   std::string id, text, conditions, origin, experiment, verdict;  // for people; `verdict`: how it follows

@@ -20,7 +20,7 @@ namespace epochbench {
 // One row per pair; of at least one pair.
 View speedup_view(const Speedup& speedup);
 
-// The same, notes by number below, then what is not paired and why. "" if there is no pair.
+// The same table with its notes, then the runs that have no pair, with the reasons. Empty without a pair.
 std::string speedup_text(const Speedup& speedup);
 
 // The contract's keys, and: *_reason if a number is null, the interval of cost and energy, repetitions and files of both sides,
