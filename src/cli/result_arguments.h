@@ -13,9 +13,9 @@ void refuse_to_replace(const std::string& out, const std::string& read);
 
 // In the order of the call, each file once; for a folder, its *.json by name, not recursively. Other JSON in a folder (without
 // schema_version) is left out, and stderr says so; named in the call, it is an error. A run that an earlier file has, as in a
-// copy named `latest` or in a resumed file, is left out in the same way. Results become
-// what commands answer from, by complete() and leave_out_contradictions(), and stderr names the cases that contradict
-// themselves. Errors: CallError without arguments and for a folder without results; FormatError for a file that cannot be read.
+// copy named `latest` or in a resumed file, is left out in the same way. complete() and leave_out_contradictions() have been
+// applied to each result, and stderr names the cases that contradict themselves. Errors: CallError without arguments and for a
+// folder without results; FormatError for a file that cannot be read.
 std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments);
 // The same for a command that reads one file.
 NamedResult read_result_argument(const std::string& path);
