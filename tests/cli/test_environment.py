@@ -74,15 +74,18 @@ class Stops(CliTest):
                              "--meters", "off", "-o", self.out)
         self.case_of(process)
         time.sleep(1)  # well into the timed steps
-        os.killpg(process.pid, signal.SIGSTOP)
-        time.sleep(1)
-        os.killpg(process.pid, signal.SIGCONT)
+        stops, seconds = 3, 0.5
+        for _ in range(stops):  # one of them may meet a moment between two blocks of steps, and changes no step
+            os.killpg(process.pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.killpg(process.pid, signal.SIGCONT)
+            time.sleep(0.2)
         table, errors = process.communicate(timeout=TIMEOUT_SECONDS)
         self.assertEqual(process.returncode, 0, errors)
         timing = load(self.out.read_text())["runs"][0]["timing"]
-        self.assertEqual(len(timing["stopped_steps"]), 1)
-        self.assertLess(max(timing["step_seconds"]), 1)
-        self.assertIn("the process was stopped by a signal during 1 step of lenet5", " ".join(table.split()))
+        self.assertIn(len(timing["stopped_steps"]), range(1, stops + 1))
+        self.assertLess(max(timing["step_seconds"]), seconds)
+        self.assertRegex(" ".join(table.split()), "the process was stopped by a signal during [1-3] steps? of lenet5")
 
 
 @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two CPUs")
