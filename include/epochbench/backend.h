@@ -44,17 +44,18 @@ class Backend {
 
 // Parts of a backend that can be left out, so that their effect can be measured. A backend without such a part ignores it.
 struct BackendOptions {
-  bool winograd = true;           // convolutions with fewer multiplications than the counted FLOPs
-  bool packed_weights = true;     // CPU: a weight that no entry changes is packed once, not in every step
-  bool portable_kernels = false;  // CPU: kernels that run on every processor of the architecture, in fp32 only
-  bool exchange_thread = false;   // CPU: one more thread exchanges between ranks while the others compute
-  bool graph_capture = true;      // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one
-  bool tuning = true;             // CUDA: algorithms without a stored choice are timed; otherwise the first that works is taken
+  bool winograd = true;          // convolutions with fewer multiplications than the counted FLOPs
+  bool packed_weights = true;    // CPU: a weight that no entry changes is packed once, not in every step
+  std::string kernels = {};      // CPU: only those of this instruction set, in fp32: "portable", "avx2"; empty: the best
+  bool exchange_thread = false;  // CPU: one more thread exchanges between ranks while the others compute
+  bool graph_capture = true;     // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one
+  bool tuning = true;            // CUDA: algorithms without a stored choice are timed; otherwise the first that works is taken
 };
 
 std::unique_ptr<Backend> make_reference_backend();
 // Uses kernels for the best instruction set of the CPU, unless the options select others. A program for ranks cannot be
-// compiled without `communicator`, which must live as long as the executable.
+// compiled without `communicator`, which must live as long as the executable. Errors: DeviceError if the CPU or the build lacks
+// the kernels.
 std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options = {},
                                           Communicator* communicator = nullptr);
 // The CUDA device with this index among the visible ones; allocates nothing on it before compile(). Errors: DeviceError with

@@ -207,7 +207,7 @@ void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const S
 
 struct Handicaps {
   std::set<std::string> without;  // parts that were left out
-  bool portable_kernels = false;  // though the CPU may have better instructions
+  std::string kernels;            // of one instruction set, though the CPU may have better ones
   double decode_cost_seconds = 0;
   bool decodes_in_time = false;  // slowed decoding goes on while steps run
   bool cold = false;             // files come from the disk, though the page cache may hold them
@@ -218,7 +218,7 @@ Handicaps handicaps_of(const Series& series) {
   Handicaps handicaps;
   for (const std::string& part : left_out_parts(series.conditions)) handicaps.without.insert(part);
   const auto kernels = series.conditions.find("kernels");
-  handicaps.portable_kernels = kernels != series.conditions.end() && kernels->second == SettingValue("portable");
+  if (kernels != series.conditions.end()) handicaps.kernels = to_text(kernels->second);
   const auto& input = series.first().input;
   if (!input) return handicaps;
   handicaps.cold = series.conditions.contains("cold");
@@ -232,7 +232,8 @@ std::string beyond(const Handicaps& baseline, const Handicaps& contender) {
   std::string text;
   for (const std::string& part : baseline.without)
     if (!contender.without.contains(part)) append(text, "without " + part);
-  if (baseline.portable_kernels && !contender.portable_kernels) append(text, kPortableKernels);
+  const bool worse_kernels = baseline.kernels == "portable" ? contender.kernels != "portable" : contender.kernels.empty();
+  if (!baseline.kernels.empty() && worse_kernels) append(text, baseline.kernels + kKernels);
   if (baseline.decode_cost_seconds > contender.decode_cost_seconds)
     append(text, "decoding made slower");
   else if (baseline.decodes_in_time && !contender.decodes_in_time)

@@ -68,10 +68,10 @@ std::vector<std::string> missing_kernels(const Context& context);
 // Those that put a series' own times in doubt, whatever it is compared with: foreign_load, noisy_repetitions, throttled.
 std::vector<Warning> doubts_of(const Series& series);
 
-inline constexpr const char* kPortableKernels = "portable kernels";
+inline constexpr const char* kKernels = " kernels";  // of one instruction set, in a handicap: "portable kernels"
 
-// What a run does without on purpose, so that anything beats it as a baseline for a run that has it: parts left out, portable
-// kernels, a slowed input. As text, "without fusion, portable kernels"; "" if there is nothing of the kind.
+// What a run does without on purpose, so that anything beats it as a baseline for a run that has it: parts left out, kernels
+// of a lesser instruction set, a slowed input. As text, "without fusion, portable kernels"; "" if there is nothing of the kind.
 std::string handicap_of(const Series& series);
 // The baseline's handicap that the contender does not share.
 std::string handicap_of(const Series& baseline, const Series& contender);

@@ -207,7 +207,9 @@ Rows execution_options() {
           "leave out fusion, graph-capture, packed-weights, prefetch, winograd, or several as in fusion+prefetch, to measure "
           "their effect; none leaves out nothing",
           Class::ablation, &CaseSpec::without, parse_parts<Without>, {.group = kExperiments}),
-      row("kernels", "KERNELS,...", "best, or portable: compiled for the baseline instruction set, without wide vectors",
+      row("kernels", "KERNELS,...",
+          "best; avx2: those of CPUs without AVX-512; or portable: compiled for the baseline instruction set, without wide "
+          "vectors",
           Class::rounding, &CaseSpec::kernels, {.group = kExperiments, .old_key = "gemm"}),
       row("meters", "M,...", "read energy and the GPU's state while steps run: on or off", Class::measurement,
           &CaseSpec::meters, parse_switch, {.group = kOutput, .protocol_key = "-"}),

@@ -21,8 +21,8 @@ struct Planner {
 };
 
 Planner make_planner() {
-  constexpr int kThreads = 1;                                    // so that every machine plans the same
-  constexpr BackendOptions kMinMemory{.packed_weights = false};  // a second copy of weights saves time only
+  constexpr int kThreads = 1;                                // so that every machine plans the same
+  const BackendOptions kMinMemory{.packed_weights = false};  // a second copy of weights saves time only
   try {
     return {make_cuda_planner(), "a GPU"};
   } catch (const DeviceError&) {

@@ -35,8 +35,9 @@ std::optional<std::string> nothing_to_drop(const CaseSpec& spec, const Backend& 
 
 std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Backend& backend) {
   const bool on_cpu = spec.device.kind == DeviceKind::cpu;
-  if (spec.kernels == Kernels::portable && !on_cpu)
-    return "--kernels portable on " + to_string(spec.device) + ": these kernels are the CPU's; use it with --device cpu";
+  if (spec.kernels != Kernels::best && !on_cpu)
+    return std::string("--kernels ") + name(spec.kernels) + " on " + to_string(spec.device) +
+           ": these kernels are the CPU's; use it with --device cpu";
   if (spec.without.graph_capture && on_cpu)
     return std::string("--without graph-capture: only CUDA captures a step as a graph; leave it out on a CPU");
   if (spec.without.packed_weights && !packs_weights(workload_spec(spec), backend, spec))

@@ -237,7 +237,7 @@ BackendOptions backend_options(const CaseSpec& spec) {
   constexpr std::int64_t kFewSteps = 10;
   return {.winograd = !spec.without.winograd,
           .packed_weights = !spec.without.packed_weights,
-          .portable_kernels = spec.kernels == Kernels::portable,
+          .kernels = spec.kernels == Kernels::best ? "" : name(spec.kernels),
           .exchange_thread = exchange_threads(spec) > 0,
           .graph_capture = !spec.without.graph_capture,
           .tuning = spec.warmup != 0 || !spec.stop.steps || *spec.stop.steps > kFewSteps};

@@ -40,7 +40,7 @@ VALUES = {  # of all other options, a right one first; None: it takes no value
     "--shard": ["optimizer", "all"],
     "--bucket": ["8", "0"],
     "--without": ["fusion", "graph-capture", "packed-weights", "prefetch", "winograd", "speed"],
-    "--kernels": ["portable", "fast"],
+    "--kernels": ["portable", "avx2", "fast"],
     "--meters": ["off", "yes"],
     "--data": ["synthetic", "digits", "founding-documents", "digit", "images:none", "idx:none", "text:none", "."],
     "--tokenizer": [f"wordpiece:{TOKENS}", "wordpiece:none", "bert"],

@@ -269,10 +269,14 @@ TEST(Ratios, SayHowDevicesAndPrecisionsCompare) {
   const NamedResult parts = made_result("a.json", "box", {{.rate = 128}, {.rate = 100, .settings = "/without=winograd"}});
   EXPECT_THAT(ratios_text(parts.result),
               HasSubstr("  resnet50/cpu/fp32/b16: complete is 1.28x without winograd (95 % interval"));
-  const NamedResult kernels_and_threads = made_result(
-      "a.json", "box", {{.rate = 128}, {.rate = 40, .settings = "/kernels=portable"}, {.rate = 32, .settings = "/threads=1"}});
+  const NamedResult kernels_and_threads = made_result("a.json", "box",
+                                                      {{.rate = 128},
+                                                       {.rate = 40, .settings = "/kernels=portable"},
+                                                       {.rate = 64, .settings = "/kernels=avx2"},
+                                                       {.rate = 32, .settings = "/threads=1"}});
   EXPECT_THAT(ratio_lines(kernels_and_threads.result),
               testing::ElementsAre(HasSubstr("resnet50/cpu/fp32/b16: best kernels are 3.20x portable ones (95 % interval"),
+                                   HasSubstr("resnet50/cpu/fp32/b16: best kernels are 2.00x avx2 ones (95 % interval"),
                                    HasSubstr("resnet50/cpu/fp32/b16: 8 threads are 4.00x 1 thread (95 % interval")));
   EXPECT_EQ(ratios_text(repeated_result(1)), "ratios of samples/s:\n  resnet50 b16 cpu: bf16 is 2.00x fp32\n");
   EXPECT_THAT(ratios_text(repeated_result(5)), HasSubstr("bf16 is 2.00x fp32 (95 % interval 0."));

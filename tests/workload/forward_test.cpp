@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/kernels.h"
 #include "src/base/errors.h"
 #include "src/workload/workload.h"
 #include "support/logits.h"
@@ -35,7 +36,7 @@ TEST_P(ForwardOf, TheCpuIsThatOfTheReferenceWhateverIsLeftOut) {
   for (int threads : {1, 3}) EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(threads)), expected), kFp32);
   EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(2), Precision::fp32, false), expected), kFp32);
   for (const BackendOptions& options :
-       {BackendOptions{.winograd = false}, BackendOptions{.packed_weights = false}, BackendOptions{.portable_kernels = true}})
+       {BackendOptions{.winograd = false}, BackendOptions{.packed_weights = false}, BackendOptions{.kernels = "portable"}})
     EXPECT_LT(difference(logits(GetParam(), kBatch, *make_cpu_backend(2, options)), expected), kFp32);
 }
 
@@ -135,7 +136,7 @@ TEST(Forward, CountsTheSameFlopsWithAndWithoutFusion) {
 }
 
 std::string reason_of(CaseSpec spec) {
-  const auto cpu = make_cpu_backend(1, {.portable_kernels = spec.kernels == Kernels::portable});
+  const auto cpu = make_cpu_backend(1, {.kernels = spec.kernels == Kernels::portable ? "portable" : ""});
   return nothing_to_leave_out(spec, *cpu).value_or("");
 }
 
@@ -202,11 +203,24 @@ TEST(Ablation, NamesItsPartsInOrder) {
     EXPECT_THROW(parse_parts<Without>(text), CallError) << text;
 }
 
-TEST(Ablation, ThePortableKernelsHaveNoBf16) {
-  const auto reason =
-      unsupported(workload("mlp", 2), *make_cpu_backend(1, {.portable_kernels = true}), {Entry::forward}, Precision::bf16);
-  EXPECT_THAT(reason.value_or(""), testing::HasSubstr("portable"));
-  EXPECT_EQ(make_cpu_backend(1, {.portable_kernels = true})->device().isa, "portable");
+TEST(Ablation, KernelsOfOneInstructionSetHaveNoBf16) {
+  for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2}) {
+    if (!cpu::available(isa)) continue;
+    const auto backend = make_cpu_backend(1, {.kernels = cpu::name(isa)});
+    const auto reason = unsupported(workload("mlp", 2), *backend, {Entry::forward}, Precision::bf16);
+    EXPECT_THAT(reason.value_or(""), testing::HasSubstr(cpu::name(isa)));
+    EXPECT_EQ(backend->device().isa, cpu::name(isa));
+  }
+}
+
+TEST(Ablation, KernelsThatTheCpuDoesNotRunAreRefused) {
+  const char* const other = cpu::supported(cpu::Isa::neon) ? "avx2" : "neon";
+  try {
+    make_cpu_backend(1, {.kernels = other});
+    FAIL() << other;
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(std::string("does not run ") + other));
+  }
 }
 
 }  // namespace

@@ -40,13 +40,13 @@ class CpuBackend final : public Backend {
   CpuBackend(int threads, const BackendOptions& options, Communicator* communicator)
       : threads_(threads),
         communicator_(communicator),
-        portable_(options.portable_kernels),
+        only_(options.kernels),
         exchange_thread_(options.exchange_thread),
         packed_weights_(options.packed_weights),
         fp32_(fp32_kernels(options), threads, options.winograd, communicator) {
-    if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && !portable_)
+    if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && only_.empty())
       bf16_.emplace(*kernels, threads, options.winograd, communicator);
-    if (const auto* kernels = cpu::best_int8_kernels(); kernels && !portable_) int8_.emplace(*kernels, threads);
+    if (const auto* kernels = cpu::best_int8_kernels(); kernels && only_.empty()) int8_.emplace(*kernels, threads);
   }
 
   DeviceInfo device() const override {
@@ -111,13 +111,21 @@ class CpuBackend final : public Backend {
   }
 
   static const cpu::Kernels<float>& fp32_kernels(const BackendOptions& options) {
-    return options.portable_kernels ? cpu::kernels<float>(cpu::Isa::portable) : *cpu::best_kernels<float>();
+    if (options.kernels.empty()) return *cpu::best_kernels<float>();
+    const auto wanted = [&](cpu::Isa isa) { return cpu::name(isa) == options.kernels; };
+    const auto found = std::ranges::find_if(cpu::kIsas<float>, wanted);
+    const bool can = found != std::end(cpu::kIsas<float>) && cpu::supported(*found);
+    if (!can) throw DeviceError("this CPU does not run " + options.kernels + " kernels; use the best, or portable ones");
+    if (!cpu::compiled(*found))
+      throw DeviceError("this build has no " + options.kernels +
+                        " kernels; use the best, or build with EPOCHBENCH_KERNELS=all");
+    return cpu::kernels<float>(*found);
   }
 
   // Why products in this precision are unavailable; `isas`: those with kernels for it; `instructions`: what they need.
   std::optional<std::string> no_products(Precision precision, std::span<const cpu::Isa> isas, const char* instructions) const {
     const std::string use = "; use " + name_of(Precision::fp32);
-    if (portable_) return "the portable kernels have no " + name_of(precision) + use + " with them";
+    if (!only_.empty()) return "the " + only_ + " kernels have no " + name_of(precision) + use + " with them";
     if (std::ranges::any_of(isas, cpu::supported))
       return "this build has no kernels for the " + name_of(precision) +
              " products of this CPU; build here with scripts/run, or with EPOCHBENCH_KERNELS=all";
@@ -126,7 +134,8 @@ class CpuBackend final : public Backend {
 
   int threads_;
   Communicator* communicator_;  // null: a single rank
-  bool portable_, exchange_thread_, packed_weights_;
+  std::string only_;            // the instruction set of all kernels; empty: the best
+  bool exchange_thread_, packed_weights_;
   CpuNodes<float> fp32_;
   std::optional<CpuNodes<Bf16>> bf16_;  // set if the CPU has the instructions and they may be used; likewise int8_
   std::optional<CpuInt8Nodes> int8_;

@@ -240,9 +240,11 @@ std::string notes_text(const std::vector<std::string>& notes) {
 
 PairText pair_text(const SpeedupPair& pair) {
   if (pair.compares == Compares::devices_or_precisions) return device_pair_text(pair);
-  if (pair.compares == Compares::parts)
-    return pair.lacks == kPortableKernels ? PairText{pair.contender.name, "best kernels", "portable ones", true}
-                                          : PairText{pair.contender.name, "complete", pair.lacks, false};
+  if (pair.compares == Compares::parts) {
+    const std::string kernels = pair.lacks.substr(0, pair.lacks.find(' '));
+    return pair.lacks == kernels + kKernels ? PairText{pair.contender.name, "best kernels", kernels + " ones", true}
+                                            : PairText{pair.contender.name, "complete", pair.lacks, false};
+  }
   const auto threads = [](const SpeedupSide& side) {
     return counted(static_cast<std::size_t>(side.device.threads.value_or(0)), "thread", "threads");
   };
