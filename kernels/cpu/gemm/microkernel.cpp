@@ -12,38 +12,6 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-#if !EPOCHBENCH_NEON || !EPOCHBENCH_BF16
-template <int kRows, int kVectors>
-inline __attribute__((always_inline)) void multiply_by_columns(Vec (&accumulators)[kRows][kVectors], const Tile& tile,
-                                                               const Segment& segment) {
-  const Word* a = segment.a + tile.a_offset;
-  const Word* b = segment.b + tile.b_offset;
-  const std::int64_t a_stride = tile.a_stride, b_stride = tile.b_stride;
-  multiply_in_steps(
-      tile.k, tile.prefetcher, [&]<int kWords>(Words<kWords>) __attribute__((always_inline)) {
-#pragma GCC unroll 8
-        for (int word = 0; word < kWords; ++word) {
-          WordVec panel[kVectors];
-#pragma GCC unroll 3
-          for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
-#if EPOCHBENCH_NEON
-          multiply_column(accumulators, a, panel);
-#else
-#pragma GCC unroll 16
-          for (int row = 0; row < kRows; ++row) {
-            const WordVec value = broadcast(a + row);
-#pragma GCC unroll 3
-            for (int v = 0; v < kVectors; ++v) accumulators[row][v] = multiply_add(value, panel[v], accumulators[row][v]);
-          }
-#endif
-          a += a_stride;
-          b += b_stride;
-        }
-      });
-}
-
-#endif
-
 // The epilogue of the first `columns` columns of vector kVector: partial sums, bias, relu, store.
 template <int kVector, bool kPartial, int kRows, int kVectors>
 inline __attribute__((always_inline)) void vector_epilogue(Vec (&accumulators)[kRows][kVectors], const Tile& tile) {
@@ -129,17 +97,16 @@ void compute_tile(const Tile& tile) {
     for (int v = 0; v < kVectors; ++v) accumulators[row][v] = zero_vector();
   }
   RowStrides strides = row_strides(tile.a_stride);
+  [[maybe_unused]] RowStrides b_strides = row_strides(tile.b_stride);
   for (std::int64_t s = 0; s < tile.segment_count; ++s) {
-    if constexpr (kAccess == AccessA::rows) {
-      const Word* const a = tile.segments[s].a + tile.a_offset;
-      const Word* const b = tile.segments[s].b + tile.b_offset;
-      if (tile.b_stride == kVectors * kLanes) {
-        multiply_by_rows(accumulators, a, b, PackedB<kVectors>{}, tile.k, strides, tile.prefetcher);
-      } else {
-        multiply_by_rows(accumulators, a, b, StridedB{tile.b_stride}, tile.k, strides, tile.prefetcher);
-      }
+    const Word* const a = tile.segments[s].a + tile.a_offset;
+    const Word* const b = tile.segments[s].b + tile.b_offset;
+    if constexpr (kAccess == AccessA::columns) {
+      multiply_by_columns(accumulators, a, b, tile.k, strides, b_strides, tile.prefetcher);
+    } else if (tile.b_stride == kVectors * kLanes) {
+      multiply_by_rows(accumulators, a, b, PackedB<kVectors>{}, tile.k, strides, tile.prefetcher);
     } else {
-      multiply_by_columns(accumulators, tile, tile.segments[s]);
+      multiply_by_rows(accumulators, a, b, StridedB{tile.b_stride}, tile.k, strides, tile.prefetcher);
     }
   }
 #endif

@@ -91,4 +91,26 @@ static inline __attribute__((always_inline)) void multiply_column(Vec (&accumula
   }
 }
 
+// a [k, kRows] and b [k, kVectors] with these strides between words of k.
+template <int kRows, int kVectors>
+static inline __attribute__((always_inline)) void multiply_by_columns(Vec (&accumulators)[kRows][kVectors], const Word* a,
+                                                                      const Word* b, std::int64_t k,
+                                                                      const RowStrides& a_strides, const RowStrides& b_strides,
+                                                                      Prefetcher* prefetcher) {
+  const std::int64_t a_stride = a_strides.one / static_cast<std::int64_t>(sizeof(Word));
+  const std::int64_t b_stride = b_strides.one / static_cast<std::int64_t>(sizeof(Word));
+  multiply_in_steps(
+      k, prefetcher, [&]<int kWords>(Words<kWords>) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+        for (int word = 0; word < kWords; ++word) {
+          WordVec panel[kVectors];
+#pragma GCC unroll 3
+          for (int v = 0; v < kVectors; ++v) panel[v] = load(b + v * kLanes);
+          multiply_column(accumulators, a, panel);
+          a += a_stride;
+          b += b_stride;
+        }
+      });
+}
+
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

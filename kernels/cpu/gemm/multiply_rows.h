@@ -1,5 +1,5 @@
-// The loop of the micro-kernel over k, for rows of A that are broadcast word by word: products of floats, of pairs of Bf16 and
-// of four bytes share it. Accumulators [rows][vectors] stay in registers.
+// The loops of the micro-kernel over k, for words of A that are broadcast one by one: products of floats, of pairs of Bf16 and
+// of four bytes share them. Accumulators [rows][vectors] stay in registers.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// Address of row i of eight: base + i * stride by scaled index registers.
+// Address of row i of eight, or of word i of a step: base + i * stride by scaled index registers.
 template <int kRow>
 static inline const Word* row_address(const char* base, const RowStrides& strides) {
   static_assert(kRow >= 0 && kRow < 8);
@@ -20,6 +20,15 @@ static inline const Word* row_address(const char* base, const RowStrides& stride
   if constexpr (kRow == 5) return reinterpret_cast<const Word*>(base + strides.five);
   if constexpr (kRow == 6) return reinterpret_cast<const Word*>(base + strides.three * 2);
   if constexpr (kRow == 7) return reinterpret_cast<const Word*>(base + strides.seven);
+}
+
+// Keeps the multiples of a stride for the addresses of kCount rows or words in registers.
+template <int kCount>
+static inline __attribute__((always_inline)) void keep(RowStrides& strides) {
+  if constexpr (kCount > 1) opaque(strides.one);
+  if constexpr (kCount > 3) opaque(strides.three);
+  if constexpr (kCount > 5) opaque(strides.five);
+  if constexpr (kCount > 7) opaque(strides.seven);
 }
 
 // The functions below are expanded over rows and words rather than recursive: the compiler optimizes each function of a
@@ -56,10 +65,7 @@ static inline __attribute__((always_inline)) void multiply_by_rows(Sum (&accumul
       k, prefetcher, [&]<int kWords>(Words<kWords>) __attribute__((always_inline)) {
         opaque(low);
         if constexpr (kRows > 8) opaque(high);
-        opaque(strides.one);
-        if constexpr (kRows > 3) opaque(strides.three);
-        if constexpr (kRows > 5) opaque(strides.five);
-        if constexpr (kRows > 7) opaque(strides.seven);
+        keep<kRows>(strides);
 #pragma GCC unroll 8
         for (int word = 0; word < kWords; ++word) {
           multiply_word(accumulators, b, layout, low, high, strides, std::make_integer_sequence<int, kRows>{});
@@ -67,6 +73,48 @@ static inline __attribute__((always_inline)) void multiply_by_rows(Sum (&accumul
           high += sizeof(Word);
           b += layout.step();
         }
+      });
+}
+
+template <int kWord, typename Sum, int kRows, int kVectors>
+static inline __attribute__((always_inline)) void multiply_column(Sum (&accumulators)[kRows][kVectors], const char* a,
+                                                                  const char* b, const RowStrides& a_strides,
+                                                                  const RowStrides& b_strides) {
+  WordVec panel[kVectors];
+#pragma GCC unroll 3
+  for (int v = 0; v < kVectors; ++v) panel[v] = load(row_address<kWord>(b, b_strides) + v * kLanes);
+#pragma GCC unroll 16
+  for (int row = 0; row < kRows; ++row) {
+    const WordVec value = broadcast(row_address<kWord>(a, a_strides) + row);
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) accumulators[row][v] = multiply_add(value, panel[v], accumulators[row][v]);
+  }
+}
+
+template <typename Sum, int kRows, int kVectors, int... kWord>
+static inline __attribute__((always_inline)) void multiply_columns(Sum (&accumulators)[kRows][kVectors], const char* a,
+                                                                   const char* b, const RowStrides& a_strides,
+                                                                   const RowStrides& b_strides,
+                                                                   std::integer_sequence<int, kWord...>) {
+  (multiply_column<kWord>(accumulators, a, b, a_strides, b_strides), ...);
+}
+
+// a [k, kRows] and b [k, kVectors] with these strides between words of k.
+template <typename Sum, int kRows, int kVectors>
+static inline __attribute__((always_inline)) void multiply_by_columns(Sum (&accumulators)[kRows][kVectors], const Word* a,
+                                                                      const Word* b, std::int64_t k, RowStrides& a_strides,
+                                                                      RowStrides& b_strides, Prefetcher* prefetcher) {
+  const char* words_a = reinterpret_cast<const char*>(a);
+  const char* words_b = reinterpret_cast<const char*>(b);
+  multiply_in_steps(
+      k, prefetcher, [&]<int kWords>(Words<kWords>) __attribute__((always_inline)) {
+        opaque(words_a);
+        opaque(words_b);
+        keep<kWords>(a_strides);
+        keep<kWords>(b_strides);
+        multiply_columns(accumulators, words_a, words_b, a_strides, b_strides, std::make_integer_sequence<int, kWords>{});
+        words_a += kWords * a_strides.one;
+        words_b += kWords * b_strides.one;
       });
 }
 
