@@ -74,5 +74,19 @@ TEST_F(GemmPlan, LargeL2StreamsAllColumnsPastFewRows) {
   EXPECT_GT(plan_of_large_l2({64, 4096, 4096}).n_blocks, 1);
 }
 
+// As the manuals encode the caches of these cores: type and level in eax, ways - 1 and line - 1 in ebx, sets - 1 in ecx.
+TEST_F(GemmPlan, RegistersDescribeTheCachesOfZenThreeAndOfSapphireRapids) {
+  constexpr unsigned kData = 1, kInstructions = 2, kUnified = 3;
+  const auto cache = [](unsigned type, unsigned level, unsigned ways, unsigned sets) {
+    return test::CacheRegisters{type | level << 5, (ways - 1) << 22 | 63u, sets - 1};
+  };
+  EXPECT_EQ(test::described_caches({cache(kData, 1, 8, 64), cache(kInstructions, 1, 8, 64), cache(kUnified, 2, 8, 1024),
+                                    cache(kUnified, 3, 16, 32768)}),
+            (test::CacheSizes{32 * kKiB, 8, 512 * kKiB}));
+  EXPECT_EQ(test::described_caches({cache(kData, 1, 12, 64), cache(kInstructions, 1, 8, 64), cache(kUnified, 2, 16, 2048)}),
+            (test::CacheSizes{48 * kKiB, 12, 2 * kMiB}));
+  EXPECT_EQ(test::described_caches({}), (test::CacheSizes{0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace epochbench

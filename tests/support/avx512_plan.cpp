@@ -11,4 +11,12 @@ Avx512Plan avx512_plan(const GemmShape& shape, int threads, std::int64_t l1_byte
   return {plan.k_blocks, plan.kc, plan.n_blocks, plan.nc, plan.k_blocks_per_stage, plan.mc, plan.pack_a, plan.b_in_place};
 }
 
+CacheSizes described_caches(const std::vector<CacheRegisters>& registers) {
+  const auto caches = cpu::EPOCHBENCH_ISA::described_caches([&](unsigned index) {
+    const CacheRegisters r = index < registers.size() ? registers[index] : CacheRegisters{};
+    return cpu::EPOCHBENCH_ISA::CacheRegisters{r.eax, r.ebx, r.ecx};
+  });
+  return {caches.l1_bytes, caches.l1_ways, caches.l2_bytes};
+}
+
 }  // namespace epochbench::test

@@ -1,7 +1,9 @@
-// The plans that the kernels for AVX-512 make for matrix products of floats. To be called on a CPU with AVX-512.
+// The plans that the kernels for AVX-512 make for matrix products of floats, and the caches that they find. To be called on a
+// CPU with AVX-512.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/shapes.h"
 
@@ -14,5 +16,15 @@ struct Avx512Plan {
   bool operator==(const Avx512Plan&) const = default;
 };
 Avx512Plan avx512_plan(const GemmShape& shape, int threads, std::int64_t l1_bytes, std::int64_t l1_ways, std::int64_t l2_bytes);
+
+struct CacheRegisters {  // eax, ebx and ecx of cpuid, which describe one cache
+  unsigned eax, ebx, ecx;
+};
+struct CacheSizes {
+  std::int64_t l1_bytes, l1_ways, l2_bytes;
+
+  bool operator==(const CacheSizes&) const = default;
+};
+CacheSizes described_caches(const std::vector<CacheRegisters>& registers);
 
 }  // namespace epochbench::test

@@ -1,7 +1,7 @@
 // How matrix products are blocked on CPUs with different caches. plan.h has the common parts.
 #pragma once
 
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/gemm/caches.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
@@ -20,14 +20,8 @@ constexpr Blocking kSmallL2{512, 0};
 // memory, which hardware prefetchers follow.
 constexpr Blocking kLargeL2{2048, 8};
 
-struct Caches {  // of a core; 0: unknown
-  std::int64_t l1_bytes, l1_ways, l2_bytes;
-};
 static inline const Blocking& blocking_of(const Caches& caches) {
   return caches.l1_bytes >= 48 * 1024 && caches.l1_ways >= 12 && caches.l2_bytes >= 2048 * 1024 ? kLargeL2 : kSmallL2;
 }
-
-// The caches of this CPU, from cpuid. Known for Intel CPUs only; all others use kSmallL2.
-Caches read_caches();
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

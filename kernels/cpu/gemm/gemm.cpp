@@ -21,7 +21,7 @@ namespace {
 // The choice was measured with vectors of 16 floats.
 const Blocking& blocking() {
   if constexpr (kLanes != 16 || kWordDepth != 1) return kSmallL2;
-  static const Blocking of_this_cpu = blocking_of(read_caches());
+  static const Blocking of_this_cpu = blocking_of(this_cpu_caches());
   return of_this_cpu;
 }
 
