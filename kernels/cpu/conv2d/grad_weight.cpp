@@ -8,11 +8,16 @@
 // If a run of taps would leave many vector lanes idle (as three channels do), the vectors hold output channels instead, and the
 // sums are transposed.
 //
+// With many channels, both operands are copied: x in panels of the columns of one tile, dy in tiles of its rows. In place,
+// pixels are all channels apart, so that those of a tile share a few sets of the caches. A block of output channels that stays
+// in the L2 cache is copied at a time; then each panel of x serves all tiles of the block, at every tap.
+//
 // A word holds the same pixel of two images: two neighboring pixels of one image would separate again for other taps and
 // strides. So for Bf16, images are processed in pairs, and the last image of an odd batch alone.
 #include <omp.h>
 
 #include "kernels/cpu/conv2d/strip.h"
+#include "kernels/cpu/gemm/caches.h"
 #include "kernels/cpu/gemm/team.h"
 #include "kernels/cpu/kernels.h"
 
@@ -25,53 +30,56 @@ namespace {
 // columns of a tile stay there instead.
 constexpr StripSize kStripSize{48 * 1024, 256, 2048 * 1024};
 constexpr StripSize kDeepStripSize{48 * 1024, 512, 4096 * 1024};
+// The same for panels, of which only one is copied at a time.
+constexpr StripSize kPanelSize{0, 256, 256 * 1024};
+
+// Words of a block of dy in tiles: three eighths of the L2 cache, beside a panel of x, sums, and what is prefetched. Up to 768
+// KiB of 2 MiB, larger blocks were faster: each copies all panels of x.
+std::int64_t block_words() {
+  return min_of(this_cpu_caches().l2_bytes * 3 / 8, 768 * 1024) / static_cast<std::int64_t>(sizeof(Word));
+}
+
 // A thread's sum should fit its L2 cache.
 constexpr std::int64_t kSumBytes = 1024 * 1024;
 constexpr std::int64_t kSegments = 64;
 
-// Minimum depth of a segment, so that starting one costs little.
-constexpr std::int64_t kSegmentPixels = 256;
-
-// The same product with longer rows: if windows are single pixels, the rows of an image can be joined.
-Conv2dShape with_long_rows(Conv2dShape s) {
-  if (s.kernel_height != 1 || s.kernel_width != 1 || s.stride != 1 || s.padding != 0) return s;
-  for (std::int64_t rows = s.height; rows > 1; --rows) {
-    if (s.height % rows != 0 || rows * s.width > kSegmentPixels) continue;
-    s.height = s.out_height = s.height / rows;
-    s.width = s.out_width = s.width * rows;
-    break;
-  }
-  return s;
-}
+// Words between the pixels of dy in a tile.
+constexpr std::int64_t kTileStride = (kMr[2] + kLanes - 1) / kLanes * kLanes;
 
 struct Plan {
   int team, strip_parts, channel_parts;  // strip_parts * channel_parts == team
   Windows windows;
   StripLayout layout;
+  bool panels;                         // whether x is copied in panels and dy in tiles
+  bool joined;                         // whether the rows of windows follow each other like the pixels of a row
   std::int64_t pairs;                  // pairs of images (for float: images) in the batch
   std::int64_t pairs_at_once;          // number of pairs whose strips are processed together
+  std::int64_t channels_at_once;       // maximum output channels of a block
   std::int64_t strip_words, dy_words;  // of one group; dy_words is 0 if dy is read in place
-  AccessA access;                      // how dy is read
-  std::int64_t dy_pixel, dy_channel;   // words between pixels and between channels of dy
-  std::int64_t dy_stride;              // the one of the two that is not 1
+  std::int64_t dy_stride;              // words between pixels of dy
   bool transposed;                     // sums are [taps * channels, out_channels]
   std::int64_t sum_floats;             // size of all of dweight, unless it is accumulated in place
 };
 
 // Number of pairs in a group, given that a strip covers a whole image: groups differ little in size.
-std::int64_t pairs_at_once(const Conv2dShape& s, const StripLayout& layout, const StripSize& size, std::int64_t pairs) {
-  const std::int64_t strip_bytes = s.height * layout.row_stride * static_cast<std::int64_t>(sizeof(Word));
+std::int64_t pairs_at_once(const Conv2dShape& s, const Plan& plan, const StripSize& size, std::int64_t pairs) {
+  const std::int64_t strip_bytes = s.height * plan.layout.row_stride * static_cast<std::int64_t>(sizeof(Word));
   const std::int64_t deep = min_of(divide_up(size.windows, s.out_height * s.out_width), size.max_bytes / strip_bytes);
-  const std::int64_t wanted = min_of(max_of(size.bytes / strip_bytes, deep), kSegments / s.out_height);
+  const std::int64_t wanted = min_of(max_of(size.bytes / strip_bytes, deep), kSegments / (plan.joined ? 1 : s.out_height));
   return divide_up(max_of(pairs, 1), divide_up(max_of(pairs, 1), max_of(wanted, 1)));
 }
 
 // Vectors of output channels are read whole, from dy in place or from a packed copy with one row per pixel.
 bool transposed_pays(const Conv2dShape& s, const Plan& plan) {
-  if (plan.channel_parts > 1 || plan.access != AccessA::columns) return false;
+  if (plan.channel_parts > 1 || plan.panels) return false;
   if (kWordDepth == 1 && s.out_channels % kLanes != 0) return false;
   const std::int64_t straight = s.out_channels * divide_up(plan.layout.run, kLanes);
   return plan.layout.run * divide_up(s.out_channels, kLanes) * 20 < straight * 19;
+}
+
+// Words between the windows of a row in a strip.
+std::int64_t x_pixel_stride(const Conv2dShape& s, const StripLayout& layout) {
+  return s.stride / layout.column_step * layout.pixel_stride;
 }
 
 Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
@@ -88,21 +96,26 @@ Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
   plan.pairs = word_count(s.batch);
   Windows of_pairs = plan.windows;
   of_pairs.batch = plan.pairs;
-  const StripSize& size = divide_up(weights, plan.channel_parts) * 4 > kSumBytes ? kDeepStripSize : kStripSize;
+  plan.panels = s.channels >= kLongRun;
+  const bool large_sum = divide_up(weights, plan.channel_parts) * 4 > kSumBytes;
+  const StripSize& size = plan.panels ? kPanelSize : large_sum ? kDeepStripSize : kStripSize;
   plan.layout = make_strip_layout(of_pairs, StripOf::image_words, size, plan.strip_parts);
-  plan.pairs_at_once = plan.layout.blocks == 1 ? pairs_at_once(s, plan.layout, size, plan.pairs / plan.strip_parts) : 1;
+  plan.joined = s.kernel_height == 1 && s.padding == 0 &&
+                s.stride / plan.layout.row_step * plan.layout.row_stride == s.out_width * x_pixel_stride(s, plan.layout);
+  plan.pairs_at_once = plan.layout.blocks == 1 ? pairs_at_once(s, plan, size, plan.pairs / plan.strip_parts) : 1;
   plan.strip_words = plan.pairs_at_once * plan.layout.elements;
-  plan.access = AccessA::columns;
+  plan.channels_at_once = divide_up(s.out_channels, plan.channel_parts);
   plan.dy_stride = s.out_channels;
-  if (kWordDepth > 1) {
-    const std::int64_t pixels = plan.pairs_at_once * plan.layout.block_rows * s.out_width;
-    const std::int64_t channels = divide_up(s.out_channels, plan.channel_parts);
-    plan.access = kPackedTransposedA;
-    plan.dy_stride = spread_stride(plan.access == AccessA::columns ? channels : pixels);
-    plan.dy_words = plan.dy_stride * (plan.access == AccessA::columns ? pixels : channels);
+  const std::int64_t pixels = plan.pairs_at_once * plan.layout.block_rows * s.out_width;
+  if (plan.panels) {
+    plan.dy_stride = kTileStride;
+    plan.channels_at_once =
+        min_of(round_up(plan.channels_at_once, kMr[2]), max_of(block_words() / (pixels * kTileStride), 1) * kMr[2]);
+    plan.dy_words = round_up(divide_up(plan.channels_at_once, kMr[2]) * pixels * kTileStride, 16);
+  } else if (kWordDepth > 1) {
+    plan.dy_stride = spread_stride(plan.channels_at_once);
+    plan.dy_words = plan.dy_stride * pixels;
   }
-  plan.dy_pixel = plan.access == AccessA::columns ? plan.dy_stride : 1;
-  plan.dy_channel = plan.access == AccessA::columns ? 1 : plan.dy_stride;
   plan.transposed = transposed_pays(s, plan);
   plan.sum_floats = plan.strip_parts > 1 || kWordDepth > 1 || plan.transposed ? round_up(weights, 16) : 0;
   return plan;
@@ -118,39 +131,46 @@ struct Call {
   const Plan& plan;
 };
 
-// Strips [begin, end) of consecutive pairs, or one block of rows of one pair.
+// What is multiplied at once: a block of output channels with a panel of x, or with all its channels, in some rows of
+// consecutive pairs.
 struct Group {
   Strip strips[kSegments];
   std::int64_t first_pair, pairs;
-  Range rows;
-  const Word* dy;                // at the first channel, pair and row
-  std::int64_t dy_pair, dy_row;  // words between pairs and rows
-  bool first, last;              // whether it is the first or last group of the sum
+  Range rows, channels, panel;
+  const Word* dy;                         // at the first channel, pair and row
+  std::int64_t dy_pair, dy_row, dy_tile;  // words between pairs, rows and tiles
+  bool first, last;                       // whether it is the first or last of its part of the sum
+  Prefetcher* prefetcher;
 };
+
+std::int64_t count(const Range& range) { return range.end - range.begin; }
 
 // sum [channels, taps * channels] = (sum +) the products of the group, for one run of taps. If one sum is all of dweight, its
 // last group is stored directly into dweight.
-void add_run(const Call& call, const Group& group, std::int64_t run, Range channels, float* sum) {
+void add_run(const Call& call, const Group& group, std::int64_t run, float* sum) {
   const Conv2dShape& s = call.shape;
-  const StripLayout& layout = call.plan.layout;
+  const Plan& plan = call.plan;
+  const StripLayout& layout = plan.layout;
   const std::int64_t tap_row = run / layout.runs_per_row, tap_column = run % layout.runs_per_row;
   const std::int64_t row_floats = s.kernel_height * s.kernel_width * s.channels;
+  const std::int64_t first_column = (tap_row * s.kernel_width + tap_column) * s.channels + group.panel.begin;
+  const std::int64_t run_columns = plan.panels ? count(group.panel) : layout.run;
+  const std::int64_t x_pixel = x_pixel_stride(s, layout), segment_rows = plan.joined ? count(group.rows) : 1;
   Segment segments[kSegments];
   Tile tile{};
-  const Plan& plan = call.plan;
-  const std::int64_t x_pixel = s.stride / layout.column_step * layout.pixel_stride;
   tile.segments = segments;
-  tile.k = s.out_width;
+  tile.k = segment_rows * s.out_width;
   tile.a_stride = plan.transposed ? x_pixel : plan.dy_stride;
-  tile.b_stride = plan.transposed ? plan.dy_pixel : x_pixel;
+  tile.b_stride = plan.transposed ? plan.dy_stride : x_pixel;
   tile.sum_stride = plan.transposed ? s.out_channels : row_floats;
   tile.y_stride = row_floats;
-  const std::int64_t columns = plan.transposed ? channels.end - channels.begin : layout.run;
-  const std::int64_t rows = group.rows.end - group.rows.begin, group_rows = group.pairs * rows;
+  tile.prefetcher = group.prefetcher;
+  const std::int64_t columns = plan.transposed ? count(group.channels) : run_columns;
+  const std::int64_t rows = count(group.rows), group_rows = group.pairs * rows;
   for (std::int64_t done = 0; done < group_rows;) {
     const bool begins = group.first && done == 0;
     tile.segment_count = 0;
-    for (; done < group_rows && tile.segment_count < kSegments; ++done) {
+    for (; done < group_rows && tile.segment_count < kSegments; done += segment_rows) {
       const std::int64_t pair = done / rows, row = done % rows;
       const Strip& strip = group.strips[pair];
       const std::int64_t image_row = (group.rows.begin + row) * s.stride - s.padding + tap_row;
@@ -169,59 +189,124 @@ void add_run(const Call& call, const Group& group, std::int64_t run, Range chann
       const int vectors = kMaxVectors == 3 && left % (3 * kLanes) == 0 ? 3 : panel_vectors(left);
       tile.columns = min_of(left, vectors * kLanes);
       tile.b_offset = column;
-      const Tiles tiles = cut(plan.transposed ? layout.run : channels.end - channels.begin, kMr[vectors]);
+      const Tiles tiles = cut(plan.transposed ? layout.run : count(group.channels), kMr[plan.panels ? 2 : vectors]);
       for (std::int64_t t = 0; t < tiles.count; ++t) {
         const Range range = tiles[t];
-        const std::int64_t at = plan.transposed ? (run * layout.run + range.begin) * s.out_channels + channels.begin + column
-                                                : (channels.begin + range.begin) * row_floats + run * layout.run + column;
-        tile.a_offset = range.begin * (plan.transposed ? 1 : plan.dy_channel);
+        const std::int64_t at = plan.transposed ? (first_column + range.begin) * s.out_channels + group.channels.begin + column
+                                                : (group.channels.begin + range.begin) * row_floats + first_column + column;
+        tile.a_offset = plan.panels ? t * group.dy_tile : range.begin;
         tile.sum = sum + at;
         tile.y = ends ? call.dweight + at : nullptr;
-        tile_kernel(plan.transposed ? AccessA::columns : plan.access, range.end - range.begin, vectors)(tile);
+        tile_kernel(AccessA::columns, count(range), vectors)(tile);
       }
       column += tile.columns;
     }
   }
 }
 
-// Packs dy of the group, for some of the channels.
-void pack_dy(const Call& call, const Group& group, Range channels, Word* packed) {
+// Copies dy of the group: pixels of all its channels, or tiles of some.
+void pack_dy(const Call& call, const Group& group, Word* packed) {
+  // So few pixels that lines which two tiles share stay in the L1 cache.
+  constexpr std::int64_t kPixels = 16;
   const Conv2dShape& s = call.shape;
   const Plan& plan = call.plan;
   const std::int64_t image_stride = s.out_height * s.out_width * s.out_channels;
-  const std::int64_t pixels = (group.rows.end - group.rows.begin) * s.out_width;
+  const std::int64_t pixels = count(group.rows) * s.out_width;
+  const Tiles tiles = cut(count(group.channels), plan.panels ? kMr[2] : count(group.channels));
   for (std::int64_t pair = 0; pair < group.pairs; ++pair) {
     const std::int64_t image = (group.first_pair + pair) * kWordDepth, images = min_of(kWordDepth, s.batch - image);
-    const Real* from = call.dy + image * image_stride + group.rows.begin * s.out_width * s.out_channels + channels.begin;
-    for (std::int64_t i = 0; i < pixels; ++i, packed += plan.dy_pixel, from += s.out_channels)
-      pack_transposed(packed, plan.dy_stride, from, image_stride, images, channels.end - channels.begin);
+    const Real* const from =
+        call.dy + image * image_stride + group.rows.begin * s.out_width * s.out_channels + group.channels.begin;
+    for (std::int64_t pixel = 0; pixel < pixels; pixel += kPixels) {
+      for (std::int64_t t = 0; t < tiles.count; ++t)
+        pack_pixels(packed + t * group.dy_tile + pair * group.dy_pair + pixel * plan.dy_stride, plan.dy_stride,
+                    from + pixel * s.out_channels + tiles[t].begin, s.out_channels, image_stride, images,
+                    min_of(kPixels, pixels - pixel), count(tiles[t]));
+    }
   }
 }
 
-// Strips and dy of a group that starts with block `block` of pair `first_pair`. scratch [strip_words + dy_words].
-void prepare(const Call& call, Group& group, std::int64_t block, Range channels, Word* scratch) {
+// Makes dy of the group's block of channels readable. packed [dy_words].
+void prepare_dy(const Call& call, Group& group, Word* packed) {
   const Conv2dShape& s = call.shape;
   const Plan& plan = call.plan;
-  group.rows = {block * plan.layout.block_rows, min_of((block + 1) * plan.layout.block_rows, s.out_height)};
-  for (std::int64_t i = 0; i < group.pairs; ++i) {
-    const std::int64_t image = (group.first_pair + i) * kWordDepth;
-    group.strips[i] = make_word_strip(plan.windows, plan.layout, image, min_of(kWordDepth, s.batch - image), group.rows,
-                                      scratch + i * plan.layout.elements);
-  }
-  group.dy_row = s.out_width * plan.dy_pixel;
+  group.dy_row = s.out_width * plan.dy_stride;
+  group.dy_pair = (plan.dy_words > 0 ? count(group.rows) : s.out_height) * group.dy_row;
+  group.dy_tile = group.pairs * group.dy_pair;
+  group.dy = packed;
   if (plan.dy_words > 0) {
-    Word* const packed = scratch + plan.strip_words;
-    pack_dy(call, group, channels, packed);
-    group.dy = packed;
-    group.dy_pair = (group.rows.end - group.rows.begin) * group.dy_row;
+    pack_dy(call, group, packed);
   } else {
-    group.dy_pair = s.out_height * group.dy_row;
-    const std::int64_t first = group.first_pair * group.dy_pair + group.rows.begin * group.dy_row + channels.begin;
+    const std::int64_t first = group.first_pair * group.dy_pair + group.rows.begin * group.dy_row + group.channels.begin;
     group.dy = reinterpret_cast<const Word*>(call.dy) + first;
   }
 }
 
-// The sum of share `strip_part` of the strips, for share `channel_part` of the output channels.
+// Strips of the group's panel. scratch [strip_words].
+void prepare_x(const Call& call, Group& group, Word* scratch) {
+  const Plan& plan = call.plan;
+  for (std::int64_t i = 0; i < group.pairs; ++i) {
+    const std::int64_t image = (group.first_pair + i) * kWordDepth;
+    group.strips[i] =
+        make_word_strip(plan.windows, plan.layout, group.panel, image, min_of(kWordDepth, call.shape.batch - image), group.rows,
+                        scratch + i * plan.layout.elements);
+  }
+}
+
+// A group that starts with a strip of the range; its block and panel are not set.
+Group group_at(const Plan& plan, const Conv2dShape& s, const Range& strips, std::int64_t index) {
+  Group group{};
+  group.first_pair = index / plan.layout.blocks;
+  group.pairs = min_of(plan.pairs_at_once, strips.end - index);
+  group.first = index == strips.begin;
+  group.last = index + plan.pairs_at_once >= strips.end;
+  const std::int64_t first_row = index % plan.layout.blocks * plan.layout.block_rows;
+  group.rows = {first_row, min_of(first_row + plan.layout.block_rows, s.out_height)};
+  return group;
+}
+
+// A share of the rows of memory that a group reads from its first image, and of those from its second.
+void add_share(Prefetcher& prefetcher, const Call& call, const Group& group, PrefetchRows rows, std::int64_t image_bytes,
+               int part, int parts) {
+  std::int64_t images = min_of(group.pairs * kWordDepth, call.shape.batch - group.first_pair * kWordDepth);
+  if (call.plan.layout.blocks == 1) {  // whole images, one after the other
+    rows.rows *= images;
+    images = 1;
+  }
+  const Range share = part_of(rows.rows, part, parts, 1);
+  rows.first += share.begin * rows.stride;
+  rows.rows = count(share);
+  for (std::int64_t image = 0; image < min_of(images, 2); ++image, rows.first += image_bytes) prefetcher.add(rows);
+}
+
+// What is copied next while a panel is multiplied: the panel of x at `channel` of the group `next_x`, whose pixels are far
+// apart, so that no hardware prefetches them, unless it skips pixels, and a share of dy of the group `next_dy`.
+void prefetch(Prefetcher& prefetcher, const Call& call, const Group& next_x, std::int64_t channel, const Group& next_dy,
+              int part, int parts) {
+  const Conv2dShape& s = call.shape;
+  const StripLayout& layout = call.plan.layout;
+  constexpr std::int64_t kBytes = sizeof(Real);
+  prefetcher = {};
+  if (layout.row_step == 1 && layout.column_step == 1) {
+    const Strip strip = find_strip(call.plan.windows, next_x.first_pair * kWordDepth, next_x.rows);
+    // A panel starts with a cache line, and this length ends in its last one.
+    const PrefetchRows pixels{reinterpret_cast<const char*>(strip.data + channel), (strip.end_row - strip.first_row) * s.width,
+                              kNr * kBytes - 63, s.channels * kBytes};
+    add_share(prefetcher, call, next_x, pixels, s.height * s.width * s.channels * kBytes, 0, 1);
+  }
+  const std::int64_t row = next_dy.first_pair * kWordDepth * s.out_height + next_dy.rows.begin;
+  const PrefetchRows pixels{
+      reinterpret_cast<const char*>(call.dy + row * s.out_width * s.out_channels + next_dy.channels.begin),
+      count(next_dy.rows) * s.out_width, count(next_dy.channels) * kBytes, s.out_channels * kBytes};
+  add_share(prefetcher, call, next_dy, pixels, s.out_height * s.out_width * s.out_channels * kBytes, part, parts);
+  const std::int64_t rows = next_x.pairs * count(next_x.rows);
+  const std::int64_t steps = call.plan.joined ? rows * s.out_width / kPrefetchStep : rows * (s.out_width / kPrefetchStep);
+  const std::int64_t tiles = divide_up(count(next_dy.channels), kMr[2]);
+  prefetcher.spread(s.kernel_height * layout.runs_per_row * tiles * steps);
+}
+
+// The sum of share `strip_part` of the strips, for share `channel_part` of the output channels. scratch [strip_words +
+// dy_words].
 void sum_part(const Call& call, int strip_part, int channel_part, float* sum, Word* scratch) {
   const Conv2dShape& s = call.shape;
   const Plan& plan = call.plan;
@@ -231,14 +316,30 @@ void sum_part(const Call& call, int strip_part, int channel_part, float* sum, Wo
   const Range strips = part_of(plan.pairs * layout.blocks, strip_part, plan.strip_parts, 1);
   if (strips.begin == strips.end)
     for (std::int64_t i = channels.begin * row_floats; i < channels.end * row_floats; ++i) sum[i] = 0;
+  if (channels.begin == channels.end) return;
+  const Tiles blocks = cut(count(channels), plan.channels_at_once);
+  const auto block_at = [&](std::int64_t block) {
+    return Range{channels.begin + blocks[block].begin, channels.begin + blocks[block].end};
+  };
+  const int panels = static_cast<int>(divide_up(s.channels, layout.panel));
   for (std::int64_t index = strips.begin; index < strips.end; index += plan.pairs_at_once) {
-    Group group;
-    group.first_pair = index / layout.blocks;
-    group.pairs = min_of(plan.pairs_at_once, strips.end - index);
-    group.first = index == strips.begin;
-    group.last = index + plan.pairs_at_once >= strips.end;
-    prepare(call, group, index % layout.blocks, channels, scratch);
-    for (std::int64_t run = 0; run < s.kernel_height * layout.runs_per_row; ++run) add_run(call, group, run, channels, sum);
+    Group group = group_at(plan, s, strips, index);
+    Prefetcher prefetcher;
+    if (plan.panels) group.prefetcher = &prefetcher;
+    for (std::int64_t block = 0; block < blocks.count; ++block) {
+      Group next = group;
+      if (block + 1 == blocks.count) next = group_at(plan, s, strips, min_of(index + plan.pairs_at_once, strips.end));
+      next.channels = block_at((block + 1) % blocks.count);
+      group.channels = block_at(block);
+      prepare_dy(call, group, scratch + plan.strip_words);
+      for (int panel = 0; panel < panels; ++panel) {
+        group.panel = {panel * layout.panel, min_of((panel + 1) * layout.panel, s.channels)};
+        prepare_x(call, group, scratch);
+        const bool ends = panel + 1 == panels;
+        if (plan.panels) prefetch(prefetcher, call, ends ? next : group, ends ? 0 : group.panel.end, next, panel, panels);
+        for (std::int64_t run = 0; run < s.kernel_height * layout.runs_per_row; ++run) add_run(call, group, run, sum);
+      }
+    }
   }
 }
 
@@ -257,13 +358,12 @@ void add_sums(Real* dweight, const float* sums, const Conv2dShape& s, const Plan
 }  // namespace
 
 std::size_t conv2d_grad_weight_workspace_bytes(const Conv2dShape& shape, int threads) {
-  const Plan plan = make_plan(with_long_rows(shape), nullptr, threads);
+  const Plan plan = make_plan(shape, nullptr, threads);
   return static_cast<std::size_t>(plan.strip_parts * plan.sum_floats) * sizeof(float) +
          static_cast<std::size_t>(plan.team * (plan.strip_words + plan.dy_words)) * sizeof(Word);
 }
 
-void conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv2dShape& given, void* workspace, int threads) {
-  const Conv2dShape shape = with_long_rows(given);
+void conv2d_grad_weight(Real* dweight, const Real* dy, const Real* x, const Conv2dShape& shape, void* workspace, int threads) {
   const Plan plan = make_plan(shape, x, threads);
   const Call call{dweight, dy, shape, plan};
   float* const sums = static_cast<float*>(workspace);

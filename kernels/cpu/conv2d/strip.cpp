@@ -4,8 +4,6 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// From this many channels on, a tap is long enough to be a separate run, and the distance between pixels can suit the cache.
-constexpr std::int64_t kLongRun = 64;
 // Number of strips per thread, so that all threads finish at about the same time.
 constexpr std::int64_t kStripsPerPart = 4;
 
@@ -24,17 +22,6 @@ void pair_images(Word* dst, const Real* src, std::int64_t image_stride, std::int
     const std::int64_t count = min_of(kLanes, n - i);
     store_partial(dst + i, load_across_partial(src + i, image_stride, count, images), count);
   }
-}
-
-// The row range of the strip, and its data if it is read from the image.
-Strip find_strip(const Windows& windows, std::int64_t image, Range rows) {
-  Strip strip{};
-  strip.first_row = min_of(max_of(rows.begin * windows.stride + windows.first_row, 0), windows.height);
-  strip.end_row = min_of((rows.end - 1) * windows.stride + windows.first_row + windows.kernel_height, windows.height);
-  strip.end_row = max_of(strip.end_row, strip.first_row);
-  strip.data =
-      windows.images + ((image * windows.height + strip.first_row) * windows.width + windows.first_column) * windows.channels;
-  return strip;
 }
 
 // Fills a strip whose elements have `element` Reals each. copy(to, from, n): n pixels of the image.
@@ -60,18 +47,30 @@ Strip fill_strip(const Windows& windows, const StripLayout& layout, std::int64_t
 
 }  // namespace
 
+Strip find_strip(const Windows& windows, std::int64_t image, Range rows) {
+  Strip strip{};
+  strip.first_row = min_of(max_of(rows.begin * windows.stride + windows.first_row, 0), windows.height);
+  strip.end_row = min_of((rows.end - 1) * windows.stride + windows.first_row + windows.kernel_height, windows.height);
+  strip.end_row = max_of(strip.end_row, strip.first_row);
+  strip.data =
+      windows.images + ((image * windows.height + strip.first_row) * windows.width + windows.first_column) * windows.channels;
+  return strip;
+}
+
 StripLayout make_strip_layout(const Windows& windows, StripOf elements, const StripSize& size, int parts) {
   StripLayout layout{};
   const std::int64_t channels = windows.channels, width = windows.kernel_width;
-  const bool as_words = elements == StripOf::image_words, merged = channels < kLongRun || width <= 1;
+  const bool as_words = elements == StripOf::image_words, panels = as_words && channels >= kLongRun;
+  const bool merged = !panels && (channels < kLongRun || width <= 1);
   const std::int64_t element_bytes = as_words ? sizeof(Word) : sizeof(Real), depth = as_words ? 1 : kWordDepth;
   const bool packed = elements == StripOf::packed_reals && merged && width > 1 && channels % depth != 0 &&
                       windows.stride * channels % depth == 0;
-  layout.pixel_stride = packed ? channels : round_up(channels, depth);
+  layout.panel = panels ? kNr : channels;
+  layout.pixel_stride = packed ? channels : round_up(layout.panel, depth);
   layout.runs_per_row = merged ? 1 : width;
-  layout.run = merged ? (width - 1) * layout.pixel_stride + channels : channels;
+  layout.run = merged ? (width - 1) * layout.pixel_stride + channels : layout.panel;
   layout.columns = (windows.columns - 1) * windows.stride + width;
-  layout.copied = windows.first_column < 0 || windows.first_column + layout.columns > windows.width ||
+  layout.copied = panels || windows.first_column < 0 || windows.first_column + layout.columns > windows.width ||
                   rows_conflict(windows.stride * layout.pixel_stride / depth, min_of(windows.columns, kMr[2])) ||
                   channels % depth != 0 || (as_words && (kWordDepth > 1 || layout.run % kLanes != 0));
   layout.row_step = layout.column_step = 1;
@@ -83,7 +82,7 @@ StripLayout make_strip_layout(const Windows& windows, StripOf elements, const St
   if (width == 0) layout.run = 0;
   // An odd number of cache lines between pixels distributes them over all cache sets.
   const std::int64_t line = 64 / element_bytes;
-  if (layout.copied && channels >= kLongRun && channels % (2 * line) == 0) layout.pixel_stride += line;
+  if (layout.copied && !panels && channels >= kLongRun && channels % (2 * line) == 0) layout.pixel_stride += line;
   layout.row_stride = (layout.copied ? layout.columns : windows.width) * layout.pixel_stride;
   if (packed)
     layout.row_stride =
@@ -115,20 +114,40 @@ Strip make_strip(const Windows& windows, const StripLayout& layout, std::int64_t
   });
 }
 
-Strip make_word_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, std::int64_t images, Range rows,
-                      Word* scratch) {
+Strip make_word_strip(const Windows& windows, const StripLayout& layout, Range channels, std::int64_t image,
+                      std::int64_t images, Range rows, Word* scratch) {
   if (!layout.copied) return find_strip(windows, image, rows);
-  const std::int64_t channels = windows.channels, image_stride = windows.height * windows.width * channels;
+  const std::int64_t image_stride = windows.height * windows.width * windows.channels;
+  const std::int64_t numbers = channels.end - channels.begin;
   const auto copy = [&](Real* to, const Real* from, std::int64_t pixels) {
     Word* const target = reinterpret_cast<Word*>(to);
-    if (layout.pixel_stride == channels && layout.column_step == 1) {
-      pair_images(target, from, image_stride, images, pixels * channels);
-      return;
+    if (layout.pixel_stride == windows.channels && layout.column_step == 1) {
+      pair_images(target, from, image_stride, images, pixels * numbers);
+    } else if (layout.panel < windows.channels) {
+      pack_pixels(target, layout.pixel_stride, from, layout.column_step * windows.channels, image_stride, images, pixels,
+                  numbers);
+    } else {
+      for (std::int64_t i = 0; i < pixels; ++i)
+        pair_images(target + i * layout.pixel_stride, from + i * layout.column_step * numbers, image_stride, images, numbers);
     }
-    for (std::int64_t i = 0; i < pixels; ++i)
-      pair_images(target + i * layout.pixel_stride, from + i * layout.column_step * channels, image_stride, images, channels);
   };
-  return fill_strip(windows, layout, image, rows, reinterpret_cast<Real*>(scratch), kWordDepth, copy);
+  Windows of_channels = windows;
+  of_channels.images += channels.begin;
+  return fill_strip(of_channels, layout, image, rows, reinterpret_cast<Real*>(scratch), kWordDepth, copy);
+}
+
+void pack_pixels(Word* to, std::int64_t to_stride, const Real* from, std::int64_t from_stride, std::int64_t image_stride,
+                 std::int64_t images, std::int64_t pixels, std::int64_t numbers) {
+  if (numbers == kNr && images == kWordDepth) {
+    for (std::int64_t i = 0; i < pixels; ++i, to += to_stride, from += from_stride) {
+      store(to, load_across(from, image_stride));
+      store(to + kLanes, load_across(from + kLanes, image_stride));
+    }
+  } else {
+    for (std::int64_t at = 0; at < numbers; at += kLanes)
+      for (std::int64_t i = 0; i < pixels; ++i)
+        store(to + i * to_stride + at, load_across_partial(from + i * from_stride + at, image_stride, numbers - at, images));
+  }
 }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -4,7 +4,8 @@
 // Rows above and below the image are not part of it: their taps are skipped.
 //
 // The elements of a strip are either Reals, multiplied as words along the channels, or words that hold the same number of two
-// images (for float: of one), multiplied along the pixels.
+// images (for float: of one), multiplied along the pixels. With many channels, a strip of words is a panel: a copy of as many
+// of them as the vectors of one tile hold. Pixels that are all channels apart would share a few sets of the caches.
 #pragma once
 
 #include "kernels/cpu/gemm/pack.h"
@@ -20,14 +21,19 @@ struct Windows {
   std::int64_t kernel_height, kernel_width, stride, first_row, first_column;
 };
 
+// From this many channels on, a tap is long enough to be a separate run, the distance between pixels can suit the cache, and
+// strips of words are panels.
+constexpr std::int64_t kLongRun = 64;
+
 enum class StripOf : std::uint8_t {
   reals,         // an odd number of channels is padded to whole words
   packed_reals,  // like reals, but a kernel row is padded as a whole, provided that windows still start at whole words
-  image_words,
+  image_words,   // from kLongRun channels on, a panel of kNr of them
 };
 
 struct StripLayout {
   bool copied;
+  std::int64_t panel;                     // maximum channels of a strip; all channels if it is not a panel
   std::int64_t columns;                   // pixels of a row
   std::int64_t row_step, column_step;     // image rows or pixels from one row or pixel of the strip to the next
   std::int64_t pixel_stride, row_stride;  // in elements
@@ -51,10 +57,17 @@ struct Strip {
   std::int64_t first_row, end_row;  // range of image rows in the strip
 };
 
+// The row range of the strip of window rows [rows.begin, rows.end) of one image, and its data in the image.
+Strip find_strip(const Windows& windows, std::int64_t image, Range rows);
 // The strip of window rows [rows.begin, rows.end) of one image; `scratch` [layout.elements] is used if the strip is a copy.
 Strip make_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Real* scratch);
-// The same as words of `images` images (1 to kWordDepth), starting with `image`.
-Strip make_word_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, std::int64_t images, Range rows,
-                      Word* scratch);
+// The same for some channels, one panel or all, as words of `images` images (1 to kWordDepth), starting with `image`.
+Strip make_word_strip(const Windows& windows, const StripLayout& layout, Range channels, std::int64_t image,
+                      std::int64_t images, Range rows, Word* scratch);
+
+// to[pixel * to_stride + i] = the words of from[pixel * from_stride + i] and of the same numbers of the other images, for i
+// below `numbers`, then zeros up to a multiple of kLanes, which may not exceed to_stride.
+void pack_pixels(Word* to, std::int64_t to_stride, const Real* from, std::int64_t from_stride, std::int64_t image_stride,
+                 std::int64_t images, std::int64_t pixels, std::int64_t numbers);
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

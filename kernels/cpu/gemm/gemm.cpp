@@ -203,11 +203,11 @@ PrefetchRows source_of_panels(const Call& call, const Block& block, Range column
 }
 void prefetch_panels(const Call& call, const Unit& unit, const Stage* next, int part, Prefetcher& prefetcher) {
   constexpr std::int64_t kGroup = kGroupPanels * kNr;
-  prefetcher.now = source_of_panels(call, unit.block, {unit.columns.begin + kGroup, unit.columns.end});
+  prefetcher.add(source_of_panels(call, unit.block, {unit.columns.begin + kGroup, unit.columns.end}));
   if (next == nullptr) return;
   const Block block = block_of(call, *next, next->k_blocks.begin);
   const Range columns = columns_of_part(call.plan, block.n, part);
-  prefetcher.then = source_of_panels(call, block, {columns.begin, min_of(columns.begin + kGroup, columns.end)});
+  prefetcher.add(source_of_panels(call, block, {columns.begin, min_of(columns.begin + kGroup, columns.end)}));
 }
 
 // The data that pack_stage packs for a part that shares its columns with no other.
@@ -269,15 +269,15 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
       if (call.shape.packed_b && units == 1) {
         prefetch_panels(call, unit, next, part, prefetcher);
       } else {
-        prefetcher.now = source_after(call, unit, rows, stage, next);
-        prefetcher.then = rest;
-        prefetcher.then.rows = min_of(share, rest.rows);
-        rest.first += prefetcher.then.rows * rest.stride;
-        rest.rows -= prefetcher.then.rows;
+        prefetcher.add(source_after(call, unit, rows, stage, next));
+        PrefetchRows part = rest;
+        part.rows = min_of(share, rest.rows);
+        prefetcher.add(part);
+        rest.first += part.rows * rest.stride;
+        rest.rows -= part.rows;
       }
       const std::int64_t tiles = divide_up(block_rows.end - block_rows.begin, mr) * panels;
-      const std::int64_t fetches = tiles * max_of(depth_of(unit.block) / kPrefetchStep, 1);
-      prefetcher.lines = divide_up(prefetcher.now.lines() + prefetcher.then.lines(), fetches);
+      prefetcher.spread(tiles * max_of(depth_of(unit.block) / kPrefetchStep, 1));
       for (std::int64_t column = columns.begin; column < columns.end; column += kGroupPanels * kNr) {
         const Range group{column, min_of(column + kGroupPanels * kNr, columns.end)};
         multiply(call, unit, group, prefetcher);

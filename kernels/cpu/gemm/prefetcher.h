@@ -14,18 +14,31 @@ struct PrefetchRows {
   std::int64_t lines() const { return rows * ((length + 126) / 64); }
 };
 
-// Fetches `now`, then `then`. A plain struct whose code is inlined: it runs inside the loop of a tile.
+// Fetches what was added, one after the other. A plain struct whose code is inlined: it runs inside the loop of a tile.
 struct Prefetcher {
-  PrefetchRows now, then;
-  std::int64_t at = 0;     // position in the first row of `now`
-  std::int64_t lines = 0;  // fetched per call
+  static constexpr std::int64_t kMore = 3;
+  PrefetchRows now, more[kMore];
+  std::int64_t added = 0, taken = 0;  // of `more`
+  std::int64_t at = 0;                // position in the first row of `now`
+  std::int64_t lines = 0;             // fetched per call
+
+  // At most 1 + kMore times before the first fetch.
+  void add(const PrefetchRows& rows) {
+    if (rows.rows <= 0) return;
+    (now.rows <= 0 ? now : more[added++]) = rows;
+  }
+  // Fetches everything within this number of calls.
+  void spread(std::int64_t calls) {
+    std::int64_t all = now.lines();
+    for (std::int64_t i = 0; i < added; ++i) all += more[i].lines();
+    lines = calls > 0 ? (all + calls - 1) / calls : all;
+  }
 
   inline __attribute__((always_inline)) void fetch() {
     for (std::int64_t i = lines; i > 0; --i) {
       if (now.rows <= 0) {
-        if (then.rows <= 0) return;
-        now = then;
-        then.rows = 0;
+        if (taken == added) return;
+        now = more[taken++];
       }
       __builtin_prefetch(now.first + at, 0, 2);
       at += 64;
