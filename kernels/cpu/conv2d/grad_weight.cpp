@@ -30,7 +30,7 @@ namespace {
 // columns of a tile stay there instead.
 constexpr StripSize kStripSize{48 * 1024, 256, 2048 * 1024};
 constexpr StripSize kDeepStripSize{48 * 1024, 512, 4096 * 1024};
-// The same for panels, of which only one is copied at a time.
+// The same for panels, which are copied one at a time.
 constexpr StripSize kPanelSize{0, 256, 256 * 1024};
 
 // Words of a block of dy in tiles: three eighths of the L2 cache, beside a panel of x, sums, and what is prefetched. Up to 768

@@ -11,7 +11,7 @@ namespace {
 #if defined(__x86_64__)
 constexpr unsigned kIntelLeaf = 4, kAmdLeaf = 0x8000001d;
 
-CacheRegisters registers_of(unsigned leaf, unsigned index) {
+CacheRegisters cache_registers(unsigned leaf, unsigned index) {
   CacheRegisters r;
   unsigned edx = 0;
   if (__get_cpuid_count(leaf, index, &r.eax, &r.ebx, &r.ecx, &edx) == 0) return {};
@@ -29,9 +29,9 @@ bool has_amd_leaf() {
 Caches read_caches() {
   Caches caches{};
 #if defined(__x86_64__)
-  caches = described_caches([](unsigned index) { return registers_of(kIntelLeaf, index); });
+  caches = described_caches([](unsigned index) { return cache_registers(kIntelLeaf, index); });
   if (caches.l2_bytes == 0 && has_amd_leaf())
-    caches = described_caches([](unsigned index) { return registers_of(kAmdLeaf, index); });
+    caches = described_caches([](unsigned index) { return cache_registers(kAmdLeaf, index); });
 #endif
   if (caches.l1_bytes == 0 || caches.l2_bytes == 0) caches = {32 * 1024, 8, 512 * 1024};
   return caches;

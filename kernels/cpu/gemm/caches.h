@@ -15,13 +15,13 @@ struct CacheRegisters {
   unsigned eax = 0, ebx = 0, ecx = 0;
 };
 
-// The caches that the registers describe. registers_of(index): those of one cache; the list ends with a cache of type 0.
-template <typename RegistersOf>
-static inline Caches described_caches(const RegistersOf& registers_of) {
+// The caches that the registers describe. cache_registers(index): those of one cache; the list ends with a cache of type 0.
+template <typename Registers>
+static inline Caches described_caches(const Registers& cache_registers) {
   constexpr unsigned kEnd = 0, kInstructions = 2;  // types of a cache
   Caches caches{};
   for (unsigned index = 0;; ++index) {
-    const CacheRegisters r = registers_of(index);
+    const CacheRegisters r = cache_registers(index);
     if ((r.eax & 31u) == kEnd) return caches;
     const unsigned level = r.eax >> 5 & 7u;
     const std::int64_t ways = (r.ebx >> 22) + 1, partitions = (r.ebx >> 12 & 1023u) + 1, line = (r.ebx & 4095u) + 1;
