@@ -64,7 +64,7 @@ void copy_rows(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t
 void pack_columns(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t rows,
                   std::int64_t k);
 // Packs transposed A, src[k * src_stride + row], as kPackedTransposedA requires: dst[word * dst_stride + row] for
-// AccessA::columns, dst[row * dst_stride + word] for AccessA::rows.
+// AccessA::columns, where zeros may follow the rows up to dst_stride, dst[row * dst_stride + word] for AccessA::rows.
 void pack_transposed(Word* dst, std::int64_t dst_stride, const Real* src, std::int64_t src_stride, std::int64_t k,
                      std::int64_t rows);
 // Words of one such row, distributed over the cache sets, and of all rows.
