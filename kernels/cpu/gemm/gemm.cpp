@@ -18,12 +18,8 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-// The choice was measured with vectors of 16 floats.
-const Blocking& blocking() {
-  if constexpr (kLanes != 16 || kWordDepth != 1) return kSmallL2;
-  static const Blocking of_this_cpu = blocking_of(this_cpu_caches());
-  return of_this_cpu;
-}
+// The choice was measured with floats.
+const Blocking& blocking() { return kWordDepth == 1 ? blocking_of(this_cpu_caches(), kLanes) : kSmallL2; }
 
 struct Call {
   Real* c;
@@ -202,12 +198,12 @@ PrefetchRows source_of_panels(const Call& call, const Block& block, Range column
           divide_up(max_of(columns.end - columns.begin, 0), kNr), bytes, bytes};
 }
 void prefetch_panels(const Call& call, const Unit& unit, const Stage* next, int part, Prefetcher& prefetcher) {
-  constexpr std::int64_t kGroup = kGroupPanels * kNr;
-  prefetcher.add(source_of_panels(call, unit.block, {unit.columns.begin + kGroup, unit.columns.end}));
+  const std::int64_t group = call.plan.group_panels * kNr;
+  prefetcher.add(source_of_panels(call, unit.block, {unit.columns.begin + group, unit.columns.end}));
   if (next == nullptr) return;
   const Block block = block_of(call, *next, next->k_blocks.begin);
   const Range columns = columns_of_part(call.plan, block.n, part);
-  prefetcher.add(source_of_panels(call, block, {columns.begin, min_of(columns.begin + kGroup, columns.end)}));
+  prefetcher.add(source_of_panels(call, block, {columns.begin, min_of(columns.begin + group, columns.end)}));
 }
 
 // The data that pack_stage packs for a part that shares its columns with no other.
@@ -241,7 +237,7 @@ float* sums_of(const Call& call, int part, std::int64_t first_row, std::int64_t 
 // Multiplies the rectangle of `part` within the stage; `next` is the following stage, or null.
 void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word* packed_a, const Word* packed_b, int part) {
   const GemmPlan& plan = call.plan;
-  const std::int64_t mr = plan.mr, depths = stage.k_blocks.end - stage.k_blocks.begin;
+  const std::int64_t mr = plan.mr, group_columns = plan.group_panels * kNr, depths = stage.k_blocks.end - stage.k_blocks.begin;
   const Range rows = rows_of_part(plan, call.shape.m, part);
   const Range columns = columns_of_part(plan, stage.n, part);
   if (columns.begin == columns.end) return;
@@ -278,8 +274,8 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
       }
       const std::int64_t tiles = divide_up(block_rows.end - block_rows.begin, mr) * panels;
       prefetcher.spread(tiles * max_of(depth_of(unit.block) / kPrefetchStep, 1));
-      for (std::int64_t column = columns.begin; column < columns.end; column += kGroupPanels * kNr) {
-        const Range group{column, min_of(column + kGroupPanels * kNr, columns.end)};
+      for (std::int64_t column = columns.begin; column < columns.end; column += group_columns) {
+        const Range group{column, min_of(column + group_columns, columns.end)};
         multiply(call, unit, group, prefetcher);
         if (call.epilogue.moments == nullptr || !unit.block.last) continue;
         add_block(column_moments(call.epilogue.moments, call.shape.n, part), call.c + row * call.shape.n + column, call.shape.n,

@@ -11,10 +11,6 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 // KC, the depth of a block: C is read and written once per 384 products, and a tile of A (14 x 384 words) stays in a 32 KiB L1
 // cache while panels of B stream past it. A block has half as many 64-bit words.
 constexpr std::int64_t kKc = 384 / kWordFloats;
-// Panels of B that stay in the L2 cache (8 x 32 x 384 words, for NEON 32 x 8 x 384), and MC, the rows of A multiplied with them
-// (224 x 384): each a third of 1 MiB.
-constexpr std::int64_t kGroupPanels = EPOCHBENCH_NEON ? 32 : 8;
-constexpr std::int64_t kMc = 224;
 // NC, the columns of a block of B, and the words of a block: two blocks fit a last-level cache, and a narrow block is deeper.
 constexpr std::int64_t kNc = 2048;
 constexpr std::int64_t kBlockWords = kNc * kKc;
@@ -22,9 +18,9 @@ constexpr std::int64_t kBlockWords = kNc * kKc;
 // 256 KiB.
 constexpr std::int64_t kFewRows = 224;
 constexpr std::int64_t kStreamedWords = 65536 / kWordFloats;
-// Packing a copy of B costs a thread as much as multiplying it with about 6 rows; below kRowsInPlace rows B is read in place.
-// Rows of B that start within a cache line are always copied: reading them in place costs twice the loads.
-constexpr std::int64_t kPackingRows = 6, kRowsInPlace = 112;
+// Packing a copy of B costs a thread as much as multiplying it with about 6 rows. Rows of B that start within a cache line
+// are always copied: reading them in place costs twice the loads.
+constexpr std::int64_t kPackingRows = 6;
 // Reading a B that was packed before costs as much as multiplying it with about 2 rows. Such a B takes no room in the
 // workspace, so its blocks have as many columns per thread as keep the thread's rows of C in the L2 cache.
 constexpr std::int64_t kReadingRows = 2, kPackedColumns = 1024;
@@ -47,6 +43,7 @@ struct GemmPlan {
   std::int64_t k_blocks, kc;
   std::int64_t n_blocks, nc;        // nc: a multiple of kNr
   std::int64_t k_blocks_per_stage;  // blocks of k in one block of B
+  std::int64_t group_panels;        // panels of B that stay in the L2 cache while rows of A pass through
   std::int64_t mc;                  // a multiple of mr
   bool pack_a, b_in_place;
   bool prefetch_a;                // whether it pays to prefetch A; not for short rows
@@ -103,11 +100,12 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   plan.nc = divide_up(panels, divide_up(shape.n, max_n)) * kNr * plan.grid_n;
   plan.n_blocks = divide_up(shape.n, plan.nc);
   plan.b_in_place = kWordDepth == 1 && !shape.transpose_b && !shape.packed_b && shape.n % kLanes == 0 && plan.grid_m == 1 &&
-                    rows <= kRowsInPlace;
+                    rows <= blocking.rows_in_place;
   plan.k_blocks_per_stage = rows <= kFewRows ? 1
                             : shape.packed_b ? plan.k_blocks
                                              : min_of(max_of(kBlockWords / (plan.nc * plan.kc), 1), plan.k_blocks);
-  plan.mc = round_up(divide_up(rows, divide_up(rows, kMc)), plan.mr);
+  plan.group_panels = max_of(blocking.group_panels * kKc / max_of(plan.kc, 1), 1);
+  plan.mc = round_up(divide_up(rows, divide_up(rows, blocking.mc)), plan.mr);
   plan.pack_a = shape.transpose_a || shape.k % kWordDepth != 0 || word_count(shape.k) >= kShortRow ||
                 shape.n / plan.grid_n >= kManyColumns;
   plan.prefetch_a = plan.pack_a;
