@@ -27,10 +27,12 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_graph epochbench_backend epochbench_kernels_cuda_on_cpu)
   epochbench_test(backend/cuda_planning_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
+  epochbench_test(backend/attention_identities_test LABEL parity
+    LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_graph epochbench_backend epochbench_kernels_cuda_on_cpu)
 endif()
 
 # Whole models on a GPU. Built everywhere, so that it is visibly skipped without a GPU or CUDA.
-set(gpu_test_backend epochbench_workload)
+set(gpu_test_backend epochbench_cuda_logic epochbench_workload)
 if(TARGET epochbench_cuda)
   list(APPEND gpu_test_backend epochbench_cuda)
 endif()

@@ -37,7 +37,8 @@ TEST(CudaParts, GiveTheGradientsOfTheWholeBatch) {
 }
 
 TEST(CudaParts, DrawOtherMasksForEachPartOfALibrarysAttention) {
-  test::Training training{.model = test::kSmallGpt2, .batch = 4, .precision = Precision::bf16, .accumulate = 2};
+  test::Training training{
+      .model = test::kSmallGpt2, .batch = 4, .precision = Precision::bf16, .dropout = 0.125, .accumulate = 2};
   test::Trainer divided(training, *make_backend(true, true));
   EXPECT_TRUE(divided.executable().library_dropout_masks());
   const std::vector<double> losses = divided.losses(2);
@@ -49,7 +50,7 @@ TEST(CudaCheckpoint, ChangesNothingButMemory) {
     for (Precision precision : {Precision::fp32, Precision::bf16}) {
       SCOPED_TRACE(std::string(model) + " " + name(precision));
       const auto backend = make_backend(precision == Precision::fp32, true);
-      test::expect_same_with_checkpoints({.model = model, .batch = 4, .precision = precision}, *backend);
+      test::expect_same_with_checkpoints({.model = model, .batch = 4, .precision = precision, .dropout = 0.125}, *backend);
     }
 }
 

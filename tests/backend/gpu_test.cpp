@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/attention_step.h"
 #include "tests/support/made_workload.h"
 #include "tests/support/print.h"
 #include "tests/support/roundoff.h"
@@ -288,6 +289,23 @@ TEST_F(Gpu, TakesTheMemoryThatIsPlanned) {
       if (!second) continue;
       EXPECT_NEAR(second->first, second->second, 0.1 * second->second + 32e6) << model << " " << name(precision);
     }
+}
+
+// Whatever draws the masks: the library, whose engines are checked before they are used, or our own softmax.
+TEST_F(Gpu, AttentionsDirectionsDrawTheSameMasksWithTheShareThatWasAskedFor) {
+  using Shape = AttentionShape;
+  for (const auto& [dtype, element] :
+       {std::pair{DType::f32, Element::f32}, {DType::bf16, Element::bf16}, {DType::f16, Element::f16}})
+    for (const Shape& shape : {Shape{3, 17, 3, 5}, Shape{4, 128, 12, 64, true}, Shape{64, 128, 12, 64, true},
+                               Shape{2, 77, 4, 32, false, true}, Shape{2, 256, 8, 64, true, true, 2}})
+      for (const double dropout : {0.0, 0.1, 0.125, 0.9}) {
+        const test::AttentionLayer layer{shape, dtype, dropout};
+        const Graph graph = test::AttentionStep(layer).graph;
+        if (std::ranges::any_of(graph.nodes, [&](const Node& node) { return gpu().unsupported(graph, node).has_value(); }))
+          continue;  // a GPU without bf16
+        EXPECT_EQ(test::broken_identity(gpu(), layer, element), "")
+            << name(dtype) << " batch " << shape.batch << " sequence " << shape.sequence << " dropout " << dropout;
+      }
 }
 
 TEST_F(Gpu, AnIndexBeyondTheDevicesIsRefused) { EXPECT_THROW(make_cuda_backend(1000), DeviceError); }

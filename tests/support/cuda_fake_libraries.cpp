@@ -295,6 +295,8 @@ class FakeConvolution final : public cuda::Convolution {
   double seconds_;
 };
 
+}  // namespace
+
 // What the plans of both directions of a layer share.
 struct FakeAttention {
   FakeDevice& device;
@@ -302,6 +304,7 @@ struct FakeAttention {
   std::set<std::int64_t>& seeds;
   cuda::AttentionSpec spec;
   double seconds;
+  bool rounds_dropout, masks_differ;
 
   struct Rows {  // elements in each, and from one to the next
     std::int64_t row, stride;
@@ -341,12 +344,15 @@ struct FakeAttention {
     return shape;
   }
   // Its own masks, like those of a library: determined by the seed only.
-  Dropout dropout(const std::int64_t* seed_offset) const {
+  Dropout dropout(const std::int64_t* seed_offset, bool gradient) const {
     if (spec.dropout == 0) return {};
-    return {static_cast<std::uint64_t>(seed_offset[0]), 0, static_cast<std::uint32_t>(std::lround(spec.dropout * 0x1p32)),
-            static_cast<float>(1 / (1 - spec.dropout))};
+    const double dropped = rounds_dropout ? std::round(spec.dropout * 16) / 16 : spec.dropout;
+    return {static_cast<std::uint64_t>(seed_offset[0]), gradient && masks_differ ? 1u : 0u,
+            static_cast<std::uint32_t>(std::llround(dropped * 0x1p32)), static_cast<float>(1 / (1 - spec.dropout))};
   }
 };
+
+namespace {
 
 class FakeForward final : public cuda::AttentionForward {
  public:
@@ -360,7 +366,7 @@ class FakeForward final : public cuda::AttentionForward {
       Floats y(layer.elements());
       reference::attention(y.data(), t.log_sum_exp, layer.load_rows(t.q, layer.queries()).data(),
                            layer.load_rows(t.k, layer.keys()).data(), layer.load_rows(t.v, layer.keys()).data(), &step,
-                           layer.separate(), layer.dropout(t.seed_offset));
+                           layer.separate(), layer.dropout(t.seed_offset, false));
       layer.store(t.y, y);
     };
     layer_.device.enqueue(stream, compute, layer_.seconds);
@@ -385,7 +391,7 @@ class FakeBackward final : public cuda::AttentionBackward {
       reference::attention_grad(dq.data(), dk.data(), dv.data(), layer.load(t.dy).data(),
                                 layer.load_rows(t.q, layer.queries()).data(), layer.load_rows(t.k, layer.keys()).data(),
                                 layer.load_rows(t.v, layer.keys()).data(), layer.load(t.y).data(), t.log_sum_exp, &step,
-                                layer.separate(), layer.dropout(t.seed_offset));
+                                layer.separate(), layer.dropout(t.seed_offset, true));
       layer.store_rows(t.dq, dq, layer.queries());
       layer.store_rows(t.dk, dk, layer.keys());
       layer.store_rows(t.dv, dv, layer.keys());
@@ -455,15 +461,19 @@ std::unique_ptr<cuda::Algorithms<cuda::Convolution>> FakeLibraries::convolution(
       });
 }
 
+FakeAttention FakeLibraries::attention(const cuda::AttentionSpec& spec, double seconds) {
+  return {device_, seed_of_, seeds_, spec, seconds, options_.attention_rounds_dropout, options_.attention_masks_differ};
+}
+
 std::unique_ptr<cuda::Algorithms<cuda::AttentionForward>> FakeLibraries::attention_forward(const cuda::AttentionSpec& spec) {
   return offer<cuda::AttentionForward>(describe(spec) + " forward", options_.attention, [=, this](double seconds) {
-    return std::make_shared<FakeForward>(FakeAttention{device_, seed_of_, seeds_, spec, seconds});
+    return std::make_shared<FakeForward>(attention(spec, seconds));
   });
 }
 
 std::unique_ptr<cuda::Algorithms<cuda::AttentionBackward>> FakeLibraries::attention_backward(const cuda::AttentionSpec& spec) {
   return offer<cuda::AttentionBackward>(describe(spec) + " backward", options_.attention, [=, this](double seconds) {
-    return std::make_shared<FakeBackward>(FakeAttention{device_, seed_of_, seeds_, spec, seconds});
+    return std::make_shared<FakeBackward>(attention(spec, seconds));
   });
 }
 

@@ -16,11 +16,15 @@
 
 namespace epochbench::test {
 
+struct FakeAttention;
+
 struct FakeLibrariesOptions {
   // Which plans exist.
   bool convolution = true, convolution_bias = true, convolution_sums = true, attention = true, bias_gradient = true;
   bool gelu = true;
-  bool winograd = false;  // whether convolutions use Winograd where allowed
+  bool attention_rounds_dropout = false;  // attention drops a multiple of 1/16 of its weights
+  bool attention_masks_differ = false;    // attention's gradient draws other masks than its forward pass
+  bool winograd = false;                  // whether convolutions use Winograd where allowed
   // What one run of each plan that is offered for a problem takes, the first listed first, and building one.
   std::vector<double> seconds = {FakeDevice::kSecondsOfWork};
   double build_seconds = 0;
@@ -48,8 +52,10 @@ class FakeLibraries final : public cuda::Libraries {
   std::int64_t plans() const { return plans_; }                   // built so far
   std::int64_t questions() const { return questions_; }           // how often plans were listed
   const std::set<std::int64_t>& seeds() const { return seeds_; }  // seeds of the dropout masks of attention
+  void forget_seeds() { seeds_.clear(); }
 
  private:
+  FakeAttention attention(const cuda::AttentionSpec& spec, double seconds);
   template <typename T, typename Make>
   std::unique_ptr<cuda::Algorithms<T>> offer(const std::string& problem, bool exists, Make make);
 

@@ -127,7 +127,8 @@ struct AttentionSpec {
   Element element = Element::bf16;
   double dropout = 0;
 };
-// Each direction has its own plan, and any two combine: the same seed gives the gradient the same masks.
+// Each direction has its own plan. From the same seed two plans are meant to draw the same masks, with a share of `dropout` of
+// the weights; attention_identities.h of the backend checks that they do.
 class AttentionForward {
  public:
   struct Tensors {

@@ -8,7 +8,9 @@
 #include <stdexcept>
 
 #include "kernels/cuda/specs.h"
+#include "src/backend/cuda/attention_trial.h"
 #include "src/backend/cuda/cuda_plans.h"
+#include "src/base/numbers.h"
 
 namespace epochbench {
 namespace {
@@ -302,22 +304,62 @@ CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) co
   });
 }
 
+std::string CudaAttention::broken_identity(const CudaNodeSource& source, const std::vector<const Node*>& nodes,
+                                           const Compiled& compiled) {
+  const bool both = is_attention_gradient(*nodes.back());
+  const std::size_t last = nodes.size() - (both ? 2 : 1);  // the forward pass whose y the gradient reads
+  const Node& forward = *nodes[last];
+  const CudaNode& plan = compiled[last].second;
+  const auto [known, missing] =
+      identities_.try_emplace(source.layer + plan.implementation + (both ? compiled.back().second.implementation : ""));
+  if (!missing) return known->second;
+  const AttentionShape shape = attention_shape(source.graph, forward);
+  const std::size_t element_bytes = size_bytes(source.graph.desc(forward.inputs[0]).dtype);
+  AttentionTrial trial{source.choices.device(),
+                       source.context.stream,
+                       shape,
+                       source.graph.desc(forward.inputs[0]).dtype,
+                       attention_tensors(source_of(source, forward).operands(), shape, element_bytes),
+                       plan.enqueue};
+  if (both) {
+    trial.gradient = attention_grad_tensors(source_of(source, *nodes.back()).operands(), shape, element_bytes);
+    trial.enqueue_gradient = compiled.back().second.enqueue;
+  }
+  return known->second = broken_attention_identity(
+             shape, attention_element(source.graph, forward), attributes<AttentionAttributes>(forward).dropout,
+             [&](const AttentionInputs& in, std::int32_t step) { return trial.run(in, step); });
+}
+
+// The library's attention with dropout counts as one that does not work unless both identities hold for it on this device. They
+// are known to be at risk where the probability is not a multiple of 1/16: there the library is tried only while there is time.
+std::shared_ptr<CudaAttention::Compiled> CudaAttention::by_library(const CudaNodeSource& source,
+                                                                   const std::vector<const Node*>& nodes) {
+  const double dropout = attributes<AttentionAttributes>(*nodes.front()).dropout;
+  if (!is_multiple_of_a_sixteenth(dropout) && !source.choices.time_is_left())
+    throw cuda::Error("dropout " + short_number(dropout) +
+                      " is not a multiple of 1/16, and there was no time to check its masks");
+  Compiled compiled;
+  for (const Node* node : nodes) compiled.emplace_back(node->outputs[0], fused(source, *node));
+  if (dropout > 0)
+    if (const std::string broken = broken_identity(source, nodes, compiled); !broken.empty())
+      throw cuda::Error(compiled.back().second.implementation + ": " + broken);
+  return std::make_shared<Compiled>(std::move(compiled));
+}
+
 // Chooses one algorithm for all nodes, as they draw the same dropout masks.
 CudaAttention::Compiled CudaAttention::choose(const CudaNodeSource& source, const std::vector<const Node*>& nodes) {
-  const auto all = [&](const auto& make) {
-    Compiled made;
-    for (const Node* node : nodes) made.emplace_back(node->outputs[0], make(*node));
-    return std::make_shared<Compiled>(std::move(made));
+  const auto by_products = [&] {
+    Compiled compiled;
+    for (const Node* node : nodes) compiled.emplace_back(node->outputs[0], unfused(source, *node));
+    return std::make_shared<Compiled>(std::move(compiled));
   };
-  const auto by_products = [&] { return all([&](const Node& node) { return unfused(source, node); }); };
   if (attention_element(source.graph, source.node) == Element::f32) return std::move(*by_products());
 
   std::vector<Operand> inputs;
   for (const Node* node : nodes)
     for (const Operand& input : source_of(source, *node).float_inputs()) inputs.push_back(input);
   Listed<Compiled> algorithms("ways of " + source.layer,
-                              {{"cuDNN", [&] { return all([&](const Node& node) { return fused(source, node); }); }},
-                               {"products and kernels", by_products}});
+                              {{"cuDNN", [&] { return by_library(source, nodes); }}, {"products and kernels", by_products}});
   const auto run = [](Compiled& compiled, cuda::Stream stream) {
     for (auto& [output, node] : compiled) node.enqueue(stream);
   };

@@ -121,6 +121,10 @@ class Choices {
   };
   const Counts& counts() const { return counts_; }
 
+  cuda::Device& device() const { return *device_; }
+  // While an algorithm is built: whether it may still be timed. A stored choice is built without a limit.
+  bool time_is_left() const { return !end_ || options_.clock() < *end_; }
+
  private:
   struct AnyAlgorithms {  // of any type
     std::string problem;

@@ -128,9 +128,9 @@ std::size_t cuda_depthwise_workspace_bytes(const Graph& graph, const Node& node)
 CudaNode cuda_depthwise(const CudaNodeSource& source, const CudaNode& own);
 
 // attention and its gradient. In 16 bits: the library's attention, or products and our own softmax with our own dropout masks,
-// the same for both directions. In float, or if the library has none: the latter, which runs one group of samples at a time, so
-// that scratch and scores do not grow with the batch. A program has one CudaAttention, as the nodes of an attention are chosen
-// together.
+// the same for both directions. In float, or if the library has none, or none whose masks pass attention_identities.h: the
+// latter, which runs one group of samples at a time, so that scratch and scores do not grow with the batch. A program has one
+// CudaAttention, as the nodes of an attention are chosen together.
 class CudaAttention {
  public:
   CudaNode compile(const CudaNodeSource& source);
@@ -140,7 +140,10 @@ class CudaAttention {
   CudaNode fused(const CudaNodeSource& source, const Node& node) const;
   CudaNode unfused(const CudaNodeSource& source, const Node& node) const;
   Compiled choose(const CudaNodeSource& source, const std::vector<const Node*>& nodes);
+  std::shared_ptr<Compiled> by_library(const CudaNodeSource& source, const std::vector<const Node*>& nodes);
+  std::string broken_identity(const CudaNodeSource& source, const std::vector<const Node*>& nodes, const Compiled& compiled);
 
+  std::map<std::string, std::string> identities_;  // what is broken, by layer and engines
   std::map<std::pair<const Graph*, int>, Compiled> chosen_;  // by graph and ordinal
 };
 std::string cuda_attention_layer(const Graph& graph, const Node& node);
