@@ -34,8 +34,8 @@ class Backend {
   virtual std::size_t value_bytes(const Graph& graph, ValueId value) const { return graph.desc(value).bytes(); }
   // How many kernels a step starts for the node; a library plan counts as one, and a view starts none.
   virtual int launches(const Graph& /*graph*/, const Node& node) const { return node.op == Op::reshape ? 0 : 1; }
-  // The node's algorithm if it needs fewer multiplications than the counted FLOPs: "winograd"; otherwise "". If a library
-  // chooses during compile(): the algorithm that it may choose.
+  // What --without can leave out of the node: "winograd", an algorithm that needs fewer multiplications than the counted FLOPs,
+  // or "library-attention"; otherwise "". If compile() chooses: what it may choose.
   virtual std::string algorithm(const Graph& /*graph*/, const Node& /*node*/) const { return ""; }
   // Elements of the packed form of the node's weight (pack_weight); 0: the backend reads the weight itself.
   virtual std::int64_t packed_weight_elements(const Graph& /*graph*/, const Node& /*node*/) const { return 0; }
@@ -44,12 +44,13 @@ class Backend {
 
 // Parts of a backend that can be left out, so that their effect can be measured. A backend without such a part ignores it.
 struct BackendOptions {
-  bool winograd = true;          // convolutions with fewer multiplications than the counted FLOPs
-  bool packed_weights = true;    // CPU: a weight that no entry changes is packed once, not in every step
-  std::string kernels = {};      // CPU: only those of this instruction set, in fp32: "portable", "avx2"; empty: the best
-  bool exchange_thread = false;  // CPU: one more thread exchanges between ranks while the others compute
-  bool graph_capture = true;     // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one
-  bool tuning = true;            // CUDA: algorithms without a stored choice are timed; otherwise the first that works is taken
+  bool winograd = true;           // convolutions with fewer multiplications than the counted FLOPs
+  bool packed_weights = true;     // CPU: a weight that no entry changes is packed once, not in every step
+  std::string kernels = {};       // CPU: only those of this instruction set, in fp32: "portable", "avx2"; empty: the best
+  bool exchange_thread = false;   // CPU: one more thread exchanges between ranks while the others compute
+  bool graph_capture = true;      // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one
+  bool library_attention = true;  // CUDA: cuDNN's attention where it has one; otherwise products and our own softmax
+  bool tuning = true;             // CUDA: algorithms without a stored choice are timed; otherwise the first that works is taken
 };
 
 std::unique_ptr<Backend> make_reference_backend();

@@ -9,18 +9,22 @@
 namespace epochbench {
 
 struct Without {
-  bool fusion = false;          // composite nodes: a step runs their parts
-  bool graph_capture = false;   // on CUDA: a step's kernels are enqueued one by one
-  bool packed_weights = false;  // on a CPU, forward: each step packs the weights of its products again
-  bool prefetch = false;        // a batch is started only when a step needs it
-  bool winograd = false;        // convolutions with fewer multiplications than the counted FLOPs
+  bool fusion = false;             // composite nodes: a step runs their parts
+  bool graph_capture = false;      // on CUDA: a step's kernels are enqueued one by one
+  bool library_attention = false;  // on CUDA, in 16 bits: attention is products and our own softmax
+  bool packed_weights = false;     // on a CPU, forward: each step packs the weights of its products again
+  bool prefetch = false;           // a batch is started only when a step needs it
+  bool winograd = false;           // convolutions with fewer multiplications than the counted FLOPs
   bool operator==(const Without&) const = default;
 };
 
 constexpr auto parts_of(const Without&) {
   using Part = NamedPart<Without>;
-  return std::array{Part{"fusion", &Without::fusion}, Part{"graph-capture", &Without::graph_capture},
-                    Part{"packed-weights", &Without::packed_weights}, Part{"prefetch", &Without::prefetch},
+  return std::array{Part{"fusion", &Without::fusion},
+                    Part{"graph-capture", &Without::graph_capture},
+                    Part{"library-attention", &Without::library_attention},
+                    Part{"packed-weights", &Without::packed_weights},
+                    Part{"prefetch", &Without::prefetch},
                     Part{"winograd", &Without::winograd}};
 }
 

@@ -204,8 +204,8 @@ Rows execution_options() {
       row("bucket", "MIB,...", "MiB of gradients that ranks exchange at once", Class::placement, &CaseSpec::bucket_mib,
           real({0, kMaxBucketMib, false, true}), {.group = kExperiments, .applies = has_ranks}),
       row("without", "PARTS,...",
-          "leave out fusion, graph-capture, packed-weights, prefetch, winograd, or several as in fusion+prefetch, to measure "
-          "their effect; none leaves out nothing",
+          "leave out fusion, graph-capture, library-attention, packed-weights, prefetch, winograd, or several as in "
+          "fusion+prefetch, to measure their effect; none leaves out nothing",
           Class::ablation, &CaseSpec::without, parse_parts<Without>, {.group = kExperiments}),
       row("kernels", "KERNELS,...",
           "best; avx2: those of CPUs without AVX-512; or portable: compiled for the baseline instruction set, without wide "

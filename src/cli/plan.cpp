@@ -106,8 +106,10 @@ std::unique_ptr<Backend> planner(bool on_cpu, const CaseSpec& spec) {
 // Errors: CallError if a plan does not show what is left out.
 void check_without(const Plan& plan, bool on_cpu) {
   const Without& without = plan.spec.without;
-  if (without.graph_capture || without.prefetch)
-    throw CallError(std::string("--without ") + (without.graph_capture ? "graph-capture" : "prefetch") +
+  Without unseen = without;
+  unseen.fusion = unseen.packed_weights = unseen.winograd = false;
+  if (unseen != Without{})
+    throw CallError("--without " + to_string(unseen) +
                     ": changes neither memory nor the work of a step; leave it out, or measure it with `epochbench run`");
   if (!without.winograd && !without.packed_weights) return;
   const std::unique_ptr<Backend> complete = on_cpu ? make_backend({}, default_threads()) : make_cuda_planner();

@@ -6,11 +6,12 @@
 namespace epochbench {
 namespace {
 
-bool has_algorithm(const WorkloadSpec& workload, const Backend& backend, const CaseSpec& spec) {
+bool has_algorithm(const char* algorithm, const Backend& backend, const CaseSpec& spec) {
+  const WorkloadSpec workload = workload_spec(spec);
   const Program program = make_program(workload, backend, entries_of_mode(spec.mode), spec.precision, false);
   return std::any_of(program.entries.begin(), program.entries.end(), [&](const std::optional<EntryGraph>& entry) {
     return entry && std::any_of(entry->graph.nodes.begin(), entry->graph.nodes.end(),
-                                [&](const Node& node) { return !backend.algorithm(entry->graph, node).empty(); });
+                                [&](const Node& node) { return backend.algorithm(entry->graph, node) == algorithm; });
   });
 }
 
@@ -49,7 +50,10 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
         "choose other --data");
   if (spec.without.prefetch && spec.loader_threads == 0)
     return std::string("--without prefetch: with --loader-threads 0 nothing is prefetched; leave out one of the two");
-  if (spec.without.winograd && !has_algorithm(workload_spec(spec), backend, spec))
+  if (spec.without.library_attention && !has_algorithm("library-attention", backend, spec))
+    return "--without library-attention: " + spec.model.name + " has no attention by a library on " + to_string(spec.device) +
+           " in " + name(spec.precision) + "; leave it out (cuDNN has one in bf16 and fp16)";
+  if (spec.without.winograd && !has_algorithm("winograd", backend, spec))
     return "--without winograd: " + spec.model.name + " has no convolution that runs so on " + to_string(spec.device) + " in " +
            name(spec.precision) + "; leave it out";
   if (spec.checkpoint != Checkpoint::none) return nothing_to_drop(spec, backend);

@@ -240,6 +240,7 @@ BackendOptions backend_options(const CaseSpec& spec) {
           .kernels = spec.kernels == Kernels::best ? "" : name(spec.kernels),
           .exchange_thread = exchange_threads(spec) > 0,
           .graph_capture = !spec.without.graph_capture,
+          .library_attention = !spec.without.library_attention,
           .tuning = spec.warmup != 0 || !spec.stop.steps || *spec.stop.steps > kFewSteps};
 }
 

@@ -107,6 +107,19 @@ TEST(CudaBackend, SaysThatALibraryDrawsTheMasksAndGivesItASeedAStepAndLayer) {
   EXPECT_FALSE(library_masks());
 }
 
+// With dropout on, as the masks are then ours.
+TEST(CudaBackend, WithoutTheLibrarysAttentionTrainsAsTheReference) {
+  const Training training{test::kSmallBert, 2, Precision::bf16, 0.125};
+  const auto device = std::make_shared<FakeDevice>();
+  const auto backend =
+      make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); }, {.library_attention = false});
+  const Outcome outcome = train(training, *backend), expected = train(training, *make_reference_backend());
+  EXPECT_FALSE(outcome.library_masks);
+  ASSERT_EQ(outcome.losses.size(), expected.losses.size());
+  EXPECT_NEAR(outcome.losses[0] / expected.losses[0], 1, 0x1p-8);
+  for (std::size_t i = 1; i < expected.losses.size(); ++i) EXPECT_NEAR(outcome.losses[i] / expected.losses[i], 1, 0x1p-4) << i;
+}
+
 TEST(CudaBackend, SchedulingChangesNoBit) {
   for (const Training& training : {Training{"lenet5", 3, Precision::fp16}, Training{"mlp:width=64", 4, Precision::bf16}}) {
     const Outcome first = train_on_cuda(training);

@@ -29,7 +29,7 @@ WorkloadSpec workload(const char* model, std::int64_t batch) {
   return workload_spec(spec);
 }
 
-std::string reason_not_to_leave_out_winograd(const char* model, Precision precision, int compute_capability) {
+std::string reason_not_to_leave_out(const Without& without, const char* model, Precision precision, int compute_capability) {
   const auto device = std::make_shared<FakeDevice>(0, compute_capability);
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
   CaseSpec spec;
@@ -38,7 +38,7 @@ std::string reason_not_to_leave_out_winograd(const char* model, Precision precis
   spec.device = cuda_device(0);
   spec.batch = 2;
   spec.data = "synthetic";
-  spec.without = {.winograd = true};
+  spec.without = without;
   return nothing_to_leave_out(spec, *backend).value_or("");
 }
 
@@ -51,7 +51,23 @@ TEST(CudaPlanning, HasNoInt8AndSaysSo) {
         << model;
 }
 
+TEST(CudaPlanning, LeavesOutTheLibrarysAttentionWhereThereIsOne) {
+  const auto reason = [](const char* model, Precision precision, int compute_capability) {
+    return reason_not_to_leave_out({.library_attention = true}, model, precision, compute_capability);
+  };
+  for (const char* model : {"bert-tiny", "vit-s-16", "gpt2:layers=2"})
+    for (const Precision precision : {Precision::bf16, Precision::fp16}) EXPECT_EQ(reason(model, precision, 80), "") << model;
+  EXPECT_THAT(reason("bert-tiny", Precision::fp32, 90),
+              testing::HasSubstr("bert-tiny has no attention by a library on cuda:0"));
+  EXPECT_NE(reason("bert-tiny", Precision::tf32, 90), "");
+  EXPECT_NE(reason("bert-tiny", Precision::fp16, 75), "");
+  EXPECT_NE(reason("resnet20", Precision::bf16, 90), "");
+}
+
 TEST(CudaPlanning, LeavesOutWinogradWhereTheLibraryMayChooseIt) {
+  const auto reason_not_to_leave_out_winograd = [](const char* model, Precision precision, int compute_capability) {
+    return reason_not_to_leave_out({.winograd = true}, model, precision, compute_capability);
+  };
   for (const Precision precision : {Precision::fp32, Precision::tf32})
     for (const char* model : {"resnet20", "resnet50"}) EXPECT_EQ(reason_not_to_leave_out_winograd(model, precision, 80), "");
   for (const char* model : {"lenet5", "mlp"})

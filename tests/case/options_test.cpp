@@ -170,7 +170,7 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   EXPECT_THAT(with("decode_cost", "-0.1"), HasSubstr("--decode-cost"));
   EXPECT_THAT(with("cache", "pixels"), HasSubstr("--cache: 'pixels' is unknown; choose from none, decoded"));
   EXPECT_THAT(with("without", "fusion+speed"),
-              HasSubstr("choose from none, fusion, graph-capture, packed-weights, prefetch, winograd"));
+              HasSubstr("choose from none, fusion, graph-capture, library-attention, packed-weights, prefetch, winograd"));
   EXPECT_THAT(with("gemm", "fast"), HasSubstr("choose from best, portable"));
   EXPECT_THAT(with("dropout", "1"), HasSubstr("--dropout"));
   EXPECT_THAT(with("label_smoothing", "1"), HasSubstr("--label-smoothing: '1' must be a number from 0 and below 1"));

@@ -72,6 +72,7 @@ class BadInput(CliTest):
             (["--model", "mlp", "--mode", "infer"], ["infer", "train"]),
             ([*QUICK, "--without", "speed"], ["speed", "fusion", "winograd"]),
             ([*QUICK, "--without", "graph-capture"], ["--without graph-capture", "CUDA"]),
+            ([*QUICK, "--without", "library-attention"], ["--without library-attention", "lenet5", "bf16"]),
             ([*QUICK, "--without", "winograd"], ["--without winograd", "lenet5"]),
             ([*QUICK, "--without", "prefetch", "--data", "synthetic"], ["--without prefetch", "synthetic"]),
             (["--model", "lenet5", "--batch", "6", "--accumulate", "4"], ["--accumulate 4", "batch 6"]),
@@ -411,7 +412,7 @@ class OtherCommands(CliTest):
                      for more in ((), ("--without", "winograd"))]
         self.assertGreater(*workspace)
         self.assert_refused(self.call("plan", "lenet5", "--without", "winograd"), 2, "winograd", "lenet5")
-        for part in ("prefetch", "graph-capture"):
+        for part in ("prefetch", "graph-capture", "library-attention"):
             self.assert_refused(self.call("plan", "lenet5", "--without", "fusion+" + part), 2, "--without " + part, "run")
 
 

@@ -39,7 +39,7 @@ VALUES = {  # of all other options, a right one first; None: it takes no value
     "--oversubscribe": [None],
     "--shard": ["optimizer", "all"],
     "--bucket": ["8", "0"],
-    "--without": ["fusion", "graph-capture", "packed-weights", "prefetch", "winograd", "speed"],
+    "--without": ["fusion", "graph-capture", "library-attention", "packed-weights", "prefetch", "winograd", "speed"],
     "--kernels": ["portable", "avx2", "fast"],
     "--meters": ["off", "yes"],
     "--data": ["synthetic", "digits", "founding-documents", "digit", "images:none", "idx:none", "text:none", "."],

@@ -175,6 +175,12 @@ TEST(Ablation, RefusesToLeaveOutMissingParts) {
   EXPECT_EQ(reason_of(spec), "");
   spec.kernels = Kernels::best;
   spec.without = {.winograd = true};
+  spec.without = {.library_attention = true};
+  spec.model = find_model("bert-tiny");
+  spec.precision = Precision::bf16;
+  EXPECT_THAT(reason_of(spec), HasSubstr("bert-tiny has no attention by a library"));
+  spec.without = {.winograd = true};
+  spec.precision = Precision::fp32;
   spec.model = find_model("lenet5");  // windows of 5x5
   EXPECT_THAT(reason_of(spec), HasSubstr("lenet5 has no convolution"));
 }

@@ -353,7 +353,7 @@ CudaAttention::Compiled CudaAttention::choose(const CudaNodeSource& source, cons
     for (const Node* node : nodes) compiled.emplace_back(node->outputs[0], unfused(source, *node));
     return std::make_shared<Compiled>(std::move(compiled));
   };
-  if (attention_element(source.graph, source.node) == Element::f32) return std::move(*by_products());
+  if (!uses_library_ || attention_element(source.graph, source.node) == Element::f32) return std::move(*by_products());
 
   std::vector<Operand> inputs;
   for (const Node* node : nodes)

@@ -18,8 +18,7 @@ class CudaBackend final : public Backend {
       : device_(std::move(device)),
         make_libraries_(std::move(make_libraries)),
         make_ranks_(std::move(make_ranks)),
-        captures_(options.graph_capture),
-        winograd_(options.winograd),
+        options_(options),
         choice_options_(std::move(choices)),
         properties_(device_ ? device_->properties() : kPlanned) {}
 
@@ -48,8 +47,8 @@ class CudaBackend final : public Backend {
     }
     if (make_ranks_ && !ranks_.collectives) ranks_ = make_ranks_();
     const StoredAtEnd stored{*choices_};
-    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, choices_, program, winograd_),
-                                            captures_, ranks_);
+    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, choices_, program, options_),
+                                            options_.graph_capture, ranks_);
   }
 
  private:
@@ -61,7 +60,7 @@ class CudaBackend final : public Backend {
   std::shared_ptr<cuda::Device> device_;
   LibrariesMaker make_libraries_;
   RanksMaker make_ranks_;  // empty: a single rank
-  bool captures_, winograd_;
+  BackendOptions options_;
   ChoiceOptions choice_options_;
   cuda::DeviceProperties properties_;
   mutable std::shared_ptr<cuda::Libraries> libraries_;

@@ -240,10 +240,11 @@ std::string cuda_layer(const Graph& graph, const Node& node, bool winograd) {
 }
 
 CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices,
-                                    const Program& program, bool winograd) {
-  choices->begin_program(layer_costs(program, winograd));
-  return [libraries = std::move(libraries), choices = std::move(choices), seed = program.seed, winograd,
-          attention = std::make_shared<CudaAttention>()](const Graph& graph, const Node& node, const CudaNodeContext& context) {
+                                    const Program& program, const BackendOptions& options) {
+  choices->begin_program(layer_costs(program, options.winograd));
+  return [libraries = std::move(libraries), choices = std::move(choices), seed = program.seed, winograd = options.winograd,
+          attention = std::make_shared<CudaAttention>(options.library_attention)](const Graph& graph, const Node& node,
+                                                                                  const CudaNodeContext& context) {
     const std::string layer = cuda_layer(graph, node, winograd);
     CudaNode compiled = compile({graph, node, context, libraries, *choices, layer, seed, winograd}, *attention);
     compiled.has_algorithms = !layer.empty();

@@ -27,7 +27,7 @@ std::size_t cuda_value_bytes(const Graph& graph, ValueId value);
 // Backend::launches of a node by the first algorithm that is listed for it.
 int cuda_launches(const Graph& graph, const Node& node);
 
-// Backend::algorithm of a node on such a device: the algorithm that cuDNN may choose.
+// Backend::algorithm of a node on such a device.
 std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_capability);
 
 // The kind of layer that a node with several algorithms belongs to: layers of equal text have the same algorithms and share
@@ -35,8 +35,7 @@ std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_cap
 std::string cuda_layer(const Graph& graph, const Node& node, bool winograd);
 
 // Compiles the nodes of one program, each by the algorithm that `choices` decides on. Compiled nodes keep `libraries` alive.
-// `winograd`: whether convolutions may use Winograd transforms.
 CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices,
-                                    const Program& program, bool winograd);
+                                    const Program& program, const BackendOptions& options);
 
 }  // namespace epochbench

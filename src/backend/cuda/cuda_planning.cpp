@@ -8,10 +8,15 @@
 #include "src/base/gpu_code.h"
 
 namespace epochbench {
+namespace {
+
+constexpr int kAmpere = 80;  // the first with bf16, tf32 and cuDNN's attention
+
+}  // namespace
+
 std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node, int compute_capability) {
   if (is_int8(graph, node))
     return std::string("the CUDA backend has no ") + name(Precision::int8) + " products; use " + name(Precision::fp16);
-  constexpr int kAmpere = 80;  // the first with bf16 and tf32
   // In float the sums would depend on the order of atomic additions, and cuDNN's Winograd engines have none.
   const bool with_norm = node.op == Op::conv2d_batch_norm || node.op == Op::conv2d_batch_norm_grad;
   const bool with_gelu = node.op == Op::linear_gelu || node.op == Op::matmul_gelu_grad;
@@ -31,11 +36,15 @@ std::optional<std::string> cuda_unsupported(const Graph& graph, const Node& node
   return std::nullopt;
 }
 
-// cuDNN 9 has Winograd engines for 3x3 windows at stride 1 in float, before Hopper, except for the gradient of the weight.
+// cuDNN 9 has Winograd engines for 3x3 windows at stride 1 in float, before Hopper, except for the gradient of the weight; and
+// attention in 16 bits since Ampere.
 std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_capability) {
   constexpr int kHopper = 90;
+  const bool in_float = graph.desc(node.inputs[0]).dtype == DType::f32;
+  if (std::holds_alternative<AttentionAttributes>(node.attributes))
+    return !in_float && compute_capability >= kAmpere ? "library-attention" : "";
   const bool transformable = node.op == Op::conv2d || node.op == Op::conv2d_bias || node.op == Op::conv2d_grad_input;
-  if (!transformable || compute_capability >= kHopper || graph.desc(node.inputs[0]).dtype != DType::f32) return "";
+  if (!transformable || compute_capability >= kHopper || !in_float) return "";
   const Conv2dShape s = conv2d_shape(graph, node);
   return s.kernel_height == 3 && s.kernel_width == 3 && s.stride == 1 ? "winograd" : "";
 }

@@ -133,6 +133,7 @@ CudaNode cuda_depthwise(const CudaNodeSource& source, const CudaNode& own);
 // CudaAttention, as the nodes of an attention are chosen together.
 class CudaAttention {
  public:
+  explicit CudaAttention(bool uses_library) : uses_library_(uses_library) {}
   CudaNode compile(const CudaNodeSource& source);
 
  private:
@@ -143,7 +144,8 @@ class CudaAttention {
   std::shared_ptr<Compiled> by_library(const CudaNodeSource& source, const std::vector<const Node*>& nodes);
   std::string broken_identity(const CudaNodeSource& source, const std::vector<const Node*>& nodes, const Compiled& compiled);
 
-  std::map<std::string, std::string> identities_;  // what is broken, by layer and engines
+  bool uses_library_;                                        // whether the library's may be used
+  std::map<std::string, std::string> identities_;            // what is broken, by layer and engines
   std::map<std::pair<const Graph*, int>, Compiled> chosen_;  // by graph and ordinal
 };
 std::string cuda_attention_layer(const Graph& graph, const Node& node);
