@@ -27,7 +27,7 @@ struct Timing {
   double epoch_seconds = 0;
   std::string epoch_kind;  // measured | projected
   double compile_seconds = 0, wall_seconds = 0;
-  std::string stopped_by;                          // noise | stable_noise | time | steps | epochs | until
+  std::string stopped_by;  // noise | stable_noise | time | steps | epochs | until | interrupted | failed
   std::optional<double> harness_seconds_per_step;  // in the timed loop, outside the step and the wait for data
   // For a GPU, timed by its own clock: how far the sum of the steps is from the host's clock, as a fraction of the sum.
   std::optional<double> clock_disagreement;

@@ -131,7 +131,7 @@ struct Run {
   std::string precision;
   Settings settings = {};      // what differs from its default
   std::optional<Input> input;  // also empty for synthetic data, prepared before the clock starts
-  // Empty when the run is not ok.
+  // Empty when the run is not ok, except for what a run that was interrupted or failed had measured until then.
   std::optional<Timing> timing;
   std::optional<Throughput> throughput;
   std::optional<Latency> latency;  // empty in training
@@ -156,18 +156,18 @@ void fields(auto& visit, Is<Run> auto& run) {
   VISIT(run, name, repetition, status, message, workload, device, precision);
   visit("settings", run.settings, {.omitted_if_empty = true});
   visit("input", run.input);
-  const bool ok = run.status == RunStatus::ok;
-  visit("timing", run.timing, {.hidden = !ok});
-  visit("throughput", run.throughput, {.hidden = !ok});
-  visit("latency", run.latency, {.hidden = !ok});
-  visit("efficiency", run.efficiency, {.hidden = !ok});
-  visit("memory", run.memory, {.hidden = !ok});
-  visit("interference", run.interference, {.hidden = !ok});
-  visit("gpu", run.gpu, {.hidden = !ok});
-  visit("quality", run.quality, {.hidden = !ok});
-  visit("energy", run.energy, {.hidden = !ok});
-  visit("cost", run.cost, {.hidden = !ok});
-  visit("profile", run.profile, {.hidden = !ok});
+  const bool shown = run.status == RunStatus::ok || run.status == RunStatus::interrupted || run.status == RunStatus::failed;
+  visit("timing", run.timing, {.hidden = !shown});
+  visit("throughput", run.throughput, {.hidden = !shown});
+  visit("latency", run.latency, {.hidden = !shown});
+  visit("efficiency", run.efficiency, {.hidden = !shown});
+  visit("memory", run.memory, {.hidden = !shown});
+  visit("interference", run.interference, {.hidden = !shown});
+  visit("gpu", run.gpu, {.hidden = !shown});
+  visit("quality", run.quality, {.hidden = !shown});
+  visit("energy", run.energy, {.hidden = !shown});
+  visit("cost", run.cost, {.hidden = !shown});
+  visit("profile", run.profile, {.hidden = !shown});
   visit("turns", run.turns, {.omitted_if_empty = true});
   visit("ranks", run.ranks, {.omitted_if_empty = true});
 }

@@ -27,6 +27,7 @@ std::vector<std::string> parts_of(const Progress& progress) {
   if (progress.steps > 0)
     parts.push_back("step " + format_count(progress.steps) +
                     (progress.steps_planned ? "/" + format_count(*progress.steps_planned) : ""));
+  if (progress.step_seconds && progress.rate == 0) parts.push_back(format_seconds(*progress.step_seconds) + " per step");
   if (progress.rate > 0) parts.push_back(significant(progress.rate, 3) + " samples/s");
   if (progress.loss) parts.push_back("loss " + significant(*progress.loss, 3));
   if (progress.eval_value) parts.push_back("test " + significant(*progress.eval_value, 3));

@@ -24,9 +24,9 @@ namespace {
 static_assert(QueueLimits{}.block_steps == kQueuedBlockSteps && WarmUpLimits{}.block_steps == kQueuedBlockSteps &&
               StoppingLimits{}.block_steps == kBlockSteps);
 
-Energy not_metered() {
+Energy without_energy(const char* reason) {
   Energy energy;
-  energy.reason = "the meters were off";
+  energy.reason = reason;
   return energy;
 }
 
@@ -51,11 +51,18 @@ class Driver {
   }
 
   void drive() {
+    if (report_)
+      talk_.set_progress([this](const StepProgress& block) {
+        progress_.steps = taken() + block.steps;
+        progress_.step_seconds = block.step_seconds;
+        show();
+      });
     try {
       run_phases();
     } catch (CaseEnded& ended) {
       if (ended.status == RunStatus::interrupted)
         ended.message = "after " + format_seconds(steady_seconds() - began_) + ", in the phase \"" + progress_.phase + '"';
+      if (ended.status == RunStatus::interrupted || ended.status == RunStatus::failed) keep_timed(ended);
       throw;
     }
   }
@@ -84,9 +91,20 @@ class Driver {
     if (metering_)
       metering_->fill(run_);
     else
-      run_.energy = not_metered();
+      run_.energy = without_energy("the meters were off");
     run_.profile = totals_.result.profile;
     if (totals_.result.unwritten) run_.message = std::string(kUnwritten) + *totals_.result.unwritten;
+    shorten_series(run_);
+  }
+
+  // What was measured before the case ended.
+  void keep_timed(CaseEnded& ended) {
+    if (!(totals_.rate() > 0)) return;
+    stopped_by_ = name(ended.status);
+    fill_run();
+    ended.message += "; " + counted(static_cast<std::size_t>(taken()), "step was", "steps were") + " timed, the median " +
+                     format_seconds(run_.timing->step_seconds_median);
+    run_.energy = without_energy("the run did not end");
     shorten_series(run_);
   }
 
@@ -115,6 +133,7 @@ class Driver {
     if (block.step_seconds.size() != static_cast<std::size_t>(steps)) throw ProtocolError("a block of another length");
     if (!block.loss.empty()) progress_.loss = block.loss.back();
     one_step_seconds_ = block.wall_seconds / static_cast<double>(steps);
+    progress_.step_seconds.reset();
     return block;
   }
 
@@ -139,6 +158,7 @@ class Driver {
 
   void measure_steps() {
     progress_.phase = "measure";
+    progress_.steps = 0;
     progress_.steps_planned = spec_.stop.steps;
     const double begin = steady_seconds();
     std::optional<StopReason> reason;

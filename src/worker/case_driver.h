@@ -22,6 +22,7 @@ struct Progress {
   std::int64_t steps = 0;  // timed so far
   std::optional<std::int64_t> steps_planned;
   double elapsed_seconds = 0, rate = 0;  // rate: samples/s of the timed steps, 0 before the first
+  std::optional<double> step_seconds;    // of a block of steps that is not done yet
   std::optional<double> loss, relative_noise, eval_value;
 };
 
@@ -40,7 +41,7 @@ inline constexpr std::string_view kUnwritten = "not written: ";
 
 // Starts the worker in this process group, or the launcher of a case with ranks. Fills in everything that the process measured;
 // src/session/finished_run.h adds the rest. `interrupted` is polled; once true, the case is ended and the run's status is
-// `interrupted`.
+// `interrupted`. A run that is interrupted or fails keeps the blocks of timed steps that it had completed.
 Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::function<void(const Progress&)>& progress,
              const std::function<bool()>& interrupted, const DriverOptions& options = {});
 

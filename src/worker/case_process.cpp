@@ -101,6 +101,7 @@ CaseProcess::CaseProcess(const WorkerCommand& command, const EnvironmentSettings
 CaseProcess::~CaseProcess() { kill(); }
 
 bool CaseProcess::send(const std::string& line) {
+  idle_seconds_ = 0;
   const std::string text = line + "\n";
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t size = ::send(sockets_[0].number(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
@@ -111,7 +112,7 @@ bool CaseProcess::send(const std::string& line) {
 }
 
 CaseProcess::Received CaseProcess::receive(std::string& line, const std::function<bool()>& interrupted) {
-  double idle_seconds = 0, looked = steady_seconds();
+  double looked = steady_seconds();
   std::optional<Activity> last = activity_with_children(process_.id());
   while (true) {
     if (interrupted && interrupted()) return Received::interrupted;
@@ -136,11 +137,11 @@ CaseProcess::Received CaseProcess::receive(std::string& line, const std::functio
     if (!activity || !last) continue;
     const bool stopped = activity->state == 'T' || activity->state == 't';
     if (activity->cpu_ticks > last->cpu_ticks)
-      idle_seconds = 0;
+      idle_seconds_ = 0;
     else if (!stopped)
-      idle_seconds += tick;
+      idle_seconds_ += tick;
     last = activity;
-    if (idle_seconds >= limits_.hung_seconds) return Received::hung;
+    if (idle_seconds_ >= limits_.hung_seconds) return Received::hung;
   }
 }
 

@@ -15,7 +15,7 @@
 namespace epochbench {
 
 struct ProcessLimits {
-  double hung_seconds = 120;   // without a message and without using the CPU
+  double hung_seconds = 120;   // after a command, without an answer and without using the CPU
   double tick_seconds = 0.25;  // between checks of the process and `interrupted`
   double exit_seconds = 5;     // for the process to exit after its last answer
   bool silent = false;         // its standard error is discarded
@@ -69,6 +69,7 @@ class CaseProcess {
   std::string said_;                       // there, at the end
   Process process_;
   LineBuffer lines_;
+  double idle_seconds_ = 0;  // since the last command; its progress may be reported all the same
 };
 
 }  // namespace epochbench

@@ -24,6 +24,7 @@
 #include "src/machine/peaks.h"
 #include "src/machine/topology.h"
 #include "src/worker/channel.h"
+#include "src/worker/progress_reporter.h"
 #include "src/worker/protocol.h"
 #include "src/worker/runner.h"
 
@@ -78,7 +79,7 @@ class Server {
     while (const auto line = next_line()) {
       const Json message = parse_message(*line, "command");
       const auto command = message["command"].get<std::string>();
-      const Json reply = answer(command, message);
+      const Json reply = reported_answer(command, message);
       if (answers() && !channel_.send(reply.dump() + "\n")) return false;
       if (command == "finish" || command == "calibrate" || command == "calibrate_gpu") return true;
     }
@@ -98,6 +99,18 @@ class Server {
     }
     std::string line = services_.ranks->receive();
     return line.empty() ? std::nullopt : std::optional(std::move(line));
+  }
+
+  Json reported_answer(const std::string& command, const Json& message) {
+    if (command == "prepare" && message.contains("progress_seconds") && answers())
+      reporter_.emplace(from_message<double>(message, "progress_seconds"),
+                        [this](const StepProgress& progress) { channel_.send(answer_of("progress", progress).dump() + "\n"); });
+    if (!reporter_) return answer(command, message);
+    const bool steps = command == "warm_up" || command == "step" || command == "latency";
+    const ProgressReporter::Answer reported(*reporter_, steps && runner_
+                                                            ? [runner = runner_.get()] { return runner->steps_done(); }
+                                                            : std::function<std::int64_t()>());
+    return answer(command, message);
   }
 
   Json answer(const std::string& command, const Json& message) {
@@ -285,6 +298,7 @@ class Server {
   double step_seconds_ = 0;  // of the timed steps
   Traffic traffic_;          // likewise
   std::unique_ptr<Runner> runner_;
+  std::optional<ProgressReporter> reporter_;  // reads the runner
 };
 
 // Keeps freed memory, so that allocating it again between steps causes no page faults.

@@ -86,12 +86,22 @@ std::string Conversation::next_line() {
   return line;
 }
 
+// The next one that is not about progress.
+Json Conversation::next_message() {
+  while (true) {
+    std::string line = next_line();
+    while (launches_ && !line.starts_with('{')) line = next_line();  // MPICH's launcher also writes how a rank ended
+    Json message = parse_message(line, "event");
+    if (message["event"] != "progress") return message;
+    const auto progress = from_message<StepProgress>(message);
+    if (progress_) progress_(progress);
+  }
+}
+
 Json Conversation::ask(const Json& command, const char* answer) {
   process_.send(command.dump());  // if the process is gone, reading its answer fails, with the reason
-  std::string line = next_line();
-  while (launches_ && !line.starts_with('{')) line = next_line();  // MPICH's launcher also writes how a rank ended
+  Json message = next_message();
   note_memory();
-  Json message = parse_message(line, "event");
   const auto event = message["event"].get<std::string>();
   if (event == "error") {
     const auto status = from_name<RunStatus>(message.value("status", ""));
@@ -111,7 +121,9 @@ Ready Conversation::prepare(const CaseSpec& spec, const std::optional<Workload>&
     sent["parameters"] = workload->parameters;
     if (workload->tokens_per_sample) sent["tokens"] = *workload->tokens_per_sample;
   }
-  const Json answer = ask({{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", sent}}, "ready");
+  Json command = {{"protocol", kProtocolVersion}, {"command", "prepare"}, {"case", sent}};
+  if (progress_) command["progress_seconds"] = 1.0;
+  const Json answer = ask(command, "ready");
   require_version(answer);
   auto ready = from_message<Ready>(answer);
   require_understood(sent, answer.at("case"));

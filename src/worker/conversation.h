@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "src/result/result.h"
 #include "src/worker/case_process.h"
@@ -27,6 +28,9 @@ class Conversation {
   Conversation(const WorkerCommand& command, const EnvironmentSettings& settings, const ProcessLimits& limits,
                const std::function<bool()>& interrupted);
 
+  // Called while an answer is awaited; prepare() then asks for it, once per second.
+  void set_progress(std::function<void(const StepProgress&)> progress) { progress_ = std::move(progress); }
+
   // Errors: CaseEnded, with the process ended; ProtocolError for a different answer, or one outside the protocol.
   Json ask(const Json& command, const char* answer);
   // With `workload` the case includes what a worker needs if it does not plan the model itself: samples_per_epoch, optimizer,
@@ -38,11 +42,13 @@ class Conversation {
 
  private:
   std::string next_line();
+  Json next_message();
   CaseEnded ended_by(const ProcessEnd& end) const;
   bool killed_for_memory() const;
   void note_memory();
 
   const std::function<bool()>& interrupted_;
+  std::function<void(const StepProgress&)> progress_;
   const char* called_;                     // the process, in messages
   const bool launches_;                    // it starts the ranks of the case
   std::optional<std::int64_t> oom_kills_;  // before the start

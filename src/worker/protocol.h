@@ -1,14 +1,17 @@
 // The protocol between a case's process and its parent: JSON objects, one per line, over a socket or a pair of pipes.
 //
-// The parent speaks first and gets exactly one answer to each command; only `hello`, `prepare`, `calibrate` and `burst` carry
+// The parent speaks first and gets exactly one answer to each command, after any number of `progress` if `prepare` asked for
+// them; only `hello`, `prepare`, `calibrate` and `burst` carry
 // the version. Blocks of steps are independent of each other, so two processes may take turns, even if they are of two builds:
 // unknown keys are ignored, and `ready` repeats the case as it was understood, so that the other side sees it.
 //
 //   hello {protocol, suite}      hello {protocol, version, git_sha, git_dirty, build_type, compiler, suite}: of the process
 //                                       itself, whatever version was asked with; the text of its own suite of that name
-//   prepare {protocol, case}     ready {protocol, case, fingerprint, device, input, data_seconds, compile_seconds,
-//                                       planned_bytes, samples_per_epoch, steps_per_epoch, evaluates, metric, asynchronous,
+//   prepare {protocol, case,     ready {protocol, case, fingerprint, device, input, data_seconds, compile_seconds,
+//       progress_seconds}               planned_bytes, samples_per_epoch, steps_per_epoch, evaluates, metric, asynchronous,
 //                                       library_dropout_masks}
+//   anything                     progress {steps, step_seconds}: once per progress_seconds until the answer, the steps of the
+//                                       command that are done, and what one of them took
 //   begin_epoch {epoch}          epoch {}
 //   warm_up {steps}              steps {seconds[], loss[], samples, data_wait_seconds, idle_seconds, harness_seconds,
 //   step {steps}                        wall_seconds, page_faults, own_cpu_seconds, busy_cpu_seconds}
@@ -71,6 +74,14 @@ void fields(auto& visit, Is<Ready> auto& ready) {
   visit("metric", ready.metric, {.addition = true});
   VISIT(ready, evaluates, asynchronous, library_dropout_masks);
 }
+
+// How far the answer to a command is. step_seconds: on average; empty before the first step.
+struct StepProgress {
+  std::int64_t steps = 0;
+  std::optional<double> step_seconds;
+};
+
+void fields(auto& visit, Is<StepProgress> auto& progress) { VISIT(progress, steps, step_seconds); }
 
 // Its last answer.
 struct CaseResult {

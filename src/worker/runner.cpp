@@ -117,6 +117,7 @@ void Runner::clear_block(std::int64_t count) {
   block_.data_wait_seconds = block_.idle_seconds = 0;
   wait_seconds_.clear();
   way_seconds_ = 0;
+  done_.store(0, std::memory_order_relaxed);
 }
 
 // Keeps copies, which later steps do not have, out of the timed steps.
@@ -161,6 +162,7 @@ const StepBlock& Runner::latencies(std::int64_t count) {
     executable_.run(entry_);
     executable_.synchronize();
     const double end = clock_();
+    done_.store(i + 1, std::memory_order_relaxed);
     batches_.release(batch.slot);
     if (const std::int64_t now = times_continued(); now != continued) {
       block_.stopped.push_back(i);
@@ -206,6 +208,7 @@ double Runner::take_one_by_one(std::int64_t count) {
       observed += clock_() - end;
     }
     batches_.release(batch.slot);
+    done_.store(i + 1, std::memory_order_relaxed);
     block_.samples += batch.samples;
     block_.step_seconds.push_back(end - start);
     block_.data_wait_seconds += arrived - start;
@@ -235,7 +238,9 @@ void Runner::take_queued(std::int64_t count) {
     slot_of(i) = batch.slot;
     block_.samples += batch.samples;
     executable_.await(depth - 1);
-    if (i >= depth - 1) batches_.release(slot_of(i - (depth - 1)));
+    if (i < depth - 1) continue;
+    batches_.release(slot_of(i - (depth - 1)));
+    done_.store(i - (depth - 1) + 1, std::memory_order_relaxed);
   }
   executable_.synchronize();
   for (std::int64_t i = std::max<std::int64_t>(0, count - (depth - 1)); i < count; ++i) batches_.release(slot_of(i));

@@ -2,6 +2,7 @@
 // decides nothing: the parent says how many steps to take, and when to stop.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -58,6 +59,8 @@ class Runner {
   // even if it is there already. step_seconds of the returned block are those from submitting a batch to the end of its step,
   // by the host's clock, without those of steps that were stopped; valid until the next call. Errors: as for steps.
   const StepBlock& latencies(std::int64_t count);
+  // How many steps of the block that is being taken are done; any thread may ask.
+  std::int64_t steps_done() const { return done_.load(std::memory_order_relaxed); }
   // The whole test split, once. Call begin_epoch before the next step. Errors: std::runtime_error without any sample.
   Evaluation evaluate(std::int64_t labels_per_sample = 1);
   // Steps of `entry` on one batch, timed node by node; continues training, so it comes after everything that counts. Call
@@ -87,6 +90,7 @@ class Runner {
   StepBlock block_;
   std::vector<StepRecord> records_;
   std::int64_t taken_ = 0;
+  std::atomic<std::int64_t> done_{0};
   std::int64_t scheduled_ = 0;        // steps that the schedule has counted
   bool counted_ = true;               // it counts the steps of this block
   std::optional<float> rate_;         // the last one that was set

@@ -80,8 +80,9 @@ std::int64_t StoppingRule::block_of(std::int64_t left, std::optional<double> ste
   std::int64_t steps = known && !queues_ ? steps_within(limits_.block_seconds, *known, limits_.block_steps) : 1;
   if (queues_) {
     const QueueLimits& queue = limits_.queue;
-    std::int64_t least = queue.min_block_steps;
-    if (known) least = std::max<std::int64_t>(steps_within(limits_.max_seconds, *known, least), 1);
+    const std::int64_t least =
+        known ? std::max(steps_within(queue.slow_block_seconds, *known, queue.min_block_steps), queue.slow_block_steps)
+              : queue.slow_block_steps;
     steps = known ? std::max(least, calls_per_turn(queue.block_seconds, *known, queue.block_steps)) : least;
     if (left - steps < least && left <= queue.block_steps) steps = left;  // a short block at the end would be biased
   }

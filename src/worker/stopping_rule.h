@@ -17,9 +17,11 @@ constexpr auto texts_of(StopReason) { return std::array{"noise", "stable_noise",
 // transfer of its batch: blocks are long enough that this is small compared to their steps.
 struct QueueLimits {
   double block_seconds = 1.1;         // at least 1 s, even if steps are shorter than the previous ones
-  std::int64_t min_block_steps = 16;  // but no more than fit into max_seconds
-  std::int64_t block_steps = 65536;   // the most
-  double min_seconds = 3;             // of timed steps, unless their number or whole epochs are asked for
+  std::int64_t min_block_steps = 16;  // but no more than fit into slow_block_seconds, unless that is less than slow_block_steps
+  double slow_block_seconds = 5;      // a block of slow steps is short, so that its end is seen
+  std::int64_t slow_block_steps = 3;
+  std::int64_t block_steps = 65536;  // the most
+  double min_seconds = 3;            // of timed steps, unless their number or whole epochs are asked for
 };
 
 struct StoppingLimits {

@@ -392,6 +392,46 @@ TEST(RunCase, EndsWhenInterrupted) {
   EXPECT_EQ(child_of(getpid()), 0);
 }
 
+TEST(RunCase, AnInterruptedRunKeepsTheBlocksThatItHadTimed) {
+  CaseSpec spec = spec_of("good");
+  spec.stop = {};
+  spec.stop.min_time_seconds = 60;
+  bool interrupted = false;
+  const std::function<void(const Progress&)> watch = [&](const Progress& progress) { interrupted |= progress.steps >= 30; };
+  const epochbench::Run run = run_case(spec, FAKE_CASE_BINARY, watch, [&] { return interrupted; });
+  EXPECT_EQ(run.status, RunStatus::interrupted);
+  ASSERT_TRUE(run.timing && run.throughput && run.energy);
+  EXPECT_GE(run.timing->step_seconds.size(), 30u);
+  EXPECT_EQ(run.timing->stopped_by, "interrupted");
+  EXPECT_THAT(run.message.value_or(""),
+              testing::MatchesRegex("after .*s, in the phase \"measure\"; [0-9]+ steps were timed, the median .* ms"));
+  EXPECT_EQ(run.energy->reason, "the run did not end");
+}
+
+// What is reported meanwhile does not make it look alive.
+TEST(RunCase, AProcessThatHangsSaysHowFarItIsAndWhatItTimedIsKept) {
+  std::vector<Progress> reports;
+  const std::function<void(const Progress&)> watch = [&](const Progress& progress) {
+    if (progress.step_seconds) reports.push_back(progress);
+  };
+  DriverOptions options = impatient();
+  options.process.hung_seconds = 2.5;
+  CaseSpec spec = spec_of("hang");
+  spec.warmup = 0;  // the first block is one step, and the next ones as many as are left
+  const epochbench::Run run = run_case(spec, FAKE_CASE_BINARY, watch, kNever, options);
+  EXPECT_EQ(run.status, RunStatus::failed);
+  EXPECT_THAT(run.message.value_or(""), testing::MatchesRegex("hung: .*; 1 step was timed, the median .*"));
+  ASSERT_THAT(reports, SizeIs(Ge(1u)));
+  for (const Progress& progress : reports) {
+    EXPECT_EQ(progress.phase, "measure");
+    EXPECT_EQ(progress.steps, 5);
+    EXPECT_GT(*progress.step_seconds, 0.1);
+  }
+  ASSERT_TRUE(run.timing);
+  EXPECT_THAT(run.timing->step_seconds, SizeIs(1));
+  EXPECT_EQ(run.timing->stopped_by, "failed");
+}
+
 // Does something to the case's process once it is measuring.
 class Disturbance {
  public:
@@ -419,7 +459,7 @@ TEST(RunCase, KillOfTheProcessIsAFailure) {
   const Disturbance disturbance([](pid_t pid) { kill(pid, SIGKILL); });
   const epochbench::Run run = run_fake(long_case());
   EXPECT_EQ(run.status, RunStatus::failed);
-  EXPECT_EQ(run.message, "the case's process was killed by SIGKILL");
+  EXPECT_THAT(run.message.value_or(""), testing::StartsWith("the case's process was killed by SIGKILL; "));
 }
 
 TEST(RunCase, StoppedProcessIsNotHung) {

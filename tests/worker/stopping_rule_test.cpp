@@ -141,13 +141,15 @@ TEST(QueueingRule, BlocksLastASecondAndSixteenSteps) {
     EXPECT_LT(seconds, 1.15);
   }
   EXPECT_EQ(queueing().next_block(0, 0.3), 16);
-  EXPECT_EQ(queueing().next_block(0, std::nullopt), 16) << "not known yet";
+  EXPECT_EQ(queueing().next_block(0, std::nullopt), 3) << "not known yet";
   EXPECT_EQ(queueing().next_block(0, 1e-9), 65536);
 }
 
-TEST(QueueingRule, ABlockLastsNoLongerThanARun) {
+TEST(QueueingRule, SlowStepsMakeBlocksOfFiveSecondsButAtLeastThreeSteps) {
+  EXPECT_EQ(queueing().next_block(0, 0.5), 10);
+  EXPECT_EQ(queueing().next_block(0, 1.05), 4);
   EXPECT_EQ(queueing().next_block(0, 10), 3);
-  EXPECT_EQ(queueing().next_block(0, 100), 1);
+  EXPECT_EQ(queueing().next_block(0, 100), 3);
 }
 
 TEST(QueueingRule, LeavesNoShortBlockAtTheEnd) {

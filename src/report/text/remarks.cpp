@@ -35,7 +35,7 @@ struct Furthest {
 Furthest furthest_above(double limit, const std::vector<Run>& runs, std::optional<double> (*value)(const Run&)) {
   Furthest furthest{nullptr, limit, 0};
   for (const Run& run : runs) {
-    const double own = value(run).value_or(limit);
+    const double own = run.status == RunStatus::ok ? value(run).value_or(limit) : limit;
     if (own > limit) ++furthest.count;
     if (own > furthest.value) furthest = {&run, own, furthest.count};
   }
