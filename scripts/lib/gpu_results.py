@@ -64,6 +64,31 @@ def parity(paths, steps):
     return complaints if compared else complaints + ["nothing was compared"]
 
 
+# A step of a few layers and a node of attention within these bounds cannot hide a kernel that is ten times too slow. The profile's
+# bound is the sum of its nodes' roofline bounds.
+MAX_STEP_OVER_BOUND = 5
+MAX_ATTENTION_SECONDS = 1e-3  # at batch 256 on an H200, where 0.4 is expected by products
+MAX_ATTENTION_OVER_BOUND = 20  # on smaller cards
+
+
+def near_bounds(path):
+    """Complaints about runs with a profile whose step or attention is far slower than its bound."""
+    complaints, runs = [], runs_of(path)
+    for run in runs:
+        if run["status"] != "ok":
+            complaints.append(f"{run['name']}: {run['status']} ({run['message'] or 'no reason given'})")
+            continue
+        step, bound = run["timing"]["step_seconds_median"], run["profile"]["limit_seconds"]
+        if not bound or step > MAX_STEP_OVER_BOUND * bound:
+            over = f"{step / bound:.1f} times its bound" if bound else "and its bound is not known"
+            complaints.append(f"{run['name']}: a step takes {1e3 * step:.2f} ms, {over}")
+        for node in run["profile"]["nodes"]:
+            longest = max(MAX_ATTENTION_SECONDS, MAX_ATTENTION_OVER_BOUND * (node["limit_seconds"] or 0))
+            if "attention" in node["op"] and node["seconds"] > longest:
+                complaints.append(f"{run['name']}: {node['name']} takes {1e3 * node['seconds']:.2f} ms by {node['implementation']}")
+    return complaints if runs else ["no run"]
+
+
 def losses_apart(run, partner, steps=PARITY_STEPS):
     ours, theirs = run["quality"]["loss"][:steps], partner["quality"]["loss"][:steps]
     # A result stores a loss that is not a number as null.

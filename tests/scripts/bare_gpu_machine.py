@@ -78,6 +78,10 @@ for model in value("--model", "resnet50").split(","):
             "throughput": {"samples_per_second": 1000.0 if backend == "cuda" else 5.0},
             "efficiency": {"peak_fraction": 0.5 if backend == "cuda" else None},
             "gpu": {"skipped_steps": 0} if backend == "cuda" else None,
+            "timing": {"step_seconds_median": 0.06 if fault == "is slow" else 0.02},
+            "profile": {"limit_seconds": 0.01, "nodes": [
+                {"name": "layer 1 attention", "op": "attention", "implementation": "made up", "limit_seconds": 1e-5,
+                 "seconds": 2e-3 if fault == "is slow" else 1e-4}]} if "--profile" in args else None,
             "energy": {"joules_per_epoch": 700.0}, "cost": {"usd_per_epoch": 0.002, "price_source": value("--price")},
             "quality": {"loss": [2.0 * (1 + shift)] * int(value("--steps", "10")),
                         "parity_with": f"{model}/cpu/fp32/b{batch}" if backend == "cuda" else None}})

@@ -285,6 +285,23 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(len(self.judge([2.5] * 10, "fp16", skipped=1)), 1)
         self.assertEqual(len(self.judge([2.0] * 10, "fp16", skipped=5)), 1)
 
+    def test_a_step_and_its_attention_are_held_against_their_bounds(self):
+        def complaints(step=0.04, bound=0.01, seconds=9e-4, limit=None, **others):
+            node = {"name": "n", "op": "joint_attention_grad", "implementation": "i", "seconds": seconds, "limit_seconds": limit}
+            run = {"name": "r", "status": "ok", "message": None, "timing": {"step_seconds_median": step},
+                   "profile": {"limit_seconds": bound, "nodes": [node, {**node, "op": "linear", "seconds": 1}]}, **others}
+            with tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder) / "smoke.json"
+                file.write_text(json.dumps({"runs": [run]}))
+                return gpu_results.near_bounds(file)
+        self.assertEqual(complaints(), [])
+        self.assertEqual(complaints(step=0.051), ["r: a step takes 51.00 ms, 5.1 times its bound"])
+        self.assertEqual(complaints(bound=None), ["r: a step takes 40.00 ms, and its bound is not known"])
+        self.assertEqual(complaints(seconds=1.1e-3), ["r: n takes 1.10 ms by i"])
+        self.assertEqual(complaints(seconds=1.1e-3, limit=1e-4), [])
+        self.assertEqual(complaints(status="failed", message="hung"), ["r: failed (hung)"])
+        self.assertEqual(gpu_results.near_bounds(pathlib.Path("missing.json")), ["no run"])
+
     def test_a_suite_that_its_budget_ended_is_a_part(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "hour.json"

@@ -210,11 +210,13 @@ class CheckGpu(unittest.TestCase):
         done = machine.call("--budget", 3, FAULT="hangs@info --json")
         self.assertLess(time.monotonic() - begin, 20)
         self.assert_ends(done, 4, "info: stopped", "left for another call: info, smoke-lenet5",
-                         "- stopped: info: had ", "- not run: smoke-lenet5, smoke-bert-tiny, smoke-dropout: no time was left")
+                         "- stopped: info: had ", "- not run: smoke-lenet5, smoke-bert-tiny, smoke-products, smoke-attention: no time was left")
 
     def test_failures_are_stamped_and_tried_again_once_per_call(self):
         for fault, name, text in (("skips@ctest", "tests", "Gpu.Parity: skipped"),
                                   ("is wrong@smoke", "smoke-lenet5", "lenet5/cuda/bf16/b32: first loss 1.0e-01"),
+                                  ("is slow@smoke-products", "smoke-products", "a step takes 60.00 ms, 6.0 times its bound"),
+                                  ("is slow@smoke-attention", "smoke-attention", "layer 1 attention takes 2.00 ms by made up"),
                                   ("hit@racecheck", "sanitizer-racecheck-models", "1 reports, the first: Invalid read"),
                                   ("sees none@info", "info", "none built"), ("fails@train_pytorch", "eager-resnet50-bf16", "exit code 1")):
             with self.subTest(name):
@@ -249,7 +251,7 @@ class CheckGpu(unittest.TestCase):
     def test_a_failed_build_leaves_everything_for_later(self):
         machine = self.bare()
         done = machine.call(FAULT="fails@--target epochbench")
-        self.assert_ends(done, 4, "not run: info, smoke-lenet5, smoke-bert-tiny, smoke-dropout: needs build, which did not pass")
+        self.assert_ends(done, 4, "not run: info, smoke-lenet5, smoke-bert-tiny, smoke-products, smoke-attention: needs build, which did not pass")
         self.assertEqual(machine.calls("epochbench run"), [])
 
     def test_without_pytorch_its_side_is_left_out_and_the_rest_goes_on(self):
