@@ -229,6 +229,40 @@ TEST_F(CudaAlgorithms, ADepthwiseConvolutionIsTheLibrarysWhereThatIsFaster) {
   }
 }
 
+// It needs no copy of the windows, in any pass or precision. What is left of mobilenet-v2 is the first layer, 3x3.
+TEST_F(CudaAlgorithms, AWindowOfOneAtStrideOneIsAProduct) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    Fakes fakes({}, {.seconds = {0.1}});
+    Trainer trainer({test::kSmallMobileNet, 2, "synthetic", precision, 0}, *fakes.backend);
+    std::int64_t products = 0, others = 0;
+    for (const auto& [text, count] : trainer.executable().chosen_algorithms())
+      if (text.starts_with("conv2d"))
+        (text.find(": cublasLt 128x64 stages 0 algorithm") != std::string::npos ? products : others) += count;
+    EXPECT_GT(products, 100) << name(precision);
+    EXPECT_LE(others, 3) << name(precision);
+  }
+}
+
+// cuDNN has engines that transform without saying so, which would change what fp32 means.
+TEST_F(CudaAlgorithms, AnEngineThatIsFasterThanItsMultiplicationsIsRefusedInFp32) {
+  const auto chosen = [](Precision precision, double rate) {
+    Fakes fakes({.seconds_per_program = kEnough}, {.seconds = {1e-6, 1e-5}});
+    fakes.device->set_fp32_flops_per_second(rate);
+    Trainer trainer({"lenet5", 2, "synthetic", precision}, *fakes.backend);
+    std::string all;
+    for (const auto& [text, count] : trainer.executable().chosen_algorithms())
+      if (text.starts_with("conv2d_bias")) all += text + "\n";
+    return all;
+  };
+  const std::string allowed = chosen(Precision::fp32, 1e12);
+  EXPECT_THAT(allowed, HasSubstr("fake convolution [fastest of 2]"));
+  EXPECT_THAT(allowed, Not(HasSubstr("does not sum directly")));
+  // 0.47 and 0.96 MFLOP take 9 and 19 us.
+  EXPECT_THAT(chosen(Precision::fp32, 5e10), AllOf(HasSubstr("fake 0 takes 1.00 µs, and its multiplications take at least"),
+                                                   HasSubstr("does not sum directly")));
+  EXPECT_THAT(chosen(Precision::tf32, 5e10), Not(HasSubstr("does not sum directly")));
+}
+
 // The plan of both does not round what is between them.
 TEST_F(CudaAlgorithms, AProductIncludesItsGeluWhereThatIsFaster) {
   const ChoiceOptions choices{.seconds_per_program = kEnough};

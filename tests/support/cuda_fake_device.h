@@ -84,6 +84,7 @@ class FakeDevice final : public cuda::Device {
   void fail_work(std::int64_t n) { failing_work_ = counts_.work + n; }  // from then on every synchronize() throws
   void drop_wait(std::int64_t n) { dropped_wait_ = counts_.binding_waits + n; }
   void set_memory_bytes(std::int64_t bytes) { memory_bytes_ = bytes; }
+  void set_fp32_flops_per_second(double rate) { fp32_flops_per_second_ = rate; }
   void pass(double seconds) { seconds_ += seconds; }
   // For the stream with this index in order of creation: whether it has work, and running all of it that may run.
   bool busy(int stream) const { return !streams_.at(static_cast<std::size_t>(stream))->queue.empty(); }
@@ -94,7 +95,9 @@ class FakeDevice final : public cuda::Device {
   std::size_t offset_in_block(const void* memory) const;
   double seconds() const { return seconds_; }
 
-  cuda::DeviceProperties properties() const override { return {"fake device", compute_capability_, memory_bytes_, "1.0"}; }
+  cuda::DeviceProperties properties() const override {
+    return {"fake device", compute_capability_, memory_bytes_, "1.0", fp32_flops_per_second_};
+  }
   std::byte* allocate(std::size_t bytes) override;
   void free(std::byte* memory) noexcept override;
   std::int64_t bytes_in_use() const override;
@@ -143,6 +146,7 @@ class FakeDevice final : public cuda::Device {
 
   int compute_capability_;
   std::int64_t memory_bytes_ = std::int64_t{1} << 40;
+  double fp32_flops_per_second_ = 0;
   std::mt19937_64 random_;
   Blocks device_blocks_, pinned_blocks_;
   std::vector<std::unique_ptr<CUstream_st>> streams_;

@@ -211,7 +211,7 @@ class FakeConvolution final : public cuda::Convolution {
 
   void run(const Tensors& t, void* workspace, cuda::Stream stream) override {
     const auto compute = [=, spec = spec_] {
-      use_workspace(workspace, cuda::kConvolutionWorkspaceBytes);
+      use_workspace(workspace, cuda::convolution_workspace_bytes(spec));
       const Sizes sizes = convolution_sizes(spec);
       const bool tf32 = spec.math == cuda::Math::tf32;
       auto elements = [&](std::size_t size) { return size / bytes(1, spec.element); };

@@ -1,7 +1,8 @@
 // Plans the graphs of cudnn_layers.h: the library's heuristics list engines for the current device, and those that keep the
 // rules and fit the scratch are offered.
 //
-// The library may run a 16-bit or tf32 convolution with an engine whose sums depend on the order of atomic operations.
+// The library may run a 16-bit or tf32 convolution with an engine whose sums depend on the order of atomic operations. In
+// strict fp32 such engines are left out, so that equal steps give equal bits.
 #include "kernels/cuda/libraries/cudnn_graphs.h"
 
 #include <array>
@@ -21,7 +22,7 @@ namespace {
 using namespace layers;
 
 struct Rules {                      // restrictions on an engine
-  bool strict = false;              // fp32 without tensor cores
+  bool strict = false;              // fp32 without tensor cores, with sums in one order
   bool winograd = true;             // whether Winograd's transforms are allowed
   std::size_t workspace_bytes = 0;  // including what the graph stores there
 };
@@ -29,7 +30,7 @@ Rules rules_of(const GeluProductSpec& spec) {
   return {.strict = spec.element == Element::f32 && spec.math == Math::exact, .workspace_bytes = kProductWorkspaceBytes};
 }
 Rules rules_of(const ConvolutionSpec& spec) {
-  return {spec.element == Element::f32 && spec.math == Math::exact, spec.shape.winograd, kConvolutionWorkspaceBytes};
+  return {is_strict(spec), spec.shape.winograd, convolution_workspace_bytes(spec)};
 }
 Rules rules_of(const AttentionSpec& spec, bool gradient) {
   return {.workspace_bytes = attention_workspace_bytes(spec.shape, gradient)};
@@ -43,7 +44,9 @@ void find_engines(Graph& graph, cudnnHandle_t handle, const Rules& rules) {
   check(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "cuDNN has no engine");
   graph.deselect_workspace_greater_than(static_cast<std::int64_t>(rules.workspace_bytes) - graph.own_workspace());
   graph.deselect_numeric_notes({fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION, fe::NumericalNote_t::FFT});
-  if (rules.strict) graph.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
+  if (rules.strict)
+    graph.deselect_numeric_notes(
+        {fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS, fe::NumericalNote_t::NONDETERMINISTIC});
   if (!rules.winograd) graph.deselect_numeric_notes(kWinograd);
 }
 

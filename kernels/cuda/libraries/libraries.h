@@ -3,6 +3,7 @@
 // chooses one. A plan enqueues the same work repeatedly: run() neither allocates nor waits, and can be captured.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,7 +35,7 @@ class Algorithms {
 
 // Scratch that every plan may use. Its size is fixed, because memory is planned before plans exist.
 inline constexpr std::size_t kProductWorkspaceBytes = std::size_t{64} << 20;
-inline constexpr std::size_t kConvolutionWorkspaceBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kConvolutionWorkspaceBytes = std::size_t{256} << 20;  // at least: convolution_workspace_bytes()
 // For one direction of fused attention. The graph of the gradient stores dq and a sum per row in float, and most engines store
 // dq once more, and dk and dv of every head where heads share keys; those of Blackwell store one bit per score with dropout,
 // for sequences in multiples of 128. Engines may use the rest.
@@ -99,6 +100,18 @@ struct ConvolutionSpec {
   bool sums = false;                // for the batch norm next to it, forward and grad_input: Convolution::NormTensors
   bool depthwise = false;           // each channel by itself: weight [channels, kernel_height, kernel_width]
 };
+constexpr bool is_strict(const ConvolutionSpec& spec) { return spec.element == Element::f32 && spec.math == Math::exact; }
+// For one convolution. In strict fp32 nearly all engines of cuDNN for channels-last tensors transpose both tensors, and for
+// some gradients the weight too, and engines may use the rest.
+constexpr std::size_t convolution_workspace_bytes(const ConvolutionSpec& spec) {
+  if (!is_strict(spec) || spec.depthwise) return kConvolutionWorkspaceBytes;
+  constexpr std::int64_t kRest = std::int64_t{64} << 20;
+  const Conv2dShape& s = spec.shape;
+  const std::int64_t x = s.batch * s.height * s.width * s.channels, y = s.batch * s.out_height * s.out_width * s.out_channels;
+  const std::int64_t weight = s.kernel_height * s.kernel_width * s.out_channels * s.channels;
+  const std::int64_t transposed = (x + y + 2 * weight) * std::int64_t{sizeof(float)} + kRest;
+  return std::max(kConvolutionWorkspaceBytes, static_cast<std::size_t>(transposed));
+}
 class Convolution {
  public:
   // Tensors of the batch norm next to a convolution with sums [2, channels of out]; all but x are per channel. Forward, whose

@@ -5,6 +5,7 @@
 
 #include "src/backend/cuda/cuda_usability.h"
 #include "src/base/gpu_code.h"
+#include "src/base/numbers.h"
 #include "src/base/statistics.h"
 
 namespace epochbench {
@@ -101,6 +102,14 @@ Choices::Decision Choices::decide(const std::string& layer, const AnyAlgorithms&
   return {std::move(plan), how_chosen(*store_.find(choice.problem)), choice.refused};
 }
 
+// Errors: cuda::Error for an algorithm that is faster than its arithmetic can be: it does other arithmetic.
+void Choices::require_possible(double seconds, const AnyAlgorithms& algorithms, const void* plan, const std::string& tag) {
+  const double least = algorithms.least_seconds(plan);
+  if (seconds < least)
+    throw cuda::Error(tag + " takes " + format_seconds(seconds) + ", and its multiplications take at least " +
+                      format_seconds(least) + " on this card: it does not sum directly");
+}
+
 // Fills in the choice, and how long it lasts. Null if no algorithm works: `refused` is then the error of the first.
 std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& layer, const AnyAlgorithms& algorithms,
                                        double end, double& best_seconds) {
@@ -129,7 +138,9 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
         plan = algorithms.build(offer.tag);
       }
       if (!best && (regular < 2 || options_.clock() >= end)) {  // nothing to compare it with, or no time
-        best_seconds = Stopwatch(*device_, algorithms.stream).glance([&] { algorithms.enqueue(plan.get()); });
+        const double seconds = Stopwatch(*device_, algorithms.stream).glance([&] { algorithms.enqueue(plan.get()); });
+        require_possible(seconds, algorithms, plan.get(), offer.tag);
+        best_seconds = seconds;
         best = std::move(plan);
         choice.chosen = offer.tag;
         if (regular > 1 && best_seconds >= far_too_slow) ++choice.timed;  // the others are compared with it
@@ -137,6 +148,7 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
       }
       const double seconds = this->seconds(algorithms, plan.get(), best_seconds, filled_at);
       ++choice.timed;
+      require_possible(seconds, algorithms, plan.get(), offer.tag);
       if (seconds >= best_seconds) continue;
       best = std::move(plan);
       best_seconds = seconds;

@@ -90,6 +90,8 @@ struct Trial {
   std::function<void(T&, cuda::Stream)> enqueue;
   std::vector<Operand> inputs;  // what it reads; overwritten with random numbers
   cuda::Stream stream;
+  // How long an algorithm takes at least if it does the arithmetic that it is meant to. A faster one is refused. Empty: 0.
+  std::function<double(const T&)> least_seconds = {};
 };
 
 class Choices {
@@ -106,10 +108,12 @@ class Choices {
   // Errors: cuda::Error with the reason of the first algorithm if none works.
   template <typename T>
   Chosen<T> choose(const std::string& layer, cuda::Algorithms<T>& algorithms, const Trial<T>& trial) {
-    Decision decision =
-        decide(layer, {algorithms.problem(), [&] { return algorithms.offers(); },
-                       [&](const std::string& tag) { return algorithms.build(tag); },
-                       [&](void* plan) { trial.enqueue(*static_cast<T*>(plan), trial.stream); }, trial.inputs, trial.stream});
+    Decision decision = decide(
+        layer, {algorithms.problem(), [&] { return algorithms.offers(); },
+                [&](const std::string& tag) { return algorithms.build(tag); },
+                [&](void* plan) { trial.enqueue(*static_cast<T*>(plan), trial.stream); },
+                [&](const void* plan) { return trial.least_seconds ? trial.least_seconds(*static_cast<const T*>(plan)) : 0; },
+                trial.inputs, trial.stream});
     return {std::static_pointer_cast<T>(decision.plan), std::move(decision.how), std::move(decision.refused)};
   }
 
@@ -131,6 +135,7 @@ class Choices {
     std::function<std::vector<cuda::Offer>()> offers;
     std::function<std::shared_ptr<void>(const std::string& tag)> build;
     std::function<void(void* plan)> enqueue;
+    std::function<double(const void* plan)> least_seconds;
     const std::vector<Operand>& inputs;
     cuda::Stream stream;
   };
@@ -142,6 +147,7 @@ class Choices {
   std::shared_ptr<void> restore(const StoredChoice& choice, const AnyAlgorithms& algorithms);
   std::shared_ptr<void> fastest(StoredChoice& choice, const std::string& layer, const AnyAlgorithms& algorithms, double end,
                                 double& seconds);
+  static void require_possible(double seconds, const AnyAlgorithms& algorithms, const void* plan, const std::string& tag);
   double far_too_slow(const std::string& layer) const;
   double seconds(const AnyAlgorithms& algorithms, void* plan, double to_beat, int& filled_at);
 

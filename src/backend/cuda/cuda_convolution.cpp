@@ -1,4 +1,5 @@
-// Convolutions on a CUDA device: a cuDNN plan, or im2col and a matrix product over as many images as the scratch holds.
+// Convolutions on a CUDA device: a cuDNN plan, or im2col and a matrix product over as many images as the scratch holds. A
+// window of 1x1 at stride 1 is a product of the tensors themselves.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -19,16 +20,20 @@ ConvolutionPass pass_of(Op op) {
 
 Element element_of_node(const Graph& graph, const Node& node) { return element_of(graph.desc(node.inputs[0]).dtype); }
 
-// How im2col divides a convolution: columns [rows_of_image * images, width].
+// How im2col divides a convolution: columns [rows_of_image * images, width]. Whole: x is the columns, and nothing is divided.
 struct Division {
   Conv2dShape shape;
   ConvolutionPass pass;
   Element element;
   std::int64_t rows_of_image, width, images;
+  bool whole() const { return shape.kernel_height == 1 && shape.kernel_width == 1 && shape.stride == 1 && shape.padding == 0; }
   // Partial weight gradients of several chunks are summed in float.
   bool float_sum() const { return pass == ConvolutionPass::grad_weight && images < shape.batch && element != Element::f32; }
   std::size_t weights() const { return static_cast<std::size_t>(shape.out_channels * width); }
-  std::size_t column_bytes() const { return static_cast<std::size_t>(images * rows_of_image * width) * element_bytes(element); }
+  std::size_t column_bytes() const { return whole() ? 0 : bytes_of_images(images); }
+  std::size_t bytes_of_images(std::int64_t count) const {
+    return static_cast<std::size_t>(count * rows_of_image * width) * element_bytes(element);
+  }
 };
 
 Division divide(const Graph& graph, const Node& node) {
@@ -36,7 +41,11 @@ Division divide(const Graph& graph, const Node& node) {
   Division d{conv2d_shape(graph, node), pass_of(node.op), element_of_node(graph, node), 0, 0, 1};
   d.rows_of_image = d.shape.out_height * d.shape.out_width;
   d.width = d.shape.kernel_height * d.shape.kernel_width * d.shape.channels;
-  d.images = std::clamp<std::int64_t>(static_cast<std::int64_t>(kColumnBytes / d.column_bytes()), 1, d.shape.batch);
+  if (d.whole()) {
+    d.images = d.shape.batch;
+    return d;
+  }
+  d.images = std::clamp<std::int64_t>(static_cast<std::int64_t>(kColumnBytes / d.bytes_of_images(1)), 1, d.shape.batch);
   // Every chunk of y has the alignment of the first, for which its product is chosen.
   constexpr std::int64_t kAligned = 64;
   const auto image_bytes = d.rows_of_image * d.shape.out_channels * static_cast<std::int64_t>(element_bytes(d.element));
@@ -82,9 +91,9 @@ cuda::ProductSpec product_spec(const Division& d, std::int64_t images, cuda::Mat
 }
 
 // A convolution as products over chunks of images; the last chunk may be smaller and has its own product.
-class Im2col {
+class ByProducts {
  public:
-  Im2col(const CudaNodeSource& source, const Division& d, bool bias, bool relu)
+  ByProducts(const CudaNodeSource& source, const Division& d, bool bias, bool relu)
       : d_(d), scratch_(lay_out(d, source.context.workspace)), libraries_(source.libraries) {
     const NodeOperands<void> o = source.operands();
     auto product = [&](std::int64_t images, bool accumulate) -> ChosenProduct {
@@ -92,15 +101,16 @@ class Im2col {
       spec.bias = bias;
       spec.relu = relu;
       spec.accumulate = accumulate;
-      cuda::ProductOperands at{o.y(0), scratch_.columns, o.x(1), o.x_if(bias, 2)};
-      if (d.pass == ConvolutionPass::grad_input) at = {scratch_.columns, o.x(0), o.x(1), nullptr};
-      if (d.pass == ConvolutionPass::grad_weight) at = {d.float_sum() ? scratch_.sum : at.c, o.x(0), scratch_.columns, nullptr};
+      const auto columns = [&](void* x) { return d.whole() ? x : scratch_.columns; };
+      cuda::ProductOperands at{o.y(0), columns(o.x(0)), o.x(1), o.x_if(bias, 2)};
+      if (d.pass == ConvolutionPass::grad_input) at = {columns(o.y(0)), o.x(0), o.x(1), nullptr};
+      if (d.pass == ConvolutionPass::grad_weight) at = {d.float_sum() ? scratch_.sum : at.c, o.x(0), columns(o.x(1)), nullptr};
       return source.product(spec, at, scratch_.workspace);
     };
     const bool sums = d.pass == ConvolutionPass::grad_weight;
     const std::int64_t rest = d.shape.batch % d.images;
     const ChosenProduct first = product(d.images, false);
-    implementation_ = "im2col + " + first.implementation;
+    implementation_ = (d.whole() ? "" : "im2col + ") + first.implementation;
     first_ = first.plan;
     next_ = sums && d.images < d.shape.batch ? product(d.images, true).plan : first_;
     last_ = rest > 0 ? product(rest, sums).plan : next_;
@@ -113,6 +123,7 @@ class Im2col {
 
   // As cuda::Convolution::run.
   void run(void* out, const void* a, const void* b, const void* bias, cuda::Stream stream) const {
+    if (d_.whole()) return run_whole(out, a, b, bias, stream);
     const std::size_t size = element_bytes(d_.element);
     for (std::int64_t first = 0; first < d_.shape.batch; first += d_.images) {
       const std::int64_t images = std::min(d_.images, d_.shape.batch - first);
@@ -141,6 +152,10 @@ class Im2col {
   const std::string& implementation() const { return implementation_; }
 
  private:
+  void run_whole(void* out, const void* a, const void* b, const void* bias, cuda::Stream stream) const {
+    first_->run(out, a, b, const_cast<void*>(bias), scratch_.workspace, stream);
+  }
+
   Division d_;
   Im2colScratch scratch_;
   std::shared_ptr<cuda::Libraries> libraries_;
@@ -167,13 +182,20 @@ CudaNode planned(const CudaNodeSource& source, const cuda::ConvolutionSpec& spec
   const auto run = [=, workspace = source.context.workspace, bias = spec.bias](cuda::Convolution& plan, cuda::Stream stream) {
     plan.run({o.y(0), o.x(0), o.x(1), o.x_if(bias, 2)}, workspace, stream);
   };
-  const auto chosen =
-      source.choices.choose<cuda::Convolution>(source.layer, *engines, {run, inputs_of(source), source.context.stream});
+  // Only Winograd's transforms need fewer multiplications than a direct sum, and tensor cores are faster.
+  const auto least_seconds = [rate = source.choices.device().properties().fp32_flops_per_second,
+                              flops = flops(source.graph, source.node),
+                              strict = is_strict(spec)](const cuda::Convolution& plan) {
+    return strict && rate > 0 && plan.algorithm().empty() ? flops / rate : 0;
+  };
+  const auto chosen = source.choices.choose<cuda::Convolution>(source.layer, *engines,
+                                                               {run, inputs_of(source), source.context.stream, least_seconds});
   return {[=, plan = chosen.plan, keep = source.libraries](cuda::Stream stream) {
             run(*plan, stream);
             if (enqueue_then) enqueue_then(stream);
           },
-          chosen.plan->implementation() + chosen.how + then, chosen.plan->algorithm()};
+          chosen.plan->implementation() + chosen.how + (chosen.refused.empty() ? "" : " (" + chosen.refused + ")") + then,
+          chosen.plan->algorithm()};
 }
 
 }  // namespace
@@ -195,12 +217,14 @@ std::string cuda_convolution_layer(const Graph& graph, const Node& node, bool wi
 }
 
 std::size_t cuda_convolution_workspace_bytes(const Graph& graph, const Node& node) {
-  return std::max(cuda::kConvolutionWorkspaceBytes, lay_out(divide(graph, node), nullptr).bytes);
+  return std::max(cuda::convolution_workspace_bytes(cuda_convolution_spec(graph, node, true)),
+                  lay_out(divide(graph, node), nullptr).bytes);
 }
 
 CudaNode cuda_convolution(const CudaNodeSource& source) {
   const NodeOperands<void> o = source.operands();
   const cuda::ConvolutionSpec spec = cuda_convolution_spec(source.graph, source.node, source.winograd);
+  const Division division = divide(source.graph, source.node);
   const auto apart = [&] {
     cuda::ConvolutionSpec plain = spec;
     plain.bias = plain.relu = false;
@@ -213,7 +237,7 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
         }));
   };
   const auto by_product = [&] {
-    auto products = std::make_shared<const Im2col>(source, divide(source.graph, source.node), spec.bias, spec.relu);
+    auto products = std::make_shared<const ByProducts>(source, division, spec.bias, spec.relu);
     const auto run = [=, bias = spec.bias](cuda::Stream stream) {
       products->run(o.y(0), o.x(0), o.x(1), o.x_if(bias, 2), stream);
     };
@@ -224,7 +248,10 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
       {"cuDNN", [&] { return std::make_shared<CudaNode>(planned(source, spec, "")); }}};
   // In 16 bits, y is rounded before its bias is added, and columns of dx before they are summed.
   if (spec.bias) algorithms.push_back({"cuDNN and kernels", apart, half});
-  algorithms.push_back({"im2col and product", by_product, half && spec.pass == ConvolutionPass::grad_input});
+  if (division.whole())
+    algorithms.insert(algorithms.begin(), {"product", by_product});
+  else
+    algorithms.push_back({"im2col and product", by_product, half && spec.pass == ConvolutionPass::grad_input});
   Listed<CudaNode> listed("ways of " + source.layer, std::move(algorithms));
   return source.choose(listed, inputs_of(source));
 }

@@ -31,7 +31,7 @@ Scratch lay_out(const Graph& graph, const Node& node, void* workspace) {
   const auto [rows, channels] = size_between(graph, node);
   ScratchPieces pieces(workspace);
   Scratch scratch{};
-  scratch.convolution = pieces.take(cuda::kConvolutionWorkspaceBytes);
+  scratch.convolution = pieces.take(cuda::convolution_workspace_bytes(spec_of(graph, node, true)));
   scratch.sums = pieces.take<float>(2 * static_cast<std::size_t>(channels) * sizeof(float));
   scratch.norm = pieces.take(cuda::reduction_workspace_bytes(rows, channels));
   scratch.bytes = pieces.used();

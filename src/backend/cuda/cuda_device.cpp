@@ -40,12 +40,24 @@ RuntimeState runtime_state() {
   return state;
 }
 
+// A multiply-add is two. Units per multiprocessor: CUDA programming guide, arithmetic instructions.
+double fp32_flops_per_second(const cudaDeviceProp& properties, int index) {
+  const int units = properties.major * 10 + properties.minor <= 80 ? 64 : 128;
+  int kilohertz = 0;
+  if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, index) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  return 2.0 * units * properties.multiProcessorCount * kilohertz * 1e3;
+}
+
 DeviceProperties usable_device(int index) {
   if (const auto reason = why_unusable(runtime_state(), index)) throw DeviceError(*reason);
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "asking for a device's properties");
   const DeviceProperties device{properties.name, properties.major * 10 + properties.minor,
-                                static_cast<std::int64_t>(properties.totalGlobalMem), NvidiaManagement().driver_version()};
+                                static_cast<std::int64_t>(properties.totalGlobalMem), NvidiaManagement().driver_version(),
+                                fp32_flops_per_second(properties, index)};
   if (const auto reason = why_unusable(device, index, {EPOCHBENCH_GPU_CODE})) throw DeviceError(*reason);
   return device;
 }

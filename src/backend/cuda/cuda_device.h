@@ -21,7 +21,8 @@ struct DeviceProperties {
   std::string name;            // "NVIDIA H200"
   int compute_capability = 0;  // 90
   std::int64_t memory_bytes = 0;
-  std::string driver = {};  // "580.65.06"; empty if unknown
+  std::string driver = {};           // "580.65.06"; empty if unknown
+  double fp32_flops_per_second = 0;  // of all multiprocessors at their highest clock, without tensor cores; 0 if unknown
 };
 
 class Device {
