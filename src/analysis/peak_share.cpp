@@ -51,7 +51,11 @@ void use_best_peaks(Result& result) {
     raise(cpu.memory_bandwidth_bytes_per_second, process.memory_bandwidth_bytes_per_second.value_or(0));
   for (Run& run : result.runs) {
     if (!run.efficiency || runs_on_gpu(run)) continue;
-    if (higher) run.efficiency->bound_seconds.reset();  // it followed from lower ones
+    if (higher) {  // they followed from lower ones
+      run.efficiency->bound_seconds.reset();
+      run.efficiency->roofline_seconds.reset();
+      run.efficiency->launched_roofline_seconds.reset();
+    }
     if (const auto peak = peaks.of(run, run.precision))
       run.efficiency->peak_fraction = run.efficiency->flops_per_second / peak->flops_per_second;
   }

@@ -83,7 +83,9 @@ void fields(auto& visit, Is<Latency> auto& latency) {
 struct Efficiency {
   double flops_per_second = 0;
   std::optional<double> peak_fraction, data_wait_fraction, gpu_busy_fraction;
-  std::optional<double> bound_seconds = {};  // the least that a step can take; not in files: src/session/bounds.h
+  // The least that a step can take; the roofline, which leaves nothing in caches; and the roofline where no kernel of a GPU
+  // ends sooner than it can be launched. Not in files: src/session/bounds.h.
+  std::optional<double> bound_seconds = {}, roofline_seconds = {}, launched_roofline_seconds = {};
 };
 
 void fields(auto& visit, Is<Efficiency> auto& efficiency) {

@@ -22,6 +22,8 @@ namespace {
 
 // The L2 of a B200, the largest of GPUs in the catalog: results do not have the card's.
 constexpr double kGpuCacheBytes = 126e6;
+// The fastest of 930 nodes that were profiled on an H200 (results/h200-record.json): what launching one costs.
+constexpr double kGpuNodeSeconds = 3.8e-6;
 
 std::optional<double> peak_of(const GpuInfo& gpu, const std::string& precision) {
   const auto found = gpu.peak_flops_per_second.find(precision);
@@ -56,6 +58,7 @@ RatedLimits limits_of_gpu(const Context& context, const Run& run) {
     add_winograd(limits, transforms ? peak_of(gpu, name(Precision::fp32)) : std::nullopt);
     limits.bytes_per_second = gpu.memory_bandwidth_bytes_per_second.value_or(0);
     limits.cache_bytes = kGpuCacheBytes;
+    limits.node_seconds = kGpuNodeSeconds;
     break;
   }
   return limits;
@@ -63,9 +66,14 @@ RatedLimits limits_of_gpu(const Context& context, const Run& run) {
 
 void set_bound(Run& run, const std::vector<NodeDemand>& demands, const Context& context, const CpuPeaks& peaks) {
   if (run.status != RunStatus::ok || !run.efficiency || run.ranks) return;
-  const RatedLimits limits = runs_on_gpu(run) ? limits_of_gpu(context, run) : limits_of_cpu(context.cpu, peaks, run);
+  RatedLimits limits = runs_on_gpu(run) ? limits_of_gpu(context, run) : limits_of_cpu(context.cpu, peaks, run);
   if (!(limits.flops_per_second.value_or(0) > 0) || !(limits.bytes_per_second > 0)) return;
   if (const double seconds = time_bound(demands, limits).seconds; seconds > 0) run.efficiency->bound_seconds = seconds;
+  limits.cache_bytes = 0;
+  const TimeBound roofline = time_bound(demands, limits);
+  if (!(roofline.seconds > 0)) return;
+  run.efficiency->roofline_seconds = roofline.seconds;
+  run.efficiency->launched_roofline_seconds = roofline.launched_seconds;
 }
 
 // Empty if this build knows no such model, or counts other work.

@@ -32,7 +32,7 @@ CaseSpec case_of(const std::string& model, std::int64_t batch, Precision precisi
 }
 
 TEST(Roofline, SumsTheSlowerOfComputingAndMoving) {
-  const RatedLimits limits{100, 400, 10, 0, 1e9, ""};
+  const RatedLimits limits{100, 400, 10, 0, 1e9, 0, ""};
   const std::vector<NodeDemand> nodes{{1000, 10, false}, {100, 50, false}, {0, 20, false}, {1000, 10, true}};
   const TimeBound least = time_bound(nodes, limits);
   EXPECT_DOUBLE_EQ(least.seconds, 10 + 5 + 2 + 2.5);
@@ -43,7 +43,7 @@ TEST(Roofline, SumsTheSlowerOfComputingAndMoving) {
 }
 
 TEST(Roofline, LeavesOutWhatMayStayInTheCache) {
-  const RatedLimits limits{1e9, 1e9, 10, 30, 1e9, ""};
+  const RatedLimits limits{1e9, 1e9, 10, 30, 1e9, 0, ""};
   EXPECT_DOUBLE_EQ(time_bound(std::vector<NodeDemand>{{0, 60, false}}, limits).seconds, 0);
   EXPECT_DOUBLE_EQ(time_bound(std::vector<NodeDemand>{{0, 100, false}}, limits).seconds, 4);
 }

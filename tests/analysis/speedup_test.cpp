@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "src/report/text/answer_text.h"
+#include "src/report/text/text_parts.h"
 #include "support/made_speedup.h"
 
 namespace epochbench {
@@ -32,6 +33,55 @@ TEST(Speedup, OfACleanPairIsExactAndWithoutWarning) {
   EXPECT_DOUBLE_EQ(pair.cost.value, 2) << "8 times faster at 4 times the price";
   EXPECT_NEAR(pair.energy.value, 8.0 * 3 / 7, 1e-12);
   EXPECT_THAT(codes_of(pair), IsEmpty());
+}
+
+// The only pair of the CPU at `cpu_rate` and the GPU at 800 samples/s, batch 16, with these rooflines of a step.
+SpeedupPair explained_pair(double cpu_rate, double cpu_roofline, double gpu_roofline, double launched) {
+  NamedResult named = made_result("a.json", "host", {{"cpu", "fp32", cpu_rate}, {"cuda", "fp32", 800}});
+  for (Run& run : named.result.runs) {
+    const bool gpu = run.device.backend == "cuda";
+    run.efficiency->roofline_seconds = gpu ? gpu_roofline : cpu_roofline;
+    run.efficiency->launched_roofline_seconds = gpu ? launched : cpu_roofline;
+  }
+  return speedup_of({named}, SpeedupOf::same_batch).pairs.at(0);
+}
+
+TEST(Speedup, IsSiliconTimesSoftware) {
+  const SpeedupPair pair = explained_pair(100, 0.04, 0.01, 0.0105);
+  ASSERT_TRUE(pair.parts);
+  EXPECT_DOUBLE_EQ(pair.parts->silicon, 4);
+  EXPECT_EQ(pair.parts->launches, 1) << "a twentieth is not noticed";
+  EXPECT_DOUBLE_EQ(pair.parts->software.value, 2);
+  EXPECT_DOUBLE_EQ(pair.parts->software.ci95->first, 2);
+  EXPECT_DOUBLE_EQ(pair.parts->baseline_times, 4);
+  EXPECT_DOUBLE_EQ(pair.parts->contender_times, 2);
+  EXPECT_EQ(explanation(pair), "4.00x silicon × 2.00x software: cpu fp32 takes 4.0 times its roofline, cuda fp32 2.0 times");
+}
+
+TEST(Speedup, OfACrippledSideChangesTheSoftwareOnly) {
+  const SpeedupPair whole = explained_pair(100, 0.04, 0.01, 0.01), crippled = explained_pair(50, 0.04, 0.01, 0.01);
+  EXPECT_DOUBLE_EQ(crippled.ratio.value, 2 * whole.ratio.value);
+  EXPECT_DOUBLE_EQ(crippled.parts->silicon, whole.parts->silicon);
+  EXPECT_DOUBLE_EQ(crippled.parts->software.value, 2 * whole.parts->software.value);
+  EXPECT_DOUBLE_EQ(crippled.parts->baseline_times, 2 * whole.parts->baseline_times);
+  EXPECT_DOUBLE_EQ(crippled.parts->contender_times, whole.parts->contender_times);
+}
+
+TEST(Speedup, NamesWhatLaunchesTake) {
+  const SpeedupPair pair = explained_pair(100, 0.04, 0.005, 0.016);
+  EXPECT_DOUBLE_EQ(pair.parts->launches, 0.005 / 0.016);
+  EXPECT_DOUBLE_EQ(pair.parts->silicon * pair.parts->launches * pair.parts->software.value, pair.ratio.value);
+  EXPECT_DOUBLE_EQ(pair.parts->contender_times, 0.02 / 0.016);
+  EXPECT_THAT(explanation(pair), HasSubstr("8.00x silicon × 0.313x launches × 3.20x software"));
+  EXPECT_THAT(speedup_json({{pair}, {}})["pairs"][0]["parts"]["launches"].get<double>(), 0.005 / 0.016);
+}
+
+TEST(Speedup, HasNoPartsWithoutARooflineOfBothSides) {
+  const Speedup speedup = speedup_of_runs(kCleanPair);
+  EXPECT_FALSE(speedup.pairs[0].parts);
+  EXPECT_EQ(explanation(speedup.pairs[0]), "");
+  EXPECT_TRUE(speedup_json(speedup)["pairs"][0]["parts"].is_null());
+  EXPECT_THAT(speedup_text(speedup), Not(HasSubstr("silicon")));
 }
 
 TEST(Speedup, PairsEveryPrecisionAsTheContractSays) {

@@ -56,6 +56,7 @@ TimeBound time_bound(std::span<const NodeDemand> nodes, const RatedLimits& limit
     const double compute = node.flops / (node.winograd ? limits.winograd_flops_per_second : limits.flops_per_second.value());
     const double transfer = std::max(0.0, node.bytes - 2 * limits.cache_bytes) / limits.bytes_per_second;
     least.seconds += std::max(compute, transfer);
+    least.launched_seconds += std::max({compute, transfer, limits.node_seconds});
     if (compute >= transfer) least.compute_seconds += compute;
   }
   return least;

@@ -30,13 +30,15 @@ struct RatedLimits {
   double bytes_per_second = 0;             // between memory and chip
   double cache_bytes = 0;                  // data of one node that may stay on the chip for the next
   double memory_bytes = 0;
+  double node_seconds = 0;  // the least that a node takes, however little it does; 0: not known
   std::string reason;
 };
 RatedLimits limits_of(const PredictionTarget& target, Precision precision);
 
 struct TimeBound {
   double seconds = 0;
-  double compute_seconds = 0;  // of nodes whose FLOPs take at least as long as their bytes; bandwidth bounds the others
+  double launched_seconds = 0;  // of nodes that take at least `node_seconds` each
+  double compute_seconds = 0;   // of nodes whose FLOPs take at least as long as their bytes; bandwidth bounds the others
   const char* bound() const { return 2 * compute_seconds >= seconds ? "compute" : "bandwidth"; }
   double bound_share() const;  // of the seconds; 0 for an empty step
 };

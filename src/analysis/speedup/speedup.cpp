@@ -213,8 +213,14 @@ class Pairing {
     const Run& run = series.first();
     const bool loaded =
         std::ranges::any_of(doubts_of(series), [](const Warning& doubt) { return doubt.code == WarningCode::foreign_load; });
-    return {series.name(),   series.source->path, run.workload, run.device,     run.precision,
-            series.settings, series.on_gpu(),     loaded,       series.rates(), series.rate()};
+    SpeedupSide side{series.name(),   series.source->path, run.workload, run.device,     run.precision,
+                     series.settings, series.on_gpu(),     loaded,       series.rates(), series.rate()};
+    if (run.efficiency && run.efficiency->roofline_seconds) {
+      const auto batch = static_cast<double>(run.workload.batch);
+      side.roofline_rate = batch / *run.efficiency->roofline_seconds;
+      side.launched_rate = batch / run.efficiency->launched_roofline_seconds.value();
+    }
+    return side;
   }
 
   // baseline / contender of what `get` returns for each repetition; the reason for no interval is that of throughput's ratio.
@@ -255,6 +261,8 @@ class Pairing {
                              per_epoch(baseline, contender, "energy per epoch",
                                        [](const Run& run) { return member_of(run.energy, &Energy::joules_per_epoch); }),
                              fairness_warnings(baseline, contender)});
+    SpeedupPair& added = answer_.pairs.back();
+    added.parts = explain(added.baseline, added.contender, added.ratio);
   }
 
   void add_setting_pairs() {
@@ -264,6 +272,7 @@ class Pairing {
       pair(baseline, contender);
       SpeedupPair& added = answer_.pairs.back();
       added.compares = settings.compares;
+      added.parts.reset();
       if (settings.compares == Compares::parts) added.lacks = handicap_of(baseline, contender);
       std::erase_if(added.warnings, [&](const Warning& warning) { return is_the_question(warning, added); });
     }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct SpeedupSide {
   bool loaded = false;        // other processes disturbed a run of it
   std::vector<double> rates;  // samples per second, one per repetition
   double rate = 0;            // their geometric mean
+  // By the roofline of its device, and the same where kernels cannot end sooner than they are launched, in samples per second;
+  // 0: not known.
+  double roofline_rate = 0, launched_rate = 0;
   // For trainings to a target: how many there are, and how many reached it; 0 if another question is asked.
   std::size_t trained = 0, reached = 0;
 };
@@ -35,6 +39,14 @@ enum class Compares : std::uint8_t {
 };
 constexpr auto texts_of(Compares) { return std::array{"devices_or_precisions", "parts", "threads"}; }
 
+// Why a ratio is what it is: ratio = silicon * launches * software.
+struct SpeedupParts {
+  double silicon = 1;   // of the rooflines: what the contender's device can do over what the baseline's can
+  double launches = 1;  // what launching its kernels leaves of that; 1 unless a side loses a tenth or more
+  Estimate software;    // how much nearer to its roofline the contender is, with the interval of the ratio
+  double baseline_times = 1, contender_times = 1;  // how many times its roofline, launches included, a step takes
+};
+
 struct SpeedupPair {
   SpeedupSide baseline, contender;
   bool best_batch = false;    // each side at its fastest batch
@@ -46,7 +58,12 @@ struct SpeedupPair {
   std::vector<Warning> warnings;
   Compares compares = Compares::devices_or_precisions;
   std::string lacks = {};  // the baseline, if parts are compared: "without fusion, portable kernels"
+  // Why devices or precisions differ at work, if both rooflines are known; not for times to a target, parts and threads.
+  std::optional<SpeedupParts> parts = {};
 };
+
+// Empty if a roofline is not known.
+std::optional<SpeedupParts> explain(const SpeedupSide& baseline, const SpeedupSide& contender, const Estimate& ratio);
 
 // Whether being at their best gave the sides different precisions or batches.
 inline bool at_own_best(const SpeedupPair& pair) {

@@ -176,7 +176,10 @@ std::vector<std::string> epoch_costs(const std::vector<RunGroup>& works) {
 AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality) {
   AnswerSection section{"How much faster is the GPU, each at its best?", {}, ""};
   for (const Speedup* asked : {&speedup, &to_quality})
-    for (const SpeedupPair* pair : gpu_over_cpu(*asked)) section.answers.push_back(answer_line(*pair) + notes_text(*pair));
+    for (const SpeedupPair* pair : gpu_over_cpu(*asked)) {
+      const bool explained = pair->each_at_best && pair->parts && why_unusable(*pair).empty();
+      section.answers.push_back(answer_line(*pair) + (explained ? " = " + explanation(*pair) : "") + notes_text(*pair));
+    }
   section.read =
       "times as many samples per second, in brackets the 95 % interval over processes; first each device at its fastest "
       "precision and batch, then both in one precision, at one batch; all pairs: epochbench speedup RESULT";

@@ -148,6 +148,12 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
                          std::to_string(ours) + (ours == theirs ? "" : " over " + std::to_string(theirs)),
                      shown(best->ratio, n, "processes per side"), format_times, three_digits);
     one["doubts"] = doubt_texts(best->warnings);
+    if (best->parts) {
+      one["explanation"] = explanation(*best);
+      one["factors"] = Json::array();
+      for (const auto& [what, factor] : factors(*best->parts))
+        one["factors"].push_back({{"name", what}, {"value", factor}, {"text", format_times(factor)}});
+    }
     entries.push_back(std::move(one));
     if (entries.size() == kMaxSubjects) break;
   }

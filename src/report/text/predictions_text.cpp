@@ -92,12 +92,6 @@ std::string at_least_text(const std::optional<PredictedAmount>& amount, const Fo
   return amount ? format(amount->at_least) : "-";
 }
 
-// Without the manufacturer, which all cards share.
-std::string short_name(const Prediction& prediction) {
-  const std::string maker = "NVIDIA ";
-  return prediction.name.starts_with(maker) ? prediction.name.substr(maker.size()) : prediction.name;
-}
-
 std::string steps_table(const std::vector<Prediction>& predictions) {
   // What all rows share is printed above the table, so that a narrow terminal shows the memory.
   const std::string shared = shared_work(predictions);
@@ -106,7 +100,7 @@ std::string steps_table(const std::vector<Prediction>& predictions) {
                ">step", "80 %", "->error", "fits", "->largest batch ≤", "->step ≥", "->samples/s", "-bound by"});
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> step = amount_of_step(each);
-    table.add({short_name(each), cell(each.work.model), cell(name(each.work.precision)), cell(batch_text(each.work)),
+    table.add({without_maker(each.name), cell(each.work.model), cell(name(each.work.precision)), cell(batch_text(each.work)),
                memory_text(each), expected_text(step, format_seconds), interval_text(step, format_seconds), error_text(each),
                each.fits ? "yes" : "no", largest_text(each.largest_batch), at_least_text(step, format_seconds),
                samples_text(each), bound_text(each)});

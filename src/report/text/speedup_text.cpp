@@ -17,6 +17,22 @@ Cell ratio_cell(const SpeedupPair& pair, const Estimate& estimate) {
   return {why_unusable(pair).empty() ? text : "(" + text + ")", "", estimate.value};
 }
 
+// One line per pair of devices at their best; without any, on the first pair.
+std::string explanations(const Speedup& speedup) {
+  std::string text;
+  for (const SpeedupPair& pair : speedup.pairs) {
+    const bool shown = pair.each_at_best || &pair == &speedup.pairs.front();
+    if (!shown || !pair.parts) continue;
+    const PairText sides = pair_text(pair);
+    text += wrapped("", "  ", sides.subject + ": " + format_times(pair.ratio.value) + " = " + explanation(pair));
+  }
+  if (text.empty()) return "";
+  return text +
+         wrapped("", "",
+                 "silicon: by the rooflines, what the contender's device can do over what the baseline's can, from the peaks "
+                 "and bandwidths that were measured; software: how much nearer to its roofline the contender comes.");
+}
+
 // Warnings on prices and meters concern the machine, so they are merged if both sides have the same one.
 std::vector<Warning> joined_sides(const std::vector<Warning>& warnings) {
   std::vector<Warning> list;
@@ -78,6 +94,17 @@ void put(Json& object, const std::string& key, const Estimate& estimate) {
   object[key + "_reason"] = text_or_null(estimate.reason);
 }
 
+Json parts_json(const SpeedupPair& pair) {
+  if (!pair.parts) return nullptr;
+  const SpeedupParts& parts = *pair.parts;
+  Json json = {{"silicon", parts.silicon},
+               {"launches", parts.launches},
+               {"baseline_times_roofline", parts.baseline_times},
+               {"contender_times_roofline", parts.contender_times}};
+  put(json, "software", parts.software);
+  return json;
+}
+
 bool at_own_batches(const SpeedupPair& pair) {
   return pair.best_batch || pair.contender.workload.batch != pair.baseline.workload.batch;
 }
@@ -97,10 +124,15 @@ View speedup_view(const Speedup& speedup) {
   Notes notes;
   const bool one_target = of_one_target(speedup);
   for (const SpeedupPair& pair : speedup.pairs)
-    view.rows.push_back({label(pair.baseline, pair.contender), label(pair.contender, pair.baseline),
-                         one_target ? "" : pair.target, reached_cell(pair), ratio_cell(pair, pair.ratio),
-                         pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "", ratio_cell(pair, pair.cost),
-                         ratio_cell(pair, pair.energy), note_cell(pair, notes)});
+    view.rows.push_back({label(pair.baseline, pair.contender),
+                         {label(pair.contender, pair.baseline), factors_text(pair)},
+                         one_target ? "" : pair.target,
+                         reached_cell(pair),
+                         ratio_cell(pair, pair.ratio),
+                         pair.ratio.ci95 ? range_text(*pair.ratio.ci95) : "",
+                         ratio_cell(pair, pair.cost),
+                         ratio_cell(pair, pair.energy),
+                         note_cell(pair, notes)});
   view.notes = notes.all();
   return view;
 }
@@ -126,7 +158,7 @@ std::string speedup_text(const Speedup& speedup) {
           : "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's "
             "over the contender's. Above 1 the contender is the better. The interval is over repetitions, each a process "
             "of its own.");
-  text += notes_text(view.notes) + gaps_text(speedup);
+  text += explanations(speedup) + notes_text(view.notes) + gaps_text(speedup);
   for (const Unpaired& alone : speedup.unpaired)
     text += "not paired: " + alone.name + repetitions(alone.repetitions) + " (" + alone.file + "): " + alone.reason + "\n";
   return text;
@@ -183,6 +215,7 @@ Json speedup_json(const Speedup& speedup) {
     put(object, "ratio", pair.ratio);
     put(object, "cost_ratio", pair.cost);
     put(object, "energy_ratio", pair.energy);
+    object["parts"] = parts_json(pair);
     object["warnings"] = warnings_json(pair.warnings);
     object["batch"] = at_own_batches(pair) ? "best" : "same";
     object["each_at_best"] = pair.each_at_best;

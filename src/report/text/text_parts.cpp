@@ -238,6 +238,11 @@ std::string notes_text(const std::vector<std::string>& notes) {
   return text;
 }
 
+std::string without_maker(const std::string& device) {
+  constexpr std::string_view kMaker = "NVIDIA ";
+  return device.starts_with(kMaker) ? device.substr(kMaker.size()) : device;
+}
+
 PairText pair_text(const SpeedupPair& pair) {
   if (pair.compares == Compares::devices_or_precisions) return device_pair_text(pair);
   if (pair.compares == Compares::parts) {
@@ -251,6 +256,27 @@ PairText pair_text(const SpeedupPair& pair) {
   Settings shared = pair.contender.settings;
   shared.erase("threads");
   return {label_of(shared), threads(pair.contender), threads(pair.baseline), true};
+}
+
+std::vector<std::pair<const char*, double>> factors(const SpeedupParts& parts) {
+  std::vector<std::pair<const char*, double>> list{{"silicon", parts.silicon}};
+  if (parts.launches != 1) list.emplace_back("launches", parts.launches);
+  list.emplace_back("software", parts.software.value);
+  return list;
+}
+
+std::string factors_text(const SpeedupPair& pair) {
+  const auto text = [](const std::pair<const char*, double>& each) { return format_times(each.second) + " " + each.first; };
+  return pair.parts ? joined(factors(*pair.parts), text, " × ") : "";
+}
+
+std::string explanation(const SpeedupPair& pair) {
+  if (!pair.parts) return "";
+  const PairText sides = pair_text(pair);
+  const bool named = sides.baseline != sides.contender;
+  return factors_text(pair) + ": " + (named ? sides.baseline : "the baseline") + " takes " +
+         significant(pair.parts->baseline_times, 2) + " times its roofline, " + (named ? sides.contender : "the contender") +
+         " " + significant(pair.parts->contender_times, 2) + " times";
 }
 
 Json warnings_json(const std::vector<Warning>& warnings) {

@@ -137,6 +137,9 @@ class Notes {
 // "  [1] the note", filled into lines; empty if there are none.
 std::string notes_text(const std::vector<std::string>& notes);
 
+// "T4" of "NVIDIA T4": the maker is the same for all cards.
+std::string without_maker(const std::string& device);
+
 // What the sides of a pair are called, and what they share.
 struct PairText {
   std::string subject, contender, baseline;
@@ -145,6 +148,13 @@ struct PairText {
 // {"resnet20 b32 cpu", "bf16", "fp32"}, {"resnet20", "cuda fp16 b256", "cpu bf16 b64"}, {"resnet20/cpu/fp32/b128", "complete",
 // "without winograd"}, {"resnet20/cpu/fp32/b128", "2 threads", "1 thread"}.
 PairText pair_text(const SpeedupPair& pair);
+
+// The factors of the ratio, in this order: {"silicon", 30}, {"launches", 0.4} if there are any, {"software", 2.6}.
+std::vector<std::pair<const char*, double>> factors(const SpeedupParts& parts);
+// "30.0x silicon × 2.60x software", and with ": cpu fp32 takes 3.9 times its roofline, cuda bf16 1.5 times"; "" for a pair
+// without parts.
+std::string factors_text(const SpeedupPair& pair);
+std::string explanation(const SpeedupPair& pair);
 
 // "parity_unverified: the losses of ...": a stable code for programs, then a sentence for people.
 std::string to_string(const Warning& warning);

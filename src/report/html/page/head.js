@@ -16,10 +16,23 @@ function valueAndUnit(text) {
   return [value, unit && element("small", {}, unit)];
 }
 
-function answerOf({subject, finding, text, spread, doubts}) {
+// A bar of a ratio's factors, each as long as its logarithm; those below 1 are hatched.
+function factorBar(factors) {
+  const total = factors.reduce((sum, {value}) => sum + Math.abs(Math.log(value)), 0);
+  if (!(total > 0)) return null;
+  return element("div", {class: "factors", "aria-hidden": "true"}, factors.map(({name, value, text}) => element("span",
+    {class: value < 1 ? `${name} less` : name, style: `flex-grow: ${Math.abs(Math.log(value)) / total}`,
+     title: `${text} ${name}`})));
+}
+
+const explained = ({explanation, factors}) =>
+  explanation ? [factorBar(factors), element("p", {class: "explanation"}, `= ${explanation}`)] : [];
+
+function answerOf(entry) {
+  const {subject, finding, text, spread, doubts} = entry;
   return [element("p", {class: finding ? `answer ${verdictClass(finding)}` : "answer"}, finding || valueAndUnit(text), doubtMark(doubts)),
           element("p", {class: "subject"}, subject),
-          spread ? element("p", {class: "spread"}, spread) : null];
+          spread ? element("p", {class: "spread"}, spread) : null, ...explained(entry)];
 }
 
 const NO_PRICE = () => [element("p", {class: "answer muted"}, "not known"),
