@@ -5,9 +5,9 @@
 #include <set>
 
 #include "src/analysis/case_settings.h"
+#include "src/analysis/predict/published_steps.h"
 #include "src/base/files.h"
 #include "src/base/hash.h"
-#include "src/base/json_fields.h"
 #include "src/base/statistics.h"
 #include "src/case/case_spec.h"
 #include "src/result/result_json.h"
@@ -82,15 +82,9 @@ std::string count_text(const std::vector<MeasuredStep>& steps, const char* of, c
 }  // namespace
 
 std::vector<MeasuredStep> published_steps(const std::string& path) {
-  const Json document = parse_json(read_text_file(path), path);
   std::vector<MeasuredStep> steps;
-  for (const JsonFields& row : JsonFields(document, path).groups("rows")) {
-    const CaseSpec spec = case_of(row.text("model"), row.integer("batch"), row.text("precision"));
-    const std::optional<double> milliseconds = row.maybe_number("milliseconds");
-    const double seconds =
-        milliseconds ? *milliseconds / 1e3 : static_cast<double>(*spec.batch) / row.number("samples_per_second");
-    steps.push_back(measured(spec, target_of(row.text("device")), seconds));
-  }
+  for (const PublishedStep& step : parse_published_steps(read_text_file(path), path).steps)
+    steps.push_back(measured(case_of(step.model, step.batch, step.precision), target_of(step.device), step.seconds));
   return steps;
 }
 

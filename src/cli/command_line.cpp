@@ -125,14 +125,16 @@ Commands::Commands(int argc, char** argv)
   });
 }
 
-void Commands::add_model_argument(CLI::App& command, CaseBlock& block) {
+void Commands::add_model_argument(CLI::App& command, CaseBlock& block, std::string* result) {
   const CaseOption& option = *find_case_option("model");
-  const auto take = [this, &option, &block](const std::string& text) {
+  const auto take = [this, &option, &block, result](const std::string& text) {
     constexpr const char* kWhere = "MODEL";
+    if (result && text.ends_with(".json")) return void(*result = text);
     two_models_ |= block.contains(option.key);
     block[option.key] = {located(kWhere, [&] { return split_values(option, text); }), kWhere};
   };
-  command.add_option_function<std::string>("MODEL", take, "the same as --model");
+  command.add_option_function<std::string>("MODEL", take,
+                                           result ? "the same as --model; or, with --on, a result" : "the same as --model");
 }
 
 void Commands::add_case_options(CLI::App& command, CaseBlock& block, OfferedTo caller, const std::vector<std::string>& keys) {

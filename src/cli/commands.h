@@ -41,8 +41,8 @@ class Commands {
   void add_case_options(CLI::App& command, CaseBlock& block, OfferedTo caller = OfferedTo::calls,
                         const std::vector<std::string>& keys = {});
 
-  // MODEL, which is the same as --model. Must be added after it.
-  void add_model_argument(CLI::App& command, CaseBlock& block);
+  // MODEL, which is the same as --model. Must be added after it. `result`: takes a text that ends in .json instead.
+  void add_model_argument(CLI::App& command, CaseBlock& block, std::string* result = nullptr);
 
   // Reads the call, runs the subcommand that it names, prints an error in one line. Returns the exit code.
   int run();

@@ -12,13 +12,17 @@
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
+#include "src/case/case_option.h"
 #include "src/cli/commands.h"
+#include "src/cli/elsewhere.h"
+#include "src/cli/result_arguments.h"
 #include "src/machine/environment.h"
 #include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
 #include "src/session/capabilities.h"
 #include "src/session/planned_case.h"
 #include "src/session/predicting.h"
+#include "src/session/prices.h"
 #include "src/workload/traffic.h"
 #include "src/workload/workload.h"
 
@@ -38,6 +42,7 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan resnet20
   epochbench plan resnet50 --on T4,a100-80gb,h100-sxm,"RTX 3060" --batch max       on other devices, predicted
   epochbench plan resnet50 --on T4,L4,c7i.24xlarge --batch 64 --epochs 90          with hours and costs
+  epochbench plan mine.json --on T4,a100,h100-sxm --price cpu=0.09                 a measured CPU beside them
   epochbench plan --model mlp:width=4096,depth=3 --batch 256 --json
   epochbench plan --model resnet50,bert-base --precision fp32,bf16 --batch 8,16    a table
   epochbench plan --model resnet50,bert-base --batch max --memory 24GiB            the largest batch that fits
@@ -55,7 +60,8 @@ node once in bytes, and each plan of a library as one launch. --without leaves o
 With --on the answer is predicted from the rated figures of devices (list devices --catalog) and from what others measured on such
 devices; only --on cpu uses this machine: its measured peaks. Each time has an 80 % interval, the error on devices that the fit did not
 see, and a lower bound. With --epochs or --tokens the cheapest comes first, priced for the whole instance, using
-one of its GPUs; `epochbench rent` compares all instances.)";
+one of its GPUs; `epochbench rent` compares all instances. A result instead of a model adds what it measured and what others published:
+ratios to its CPU, times and costs of an epoch; GPUs have batch 256, or what fits, unless --batch says otherwise.)";
 
 struct PlanOptions {
   CaseBlock cases;                           // model, batch, precision, mode, device, without
@@ -64,6 +70,8 @@ struct PlanOptions {
   std::vector<std::string> on;         // devices of the catalog, in place of those here
   std::optional<std::int64_t> epochs;  // for --on, like tokens
   std::optional<std::int64_t> tokens;
+  std::string result;   // a file in place of the model
+  PriceOptions prices;  // of its machine
   bool json = false;
 };
 
@@ -223,9 +231,41 @@ int plan_on(const PlanOptions& options) {
   return kExitDone;
 }
 
+// Errors: CallError.
+int plan_result(const PlanOptions& options) {
+  const std::string& path = options.result;
+  if (options.on.empty()) throw CallError("plan " + path + ": --on is missing; name devices, such as --on T4,a100,h100-sxm");
+  for (const auto& [key, value] : options.cases)
+    if (key != "batch" && key != "precision")
+      throw CallError(flag(*find_case_option(key)) + ": " + path + " has its own; leave it out");
+  if (options.epochs || options.tokens)
+    throw CallError("--epochs, --tokens: the answer for a result is one epoch of its own; leave them out");
+  if (options.memory_bytes || options.by_op)
+    throw CallError("--memory, --by-op: are of a model, not of a result; leave them out");
+  ElsewhereRequest request{options.on, {}, {}};
+  const auto only_value = [&](const char* key, auto parse) {
+    const auto found = options.cases.find(key);
+    if (found == options.cases.end()) return;
+    located(flag(*find_case_option(key)), [&] {
+      if (found->second.values.size() > 1) throw CallError("takes one value here, for all devices; leave out the others");
+      parse(found->second.values.front());
+    });
+  };
+  only_value("batch", [&](const std::string& text) { request.batch = whole(1, kMaxBatch)(text); });
+  only_value("precision", [&](const std::string& text) { request.precision = parse_choice<Precision>(text); });
+  NamedResult named = read_result_argument(path);
+  reprice(named, options.prices);
+  return print_elsewhere({named}, request, options.json);
+}
+
 int plan(const PlanOptions& options) {
+  if (!options.result.empty()) return plan_result(options);
   if (!options.cases.contains("model"))
     throw CallError("plan: --model is missing; give one, such as `epochbench plan resnet20`");
+  if (!options.prices.price.empty() || options.prices.scaling)
+    throw CallError(
+        "--price: is of the machine of a result; give a result, such as `epochbench plan mine.json --on T4 --price "
+        "cpu=0.09`");
   check_on(options);
   if (!options.on.empty()) return plan_on(options);
   const std::vector<Plan> plans = plans_of(options);
@@ -258,7 +298,7 @@ void add_plan(Commands& commands) {
   commands.add_case_options(command, options.cases, OfferedTo::calls,
                             {"model", "batch", "accumulate", "checkpoint", "ranks", "shard", "precision", "mode", "device",
                              "without", "epoch_samples"});
-  commands.add_model_argument(command, options.cases);
+  commands.add_model_argument(command, options.cases, &options.result);
   add_parsed(command, "--memory", options.memory_bytes, parse_memory, "memory that --batch max may use (default: the device's)")
       ->type_name("BYTES");
   add_parsed(
@@ -269,6 +309,7 @@ void add_plan(Commands& commands) {
       ->type_name("N");
   add_parsed(command, "--tokens", options.tokens, parse_tokens, "with --on: hours and costs of N tokens, such as 10e9")
       ->type_name("N");
+  add_price_options(command, options.prices);
   command.add_flag("--by-op", options.by_op, "add bytes, launches and FLOPs of a step by op");
   command.add_flag("--json", options.json, "print JSON");
 }

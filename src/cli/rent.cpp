@@ -1,5 +1,6 @@
 // epochbench rent: which instance trains a model for how much, predicted.
 #include "src/base/errors.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/cli/commands.h"
@@ -36,6 +37,10 @@ RentalQuestion question_of(const RentOptions& options) {
     throw CallError(options.epochs ? "--tokens replaces --epochs; give one of them"
                                    : "rent: give --epochs N, or for a language model --tokens N");
   if (options.samples && options.tokens) throw CallError("--samples is the size of an epoch and needs --epochs; leave it out");
+  if (contains(options.on, std::string("cpu")))
+    throw CallError(
+        "--on cpu: this machine is not for rent; measure it, and compare with `epochbench plan FILE.json --on "
+        "T4,h100-sxm --price cpu=0.09`");
   CaseBlock cases = options.cases;
   if (!cases.contains("precision")) cases["precision"] = {{"bf16", "fp16", "tf32", "fp32"}, "rent"};
   if (options.samples) cases["epoch_samples"] = {{std::to_string(*options.samples)}, "--samples"};

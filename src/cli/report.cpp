@@ -7,6 +7,7 @@
 #include "src/base/files.h"
 #include "src/base/numbers.h"
 #include "src/cli/commands.h"
+#include "src/cli/elsewhere.h"
 #include "src/cli/result_arguments.h"
 #include "src/published/import.h"
 #include "src/report/html/html_page.h"
@@ -22,6 +23,7 @@ constexpr const char* kReportExamples = R"(Examples:
   epochbench report result.json -o result.html
   epochbench report cpu-box.json gpu-box.json -o both.html   two machines on one page
   epochbench report result.json -o result.html --open --charts charts/
+  epochbench report result.json --on T4,a100 -o result.html  with these devices, published and predicted
   epochbench report nightly/ -o nightly.html                 many dated results, with their history
   epochbench report claims.json --articles -o articles.html  what articles say, and what was found
   epochbench report turns.json -o turns.html                 what `compare --interleave -o turns.json` measured
@@ -35,7 +37,8 @@ struct ReportOptions {
   std::string out;                   // the page
   PriceOptions prices;
   PageOptions page;
-  std::string charts;  // a folder; empty: none
+  std::string charts;           // a folder; empty: none
+  std::vector<std::string> on;  // devices of the catalog
   bool open = false;
 };
 
@@ -90,6 +93,7 @@ int report(const ReportOptions& options) {
   leave_out_folders(measured);
   PageOptions page_options = options.page;
   if (shows_claims(measured.results, page_options)) page_options.facts = facts_for_claims();
+  if (!options.on.empty()) page_options.elsewhere = elsewhere(measured.results, {options.on, {}, {}});
   const Json data = page_data(measured.results, measured.turns, embedded_claims(), page_options);
   const auto title = data["head"]["title"].get<std::string>();
   const std::string page = html_page(data, title);
@@ -119,6 +123,7 @@ void add_report(Commands& commands) {
   command.add_option("-o,--out", options.out, "write the page to this file, which it replaces; - is stdout")
       ->type_name("FILE.html");
   add_price_options(command, options.prices);
+  add_on_option(command, options.on);
   command.add_option("--title", options.page.title, "title of the page (default: what was measured, and on what)");
   command.add_flag("--open", options.open, "show the page in the browser");
   command.add_option("--charts", options.charts, "write each chart as SVG and PNG too, which needs Chromium")->type_name("DIR");

@@ -122,15 +122,21 @@ TEST(DeviceCatalog, FindsNamesInAnyForm) {
 }
 
 TEST(DeviceCatalog, RefusesWhatIsAmbiguousOrUnknown) {
-  EXPECT_THAT(refusal("A100"), testing::AllOf(HasSubstr("a100-40gb"), HasSubstr("a100-80gb"), HasSubstr("a100-pcie-40gb"),
-                                              HasSubstr("a100-pcie-80gb")));
-  EXPECT_THAT(refusal("h100"), testing::AllOf(HasSubstr("h100-pcie"), HasSubstr("h100-sxm"), HasSubstr("h100-nvl")));
   EXPECT_THAT(refusal("RTX 4060 Ti"), testing::AllOf(HasSubstr("rtx-4060-ti-8gb"), HasSubstr("rtx-4060-ti-16gb")));
   EXPECT_THAT(refusal("Granite Rapids"), HasSubstr("c8i.24xlarge"));
   EXPECT_THAT(refusal("h100-sxn"), HasSubstr("did you mean h100-sxm"));
   EXPECT_THAT(refusal("c7i.24xlareg"), HasSubstr("did you mean c7i.24xlarge"));
   EXPECT_THAT(refusal("nothing like it"), HasSubstr("is not in the catalog"));
   EXPECT_THAT(refusal("-"), HasSubstr("names no device"));
+}
+
+TEST(DeviceCatalog, TakesTheGpuOfMostInstancesWhereANameHasSeveral) {
+  const PredictionTarget a100 = find_target(embedded_devices(), embedded_prices().prices, "A100");
+  EXPECT_EQ(a100.device->id, "a100-40gb");
+  EXPECT_THAT(a100.choice, testing::AllOf(HasSubstr("'A100' is taken as a100-40gb"), HasSubstr("a100-80gb"),
+                                          HasSubstr("a100-pcie-40gb"), HasSubstr("a100-pcie-80gb")));
+  EXPECT_EQ(find_target(embedded_devices(), embedded_prices().prices, "h100").device->id, "h100-sxm");
+  EXPECT_EQ(find_target(embedded_devices(), embedded_prices().prices, "a100-80gb").choice, "") << "it is named";
 }
 
 TEST(DeviceCatalog, RefusesFiguresWithoutSource) {

@@ -1,10 +1,87 @@
 """epochbench plan --on and list devices --catalog: what is predicted says so, in text and in JSON, and bad calls are refused."""
 import json
+import pathlib
 import unittest
 
 from support import CliTest, reject_constant
 
 CARDS = "T4,a100-80gb,h100-sxm,RTX 3060"
+
+
+RESULTS = pathlib.Path(__file__).parents[2] / "results"
+
+
+class Elsewhere(CliTest):
+    """A measured model beside devices that were not measured."""
+
+    def answers(self, file, *arguments):
+        call = self.call("plan", RESULTS / file, *arguments, "--json")
+        self.assertEqual((call.returncode, call.stderr), (0, ""))
+        return {answer["model"]: answer for answer in json.loads(call.stdout, parse_constant=reject_constant)}
+
+    def test_measured_then_published_then_predicted(self):
+        answer = self.answers("zen4-2cores-hour.json", "--on", "h100-sxm,T4", "--price", "cpu=0.09")["resnet50"]
+        rows = answer["rows"]
+        self.assertEqual([(row["evidence"], row["device"]) for row in rows],
+                         [("measured", rows[0]["device"]), ("published", "NVIDIA H100 SXM 80GB"),
+                          ("predicted", "NVIDIA H100 SXM 80GB"), ("predicted", "NVIDIA T4")])
+        self.assertEqual(rows[0]["ratio"]["value"], 1)
+        for row in rows:
+            rate, ratio, epoch = (row[key]["value"] for key in ("samples_per_second", "ratio", "epoch_seconds"))
+            self.assertAlmostEqual(ratio, rate / rows[0]["samples_per_second"]["value"], places=9)
+            self.assertAlmostEqual(epoch * rate / answer["samples_per_epoch"], 1, places=9)
+            if row["evidence"] == "predicted":
+                low, high = row["ratio"]["interval"]
+                self.assertTrue(low < ratio < high)
+        self.assertEqual(rows[0]["price_source"], "given with --price")
+        self.assertEqual(rows[1]["program"], "PyTorch")
+        self.assertEqual([change["setting"] for change in answer["changes"]], ["at the CPU's batch, 32", "in fp32"])
+
+    def test_agrees_with_the_other_commands_to_the_last_digit(self):
+        file = RESULTS / "h200-record.json"
+        pairs = json.loads(self.call("speedup", file, "--json").stdout)["pairs"]
+        best = {pair["workload"].split(",")[0]: pair for pair in pairs if pair["each_at_best"]}
+        for model, answer in self.answers(file.name, "--on", "T4").items():
+            measured = answer["rows"][1]
+            self.assertEqual(measured["evidence"], "measured")
+            self.assertEqual(measured["ratio"]["value"], best[model]["ratio"])
+            self.assertEqual(measured["samples_per_second"]["value"], best[model]["contender_samples_per_second"])
+        hour = RESULTS / "zen4-2cores-hour.json"
+        costs = {run["name"]: run for run in json.loads(self.call("cost", hour, "--json").stdout)["runs"]}
+        row = self.answers(hour.name, "--on", "T4")["resnet50"]["rows"][0]
+        run = costs["resnet50/cpu/bf16/b32"]
+        self.assertAlmostEqual(row["usd_per_epoch"]["value"] / run["cloud_usd_per_epoch"], 1, places=14)
+        self.assertEqual(row["epoch_seconds"]["value"], run["epoch_seconds"])
+
+    def test_a_name_of_several_gpus_is_the_usual_one(self):
+        text = " ".join(self.call("plan", RESULTS / "zen4-2cores-hour.json", "--on", "a100").stdout.split())
+        self.assertIn("'a100' is taken as a100-40gb, which most instances of the price list have; others: ", text)
+
+    def test_batch_and_precision_are_those_of_the_call(self):
+        answer = self.answers("zen4-2cores-hour.json", "--on", "h100-sxm", "--batch", "64", "--precision", "fp32")["resnet50"]
+        predicted = answer["rows"][-1]
+        self.assertEqual((predicted["batch"], predicted["precision"]), (64, "fp32"))
+        self.assertEqual([change["setting"] for change in answer["changes"]], ["at the CPU's batch, 32"])
+
+    def test_answers_and_report_have_the_same_table(self):
+        file = RESULTS / "zen4-2cores-hour.json"
+        answers = json.loads(self.call("answers", file, "--on", "T4", "--json").stdout)
+        self.assertEqual(answers["elsewhere"], list(self.answers(file.name, "--on", "T4").values()))
+        self.assertIn("with images from disk", " ".join(self.call("answers", file, "--on", "T4").stdout.split()))
+        self.assertEqual(self.call("report", file, "--on", "T4", "-o", self.folder / "page.html").returncode, 0)
+        self.assertIn("resnet50 elsewhere: what was measured here, published by others and predicted",
+                      (self.folder / "page.html").read_text())
+
+    def test_bad_calls(self):
+        file = RESULTS / "zen4-2cores-hour.json"
+        for arguments, *parts in ([[], "--on is missing"], [["--on", "cpu"], "--on cpu"], [["--on", "T5"], "not in the catalog"],
+                                  [["--on", "T4", "--epochs", "3"], "--epochs"], [["--on", "T4", "--batch", "max"], "--batch"],
+                                  [["--on", "T4", "--batch", "8,16"], "--batch", "one value"],
+                                  [["--on", "T4", "--precision", "bf16"], "T4", "bf16"],
+                                  [["--on", "T4", "--device", "cuda:0"], "--device"]):
+            with self.subTest(arguments):
+                self.assert_refused(self.call("plan", file, *arguments), 2, *parts)
+        self.assert_refused(self.call("plan", "resnet50", "--price", "cpu=1"), 2, "--price", "result")
 
 
 class Predictions(CliTest):
@@ -86,7 +163,7 @@ class Predictions(CliTest):
 
     def test_bad_calls(self):
         for arguments, *parts in [
-                (["--on", "A100"], "--on: 'A100' may be any of", "a100-40gb", "a100-pcie-80gb"),
+                (["--on", "4060"], "--on: '4060' may be any of", "rtx-4060-ti-8gb", "rtx-4060-ti-16gb"),
                 (["--on", "T4,h100-sxn"], "did you mean h100-sxm?"),
                 (["--on", "abacus"], "'abacus' is not in the catalog"),
                 (["--on", ""], "--on"),
@@ -150,7 +227,8 @@ class Predictions(CliTest):
         for arguments, *parts in [(["mlp"], "--epochs N"), (["--epochs", "1"], "--model"), (["mlp", "--tokens", "9"], "images"),
                                   (["bert-tiny", "--tokens", "9", "--epochs", "1"], "--tokens"),
                                   (["mlp", "--epochs", "1", "--max-cost", "0"], "--max-cost"),
-                                  (["mlp", "--epochs", "1", "--on", "A100"], "may be any of"),
+                                  (["mlp", "--epochs", "1", "--on", "4060"], "may be any of"),
+                                  (["mlp", "--epochs", "1", "--on", "cpu"], "not for rent"),
                                   (["mlp", "--epochs", "1", "--samples", "0"], "--samples")]:
             with self.subTest(arguments):
                 self.assert_refused(self.call("rent", *arguments), 2, *parts)

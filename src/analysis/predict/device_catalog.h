@@ -59,11 +59,12 @@ struct PredictionTarget {
   const CatalogDevice* device = nullptr;
   const CpuInstance* instance = nullptr;  // only for a CPU
   const CatalogPrice* price = nullptr;    // if the call names an instance
+  std::string choice = {};                // why this one of several that the call may mean; empty: it names this one
   std::string name() const;               // "NVIDIA T4", "c7i.24xlarge"
 };
 
 // By id, name or other name, in any case and with any separators; or by words that only one entry has ("4090"). Errors:
-// CallError that lists the variants if several fit, and near names if none does.
+// CallError that lists the variants if several fit and no GPU among them is in most instances, and near names if none does.
 PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices, const std::string& text);
 
 // The catalog's entry for the GPU of a price list; nullptr: none.

@@ -80,6 +80,24 @@ PredictionTarget priced_target(const DeviceCatalog& catalog, std::span<const Cat
   return {device, nullptr, price};
 }
 
+// The one of several GPUs that most instances of the price list have; none if none leads.
+PredictionTarget usual_variant(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices, const std::string& text,
+                               const std::vector<const NamedTarget*>& found) {
+  std::vector<std::pair<std::ptrdiff_t, const NamedTarget*>> by_instances;
+  for (const NamedTarget* one : found) {
+    if (!one->target.device->is_gpu) return {};
+    const auto has_it = [&](const CatalogPrice& price) { return device_of_price(catalog, price) == one->target.device; };
+    by_instances.emplace_back(std::ranges::count_if(prices, has_it), one);
+  }
+  std::ranges::stable_sort(by_instances, std::greater(), [](const auto& each) { return each.first; });
+  if (by_instances.size() < 2 || by_instances[0].first == by_instances[1].first) return {};
+  PredictionTarget target = by_instances[0].second->target;
+  target.choice = "'" + text + "' is taken as " + by_instances[0].second->shown +
+                  ", which most instances of the price list have; others: " +
+                  joined(std::span(by_instances).subspan(1), [](const auto& other) { return other.second->shown; });
+  return target;
+}
+
 }  // namespace
 
 std::string PredictionTarget::name() const { return instance ? instance->name : price ? price->instance : device->name; }
@@ -106,6 +124,7 @@ PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const Catal
     if (has_tokens(each, given)) found.push_back(&each);
   }
   if (found.size() == 1) return found.front()->target;
+  if (PredictionTarget usual = usual_variant(catalog, prices, text, found); usual.device) return usual;
   if (!found.empty())
     throw CallError("'" + text + "' may be any of " + joined(found, [](const NamedTarget* one) { return one->shown; }) +
                     "; name one of them");

@@ -47,7 +47,7 @@ bool is_priced(const DeviceCatalog& catalog, const PredictionTarget& target, con
   return price.gpu_count > 0 && device_of_price(catalog, price) == target.device;
 }
 
-std::vector<std::string> notes_of(const DeviceCatalog& catalog, const PredictionTarget& target) {
+std::vector<std::string> notes_of_device(const DeviceCatalog& catalog, const PredictionTarget& target) {
   const CatalogDevice& device = *target.device;
   if (device.id == "cpu")
     return {"cpu: this machine's, " + device.name + ", by peaks measured for this answer instead of rated figures"};
@@ -64,6 +64,12 @@ std::vector<std::string> notes_of(const DeviceCatalog& catalog, const Prediction
         ": this program needs compute capability 7.5 or later; the figures are those of another program with the same graph");
   if (device.is_gpu && device.year < first_year_fitted(catalog))
     notes.push_back(device.name + ": older than every GPU that the model was fitted on, which the interval does not cover");
+  return notes;
+}
+
+std::vector<std::string> notes_of(const DeviceCatalog& catalog, const PredictionTarget& target) {
+  std::vector<std::string> notes = notes_of_device(catalog, target);
+  if (!target.choice.empty()) notes.insert(notes.begin(), target.choice);
   return notes;
 }
 

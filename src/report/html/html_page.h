@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/analysis/claims/claims.h"
+#include "src/analysis/predict/elsewhere.h"
 #include "src/base/json.h"
 #include "src/result/turns.h"
 
@@ -22,10 +23,11 @@ namespace epochbench {
 // profiles[], claims, articles; a part that the measurements do not cover is empty or null. tables: each as page_table() makes
 // it, also for readers without scripts. At most some 15 MB for 10,000 runs: long series are downsampled (`every`).
 struct PageOptions {
-  std::string title = {};  // empty: derived from what was measured
-  bool claims = false;     // even if the results were not measured to judge claims
-  bool articles = false;   // what each article says, with every class of evidence
-  ClaimFacts facts = {};   // for judging claims, in addition to the results
+  std::string title = {};                 // empty: derived from what was measured
+  bool claims = false;                    // even if the results were not measured to judge claims
+  bool articles = false;                  // what each article says, with every class of evidence
+  ClaimFacts facts = {};                  // for judging claims, in addition to the results
+  std::vector<Elsewhere> elsewhere = {};  // models beside devices that were not measured
 };
 // Whether the page has verdicts on claims, which need facts.
 bool shows_claims(const std::vector<NamedResult>& results, const PageOptions& options);

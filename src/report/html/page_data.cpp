@@ -116,6 +116,8 @@ Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedT
   add_rows(data, all, several_files);
   const Speedup speedup = speedup_of(results, SpeedupOf::same_batch);
   add_speedup(data, speedup);
+  for (std::size_t i = 0; i < options.elsewhere.size(); ++i)
+    data["tables"]["elsewhere" + std::to_string(i)] = page_table(elsewhere_view(options.elsewhere[i]));
   add_sweeps(data, results);
   add_interleaved(data, turns);
   add_history(data, results, turns);

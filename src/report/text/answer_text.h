@@ -9,6 +9,7 @@
 #include "src/analysis/claims/claims.h"
 #include "src/analysis/compare/peer_ratios.h"
 #include "src/analysis/cost/local_cost.h"
+#include "src/analysis/predict/elsewhere.h"
 #include "src/analysis/predict/prediction.h"
 #include "src/analysis/speedup/published_pairs.h"
 #include "src/analysis/speedup/speedup.h"
@@ -71,6 +72,11 @@ std::string predictions_text(const std::vector<Prediction>& predictions);
 
 // {"evidence": "predicted", "predictions": [{"evidence": "predicted", …, step_seconds_at_least, step_seconds_expected, …}]}.
 Json predictions_json(const std::vector<Prediction>& predictions);
+
+// A measured model elsewhere: one table per model, what would change it, notes, and how to read it. Not empty.
+View elsewhere_view(const Elsewhere& answer);
+std::string elsewhere_text(const std::vector<Elsewhere>& answers);
+Json elsewhere_json(const std::vector<Elsewhere>& answers);  // [{model, samples_per_epoch, rows[], changes[]}]
 
 // The answer of `rent`: one row per instance, and what was left out.
 std::string rentals_text(const Rentals& rentals);

@@ -14,6 +14,7 @@ const SECTIONS = [
   ["steps", "Steps", "Step by step", stepsSection, "fill"],
   ["sweeps", "Sweeps", "Rate against size", sweepsSection],
   ["speedup", "Speedup", "Speedup", speedupSection],
+  ["elsewhere", "Elsewhere", "On other devices", elsewhereSection],
   ["losses", "Loss", "Loss", lossSection],
   ["profiles", "Profile", "Where a step's time goes", profilesSection],
   ["claims", "Claims", "What articles claim", claimsSection],

@@ -32,6 +32,10 @@ const RATIOS = "Samples per second of the contender over the baseline's: right o
 // The first screen's chart, if a GPU and a CPU were measured.
 const acrossSection = (data) => ratiosFigure(ratiosOf(data).filter(isAcross), RATIOS);
 
+// One table per model.
+const elsewhereSection = ({tables}) => Object.entries(tables).filter(([id]) => id.startsWith("elsewhere"))
+  .flatMap(([, table]) => [sortableTable(table), numberedNotes(table)]);
+
 function speedupSection(data) {
   if (!data.speedup) return null;
   const shown = ratiosOf(data).filter((pair) => data.head.lead !== "speedup" || !isAcross(pair));

@@ -1,0 +1,139 @@
+#include "src/analysis/predict/elsewhere.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "src/analysis/cost/cost.h"
+#include "src/analysis/fairness.h"
+#include "src/analysis/unusable.h"
+#include "src/base/lookup.h"
+
+namespace epochbench {
+namespace {
+
+constexpr const char* kOurs = "epochbench";
+
+ElsewhereFigure shown(const std::optional<GroupEstimate>& estimate) {
+  return estimate ? ElsewhereFigure{estimate->value, estimate->ends(Spread::ci95)} : ElsewhereFigure();
+}
+
+ElsewhereRow measured_row(const Series& series, const Run& baseline) {
+  const Run& run = series.first();
+  ElsewhereRow row{.device = series.on_gpu() ? run.device.name : "cpu (" + run.device.name + ")",
+                   .program = is_ours(run) ? kOurs : run.device.backend,
+                   .precision = run.precision,
+                   .batch = run.workload.batch};
+  row.rate = shown(summarize(series.runs, kThroughput));
+  row.epoch_seconds = shown(summarize(series.runs, kEpochTime));
+  row.usd_per_epoch = shown(summarize(series.runs, kEpochCostInUsd));
+  if (run.cost && run.cost->price_source) row.price = source_text(*run.cost->price_source);
+  if (run.workload.samples_per_epoch != baseline.workload.samples_per_epoch)
+    row.notes.push_back("an epoch of " + std::to_string(run.workload.samples_per_epoch) + " samples, not of " +
+                        std::to_string(baseline.workload.samples_per_epoch));
+  return row;
+}
+
+// The value and the ends times a factor; divided into it, with the ends swapped, if `inverse`.
+ElsewhereFigure scaled(const ElsewhereFigure& figure, double factor, bool inverse = false) {
+  const auto of = [&](double value) { return inverse ? factor / value : value * factor; };
+  ElsewhereFigure result;
+  if (figure.value) result.value = of(*figure.value);
+  if (figure.ends)
+    result.ends = inverse ? std::pair(of(figure.ends->second), of(figure.ends->first))
+                          : std::pair(of(figure.ends->first), of(figure.ends->second));
+  return result;
+}
+
+// Ratio, epoch and cost of a row whose rate is known.
+void follow_from_rate(ElsewhereRow& row, const Elsewhere& answer, const PredictedCost* price) {
+  const double samples = static_cast<double>(answer.baseline->workload.samples_per_epoch);
+  row.ratio = scaled(row.rate, 1 / answer.rows.front().rate.value.value());
+  row.epoch_seconds = scaled(row.rate, samples, true);
+  if (!price) return;
+  row.usd_per_epoch = scaled(row.epoch_seconds, price->usd_per_hour / kSecondsPerHour);
+  row.price = price->price;
+}
+
+// "PyTorch" of "PyTorch 1.12, timm, ...": whose program a setting describes.
+std::string program_named(const std::string& setting) { return setting.substr(0, setting.find(' ')); }
+
+const PublishedStep* fastest_step(const PublishedSteps& published, const std::string& device, const std::string& model) {
+  const PublishedStep* fastest = nullptr;
+  for (const PublishedStep& step : published.steps)
+    if (step.device == device && step.model == model && (!fastest || step.rate() > fastest->rate())) fastest = &step;
+  return fastest;
+}
+
+double hourly_price(const Prediction& prediction) {
+  return prediction.cost ? prediction.cost->usd_per_hour : std::numeric_limits<double>::infinity();
+}
+
+double expected_rate(const Prediction& prediction) {
+  return prediction.expected ? static_cast<double>(prediction.work.batch) / prediction.expected->seconds : 0;
+}
+
+}  // namespace
+
+std::vector<const Series*> cpu_baselines(const AllSeries& all) {
+  std::vector<const Series*> fastest;
+  for (const Series& series : all.series) {
+    const Run& run = series.first();
+    if (series.on_gpu() || !is_ours(run) || run.workload.mode != "train" || run.ranks || !handicap_of(series).empty() ||
+        !why_unusable(series).empty())
+      continue;
+    const auto place =
+        std::ranges::find_if(fastest, [&](const Series* other) { return other->first().workload.model == run.workload.model; });
+    if (place == fastest.end())
+      fastest.push_back(&series);
+    else if (series.rate() > (*place)->rate())
+      *place = &series;
+  }
+  return fastest;
+}
+
+Elsewhere measured_rows(const AllSeries& all, const Series& baseline, const Speedup& speedup) {
+  const Run& run = baseline.first();
+  Elsewhere answer{&run, {measured_row(baseline, run)}};
+  answer.rows.front().ratio.value = 1;
+  for (const SpeedupPair& pair : speedup.pairs) {
+    if (!pair.each_at_best || pair.baseline.name != baseline.name() || !why_unusable(pair).empty()) continue;
+    const auto contender = std::ranges::find_if(all.series, [&](const Series& series) {
+      return series.name() == pair.contender.name && series.source->path == pair.contender.file;
+    });
+    if (contender == all.series.end()) continue;
+    answer.rows.push_back(measured_row(*contender, run));
+    answer.rows.back().ratio = {pair.ratio.value, pair.ratio.ci95};
+  }
+  return answer;
+}
+
+void add_device(Elsewhere& answer, const PublishedSteps& published, const std::vector<Prediction>& alternatives) {
+  const Prediction* best = &alternatives.front();
+  for (const Prediction& each : alternatives)
+    if (std::pair(expected_rate(each), -hourly_price(each)) > std::pair(expected_rate(*best), -hourly_price(*best)))
+      best = &each;
+  const PredictedCost* const price = best->cost ? &*best->cost : nullptr;
+  if (const PublishedStep* step = fastest_step(published, best->device, answer.baseline->workload.model)) {
+    const std::string& setting = published.settings.at(step->setting);
+    ElsewhereRow row{EvidenceClass::published, best->name, program_named(setting), step->precision, step->batch};
+    row.rate.value = step->rate();
+    row.notes.push_back(setting);
+    follow_from_rate(row, answer, price);
+    answer.rows.push_back(std::move(row));
+  }
+  ElsewhereRow row{EvidenceClass::predicted, best->name, "as published", name(best->work.precision), best->work.batch};
+  if (best->expected) {
+    const double batch = static_cast<double>(best->work.batch);
+    row.rate = {expected_rate(*best), std::pair(batch / best->expected->high_seconds, batch / best->expected->low_seconds)};
+    follow_from_rate(row, answer, price);
+  } else {
+    row.notes.push_back(best->step ? best->expected_reason : best->reason);
+  }
+  if (!best->cost_reason.empty()) row.notes.push_back(best->cost_reason);
+  row.notes.insert(row.notes.end(), best->notes.begin(), best->notes.end());
+  answer.rows.push_back(std::move(row));
+  std::ranges::stable_sort(answer.rows, {}, &ElsewhereRow::evidence);
+}
+
+}  // namespace epochbench

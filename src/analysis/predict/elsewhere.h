@@ -1,0 +1,62 @@
+// A measured model beside devices that were not measured: what this file measured, what others published and what is predicted,
+// each row with its class. Rows of another program compare programs as well as devices, so no verdict uses them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/analysis/predict/prediction.h"
+#include "src/analysis/predict/published_steps.h"
+#include "src/analysis/series.h"
+#include "src/analysis/speedup/speedup.h"
+#include "src/result/evidence.h"
+
+namespace epochbench {
+
+// `ends`: the 95 % interval of a measurement over its processes, the 80 % interval of a prediction; empty: none is known.
+struct ElsewhereFigure {
+  std::optional<double> value = {};
+  std::optional<std::pair<double, double>> ends = {};
+};
+
+struct ElsewhereRow {
+  EvidenceClass evidence = EvidenceClass::measured;
+  std::string device;   // "cpu (AMD EPYC 9R14)", "NVIDIA T4"
+  std::string program;  // "epochbench", "PyTorch"; of a prediction "as published"
+  std::string precision;
+  std::int64_t batch = 0;
+  ElsewhereFigure rate = {};           // samples per second
+  ElsewhereFigure ratio = {};          // of rates, over the first row's
+  ElsewhereFigure epoch_seconds = {};  // of as many samples as the first row's epoch has
+  ElsewhereFigure usd_per_epoch = {};
+  std::string price = {};               // "given with --price", "catalog: aws g4dn.xlarge ..."; empty: none is known
+  std::vector<std::string> notes = {};  // what a reader must know, and why a figure is missing
+};
+
+// What the predicted ratios would be in another setting.
+struct ElsewhereChange {
+  std::string setting;                                 // "at the CPU's batch, 16", "in fp32"
+  std::vector<std::pair<std::string, double>> ratios;  // by device
+};
+
+struct Elsewhere {
+  const Run* baseline = nullptr;   // the first repetition of the first row
+  std::vector<ElsewhereRow> rows;  // the CPU at its best first, then measured, published and predicted rows
+  std::vector<ElsewhereChange> changes = {};
+};
+
+// The CPU at its best, for each model that the results trained on a CPU without a restriction. Points to series of `all`.
+std::vector<const Series*> cpu_baselines(const AllSeries& all);
+
+// The rows that the result has: the baseline, and each GPU at its best with the ratio of `speedup`, whose pairs are of the same
+// results.
+Elsewhere measured_rows(const AllSeries& all, const Series& baseline, const Speedup& speedup);
+
+// What others published for the device and what is predicted for it. `alternatives`: one device in several precisions and at
+// several prices, for one epoch of the baseline's samples; the fastest and cheapest is taken. At least one.
+void add_device(Elsewhere& answer, const PublishedSteps& published, const std::vector<Prediction>& alternatives);
+
+}  // namespace epochbench

@@ -1,0 +1,114 @@
+// The answer of `plan FILE --on`, `answers --on` and `report --on`.
+#include <algorithm>
+
+#include "src/base/json_fields.h"
+#include "src/base/text.h"
+#include "src/report/text/answer_text.h"
+#include "src/report/text/text_parts.h"
+
+namespace epochbench {
+namespace {
+
+Cell figure_cell(const ElsewhereFigure& figure, const NumberText& number) {
+  return figure.value ? Cell(number(*figure.value), "", *figure.value) : Cell();
+}
+
+Cell ends_cell(const ElsewhereFigure& figure, const NumberText& number = three_digits) {
+  return figure.ends ? Cell(range_text(*figure.ends, number)) : Cell();
+}
+
+std::string marks(const ElsewhereRow& row, Notes& notes) {
+  std::string text;
+  for (const std::string& note : row.notes) text += notes.mark(note);
+  if (row.usd_per_epoch.value) text += notes.mark("price: " + row.price);
+  return text;
+}
+
+// "an epoch: ImageNet, 1,281,167 images".
+std::string epoch_line(const Elsewhere& answer) { return "an epoch: " + epochs_text({&answer.baseline->workload}); }
+
+// At most three lines on what would change the answer.
+std::vector<std::string> change_lines(const Elsewhere& answer) {
+  std::vector<std::string> lines;
+  for (const ElsewhereChange& change : answer.changes)
+    lines.push_back(change.setting + ": " + joined(change.ratios, [](const auto& each) {
+                      return without_maker(each.first) + " " + format_times(each.second);
+                    }));
+  double fastest = 0;
+  for (const ElsewhereRow& row : answer.rows)
+    if (row.evidence != EvidenceClass::measured) fastest = std::max(fastest, row.rate.value.value_or(0));
+  const Workload& work = answer.baseline->workload;
+  if (work.dataset == "synthetic" && !work.tokens_per_sample && fastest > 0)
+    lines.push_back("with images from disk, reading and decoding must keep up with " + format_rate(fastest) +
+                    " images/s, or the input decides (epochbench run --data imagefolder:DIR)");
+  return lines;
+}
+
+Json figure_json(const ElsewhereFigure& figure) {
+  return {{"value", json_of(figure.value)}, {"interval", json_of(figure.ends)}};
+}
+
+Json row_json(const ElsewhereRow& row) {
+  return {{"evidence", name(row.evidence)},
+          {"device", row.device},
+          {"program", row.program},
+          {"precision", row.precision},
+          {"batch", row.batch},
+          {"samples_per_second", figure_json(row.rate)},
+          {"ratio", figure_json(row.ratio)},
+          {"epoch_seconds", figure_json(row.epoch_seconds)},
+          {"usd_per_epoch", figure_json(row.usd_per_epoch)},
+          {"price_source", text_or_null(row.price)},
+          {"notes", row.notes}};
+}
+
+Json elsewhere_json(const Elsewhere& answer) {
+  Json changes = Json::array();
+  for (const ElsewhereChange& change : answer.changes) {
+    Json ratios = Json::object();
+    for (const auto& [device, ratio] : change.ratios) ratios[device] = ratio;
+    changes.push_back({{"setting", change.setting}, {"ratios", std::move(ratios)}});
+  }
+  return {{"model", answer.baseline->workload.model},
+          {"samples_per_epoch", answer.baseline->workload.samples_per_epoch},
+          {"rows", json_list(answer.rows, row_json)},
+          {"changes", std::move(changes)}};
+}
+
+}  // namespace
+
+View elsewhere_view(const Elsewhere& answer) {
+  View view = {answer.baseline->workload.model + " elsewhere: what was measured here, published by others and predicted",
+               columns("/device|evidence|-program|-precision|->batch|>samples/s|>ratio|->interval|>epoch|>cost/epoch|"
+                       "-->interval of cost|notes")};
+  Notes notes;
+  for (const ElsewhereRow& row : answer.rows)
+    view.rows.push_back({without_maker(row.device), name(row.evidence), row.program, row.precision, format_count(row.batch),
+                         figure_cell(row.rate, format_rate), figure_cell(row.ratio, format_times), ends_cell(row.ratio),
+                         figure_cell(row.epoch_seconds, format_seconds), figure_cell(row.usd_per_epoch, format_usd),
+                         ends_cell(row.usd_per_epoch, format_usd), marks(row, notes)});
+  view.notes = notes.all();
+  return view;
+}
+
+std::string elsewhere_text(const std::vector<Elsewhere>& answers) {
+  std::string text;
+  for (const Elsewhere& answer : answers) {
+    const View view = elsewhere_view(answer);
+    append(text, answer.baseline->workload.model + ", " + epoch_line(answer) + "\n", "\n");
+    text += terminal_table(view);
+    for (const std::string& line : change_lines(answer)) text += wrapped("", "", line);
+    text += notes_text(view.notes);
+  }
+  return text + "\n" +
+         wrapped("", "",
+                 "ratio: samples per second over the first row's. Intervals: 95 % over processes where measured, 80 % where "
+                 "predicted. Published and predicted rows are of other programs, so their ratios compare programs as well as "
+                 "devices; a cost is that of the whole cheapest instance with the device.");
+}
+
+Json elsewhere_json(const std::vector<Elsewhere>& answers) {
+  return json_list(answers, [](const Elsewhere& answer) { return elsewhere_json(answer); });
+}
+
+}  // namespace epochbench

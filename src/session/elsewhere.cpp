@@ -1,0 +1,109 @@
+#include "src/session/elsewhere.h"
+
+#include <algorithm>
+
+#include "src/base/errors.h"
+#include "src/base/lookup.h"
+#include "src/session/predicting.h"
+#include "src/session/prices.h"
+
+namespace epochbench {
+namespace {
+
+CaseSpec case_of(const Run& run) {
+  CaseSpec spec;
+  spec.model = find_model(run.workload.model);
+  spec.batch = run.workload.batch;
+  spec.epoch_samples = run.workload.samples_per_epoch;
+  return spec;
+}
+
+// One epoch on one device in each of these precisions, at each price that is known.
+std::vector<Prediction> predicted(const std::string& device, CaseSpec spec, const std::vector<Precision>& precisions,
+                                  std::int64_t batch) {
+  PredictionRequest request{{device}, {}, false, 1, {}, false};
+  spec.batch = batch;
+  for (const Precision precision : precisions) {
+    spec.precision = precision;
+    request.cases.push_back(spec);
+  }
+  return predictions_of(request);
+}
+
+bool any_fits(const std::vector<Prediction>& predictions) {
+  return std::ranges::any_of(predictions, [](const Prediction& each) { return each.fits; });
+}
+
+// At the batch that elsewhere() documents.
+std::vector<Prediction> alternatives(const std::string& device, const CaseSpec& spec, const ElsewhereRequest& request) {
+  std::vector<Precision> precisions = precisions_on({device});
+  std::erase(precisions, Precision::int8);
+  if (request.precision) precisions = {*request.precision};
+  const std::int64_t own = spec.batch.value();
+  if (request.batch) return predicted(device, spec, precisions, *request.batch);
+  const PredictionTarget target = find_target(embedded_devices(), embedded_prices().prices, device);
+  for (std::int64_t batch = target.device->is_gpu ? std::max(own, kGpuBatch) : own;; batch /= 2) {
+    std::vector<Prediction> list = predicted(device, spec, precisions, batch);
+    if (batch <= 1 || any_fits(list)) return list;
+  }
+}
+
+double ratio_of(const Prediction& prediction, const Elsewhere& answer) {
+  if (!prediction.expected) return 0;
+  return static_cast<double>(prediction.work.batch) / prediction.expected->seconds / answer.rows.front().rate.value.value();
+}
+
+// The best ratio of each device whose predicted row has another setting.
+template <typename Differs>
+void add_change(Elsewhere& answer, const std::string& setting, const CaseSpec& spec, const ElsewhereRequest& request,
+                const ElsewhereRequest& changed, const Differs& differs) {
+  ElsewhereChange change{setting, {}};
+  auto row_of = std::ranges::find(answer.rows, EvidenceClass::predicted, &ElsewhereRow::evidence);
+  for (const std::string& device : request.on) {
+    const ElsewhereRow& row = *row_of++;  // one per device, in their order
+    if (!row.rate.value || !differs(row)) continue;
+    double best = 0;
+    for (const Prediction& each : alternatives(device, spec, changed)) best = std::max(best, ratio_of(each, answer));
+    if (best > 0) change.ratios.emplace_back(row.device, best);
+  }
+  if (!change.ratios.empty()) answer.changes.push_back(std::move(change));
+}
+
+std::vector<std::string> all_gpus() {
+  std::vector<std::string> ids;
+  for (const CatalogDevice& device : embedded_devices().devices)
+    if (device.is_gpu) ids.push_back(device.id);
+  return ids;
+}
+
+}  // namespace
+
+std::vector<Elsewhere> elsewhere(const std::vector<NamedResult>& results, ElsewhereRequest request) {
+  if (contains(request.on, std::string("cpu"))) throw CallError("--on cpu: the result has a CPU of its own; leave cpu out");
+  if (request.on == std::vector<std::string>{"all"}) request.on = all_gpus();
+  const AllSeries all = series_of(results);
+  const Speedup speedup = speedup_of(results, SpeedupOf::same_batch);
+  std::vector<Elsewhere> answers;
+  for (const Series* baseline : cpu_baselines(all)) {
+    const CaseSpec spec = case_of(baseline->first());
+    Elsewhere answer = measured_rows(all, *baseline, speedup);
+    for (const std::string& device : request.on)
+      add_device(answer, embedded_published_steps(), alternatives(device, spec, request));
+    ElsewhereRequest other = request;
+    other.batch = spec.batch;
+    add_change(answer, "at the CPU's batch, " + std::to_string(*spec.batch), spec, request, other,
+               [&](const ElsewhereRow& row) { return row.batch != *spec.batch; });
+    other = request;
+    other.precision = Precision::fp32;
+    add_change(answer, "in fp32", spec, request, other,
+               [](const ElsewhereRow& row) { return row.precision != name(Precision::fp32); });
+    answers.push_back(std::move(answer));
+  }
+  if (answers.empty())
+    throw CallError(
+        "--on: no model was trained on a CPU without a restriction, so --on has nothing to compare with; "
+        "measure one, such as `epochbench run --model resnet50`");
+  return answers;
+}
+
+}  // namespace epochbench
