@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const ChoicePlace kHere{"NVIDIA H200", "9.0", "580.65.06", "13.1.0", "9.19.0", "0.1.0 abc"};
+const ChoicePlace kHere{"NVIDIA H200", "9.0", "580.65.06", "13.1.0", "9.19.0"};
 
 class Stores : public ::testing::Test {
  protected:
@@ -29,7 +29,7 @@ class Stores : public ::testing::Test {
 
   void store(const ChoicePlace& place, const std::string& problem, const std::string& chosen) {
     ChoiceStore store(file_, place);
-    store.keep({problem, chosen, 3, 5, "", false});
+    store.keep({problem, chosen, 3, 5});
     store.save();
   }
   std::string chosen(const ChoicePlace& place, const std::string& problem) {
@@ -44,12 +44,12 @@ class Stores : public ::testing::Test {
   }
 
   std::string folder_ = ::testing::TempDir() + "choice_store_test-" + std::to_string(getpid());
-  std::string file_ = folder_ + "/deep/er/choices-1.json";
+  std::string file_ = folder_ + "/deep/er/choices-2.json";
 };
 
 TEST_F(Stores, GivesBackWhatWasKept) {
   ChoiceStore store(file_, kHere);
-  store.keep({"product \"a\"", "tag", 3, 5, "cuDNN: it offers no engine", false});
+  store.keep({"product \"a\"", "tag", 3, 5, true, "cuDNN: it offers no engine"});
   EXPECT_TRUE(store.find("product \"a\"")->here);
   EXPECT_FALSE(std::filesystem::exists(file_));
   store.save();
@@ -59,6 +59,7 @@ TEST_F(Stores, GivesBackWhatWasKept) {
   EXPECT_EQ(found->chosen, "tag");
   EXPECT_EQ(found->timed, 3);
   EXPECT_EQ(found->offered, 5);
+  EXPECT_TRUE(found->blind);
   EXPECT_EQ(found->refused, "cuDNN: it offers no engine");
   EXPECT_FALSE(found->here);
   EXPECT_FALSE(again.find("product"));
@@ -66,29 +67,28 @@ TEST_F(Stores, GivesBackWhatWasKept) {
 
 TEST_F(Stores, EveryPartOfThePlaceCounts) {
   store(kHere, "problem", "here");
-  std::vector<ChoicePlace> others(6, kHere);
+  std::vector<ChoicePlace> others(5, kHere);
   others[0].device = "NVIDIA H100";
   others[1].compute_capability = "10.0";
   others[2].driver = "581";
   others[3].cublas = "13.2.0";
   others[4].cudnn = "9.20.0";
-  others[5].program = "0.1.0 def";
   for (const ChoicePlace& other : others) EXPECT_EQ(chosen(other, "problem"), "none");
-  store(others[5], "problem", "of another build");
+  store(others[4], "problem", "of another library");
   EXPECT_EQ(chosen(kHere, "problem"), "here");
-  EXPECT_EQ(chosen(others[5], "problem"), "of another build");
+  EXPECT_EQ(chosen(others[4], "problem"), "of another library");
 }
 
 TEST_F(Stores, KeepsThePlacesThatWereWrittenLast) {
   ChoicePlace place = kHere;
   for (int i = 0; i < 20; ++i) {
-    place.program = std::to_string(i);
+    place.driver = std::to_string(i);
     store(place, "problem", "tag");
   }
   EXPECT_EQ(chosen(place, "problem"), "tag");
-  place.program = "3";
+  place.driver = "3";
   EXPECT_EQ(chosen(place, "problem"), "none");
-  place.program = "4";
+  place.driver = "4";
   EXPECT_EQ(chosen(place, "problem"), "tag");
 }
 
@@ -101,7 +101,7 @@ TEST_F(Stores, LosesNothingOfProcessesThatWriteAtOnce) {
     if (child == 0) {
       ChoiceStore store(file_, kHere);
       for (int i = 0; i < kEach; ++i) {
-        store.keep({std::to_string(process) + " " + std::to_string(i), "tag", 1, 1, "", false});
+        store.keep({std::to_string(process) + " " + std::to_string(i), "tag", 1, 1});
         store.save();
       }
       _exit(0);
@@ -137,7 +137,7 @@ TEST_F(Stores, ADamagedFileIsReportedInOneLineAndWrittenAgain) {
 
 TEST_F(Stores, AFolderThatCannotBeWrittenIsReportedInOneLine) {
   write("");
-  file_ += "/choices-1.json";  // below a file
+  file_ += "/choices-2.json";  // below a file
   ::testing::internal::CaptureStderr();
   store(kHere, "problem", "tag");
   const std::string report = ::testing::internal::GetCapturedStderr();
@@ -147,25 +147,25 @@ TEST_F(Stores, AFolderThatCannotBeWrittenIsReportedInOneLine) {
 
 TEST_F(Stores, WithoutAFileRemembersInMemory) {
   ChoiceStore store("", kHere);
-  store.keep({"problem", "tag", 1, 1, "", false});
+  store.keep({"problem", "tag", 1, 1});
   store.save();
   EXPECT_EQ(store.find("problem")->chosen, "tag");
 }
 
 TEST(ChoicesFile, IsInTheCacheOfTheUser) {
-  EXPECT_EQ(choices_file("/cache", "/home"), "/cache/epochbench/choices-1.json");
-  EXPECT_EQ(choices_file(nullptr, "/home"), "/home/.cache/epochbench/choices-1.json");
-  EXPECT_EQ(choices_file("", "/home"), "/home/.cache/epochbench/choices-1.json");
-  EXPECT_EQ(choices_file("relative", "/home"), "/home/.cache/epochbench/choices-1.json");
+  EXPECT_EQ(choices_file("/cache", "/home"), "/cache/epochbench/choices-2.json");
+  EXPECT_EQ(choices_file(nullptr, "/home"), "/home/.cache/epochbench/choices-2.json");
+  EXPECT_EQ(choices_file("", "/home"), "/home/.cache/epochbench/choices-2.json");
+  EXPECT_EQ(choices_file("relative", "/home"), "/home/.cache/epochbench/choices-2.json");
   EXPECT_EQ(choices_file(nullptr, nullptr), "");
 }
 
 TEST(ChoicesFile, SaysHowAChoiceWasMade) {
-  EXPECT_EQ(how_chosen({"", "", 9, 9, "", true}), " [fastest of 9]");
-  EXPECT_EQ(how_chosen({"", "", 9, 16, "", false}), " [stored: fastest of 9, 16 offered]");
-  EXPECT_EQ(how_chosen({"", "", 0, 16, "", true}), " [first of 16]");
-  EXPECT_EQ(how_chosen({"", "", 1, 2, "", false}), " [stored: first of 2]");
-  EXPECT_EQ(how_chosen({"", "", 0, 1, "", true}), "");
+  EXPECT_EQ(how_chosen({"", "", 9, 9, false, "", true}), " [fastest of 9]");
+  EXPECT_EQ(how_chosen({"", "", 9, 16}), " [stored: fastest of 9, 16 offered]");
+  EXPECT_EQ(how_chosen({"", "", 0, 16, true, "", true}), " [first of 16]");
+  EXPECT_EQ(how_chosen({"", "", 1, 2}), " [stored: first of 2]");
+  EXPECT_EQ(how_chosen({"", "", 0, 1, false, "", true}), "");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ using ::testing::ThrowsMessage;
 struct Algorithm {
   double seconds = 1e-3;     // of a run
   double build_seconds = 0;  // together with timing it, nearly
-  bool builds = true, runs = true, last_resort = false;
+  bool builds = true, runs = true, last_resort = false, compiles = true;
 };
 
 struct Plan {
@@ -45,7 +45,8 @@ class FakeAlgorithms final : public cuda::Algorithms<Plan> {
   std::string problem() const override { return problem_; }
   std::vector<cuda::Offer> offers() override {
     std::vector<cuda::Offer> offers;
-    for (std::size_t i = 0; i < algorithms_.size(); ++i) offers.push_back({std::to_string(i), algorithms_[i].last_resort});
+    for (std::size_t i = 0; i < algorithms_.size(); ++i)
+      offers.push_back({std::to_string(i), algorithms_[i].last_resort, algorithms_[i].compiles});
     return offers;
   }
   std::shared_ptr<Plan> build(const std::string& tag) override {
@@ -71,9 +72,8 @@ class ChoosesAlgorithms : public ::testing::Test {
  protected:
   ~ChoosesAlgorithms() override { device_->synchronize(stream_.get()); }
 
-  Choices choices(double seconds, const std::string& file = "", const std::string& program = "1",
-                  const std::string& library = "1") {
-    Choices made(device_, {library, library}, {file, program, seconds, [this] { return device_->seconds(); }});
+  Choices choices(double seconds, const std::string& file = "", const std::string& library = "1") {
+    Choices made(device_, {library, library}, {file, seconds, [this] { return device_->seconds(); }});
     made.begin_program({{"layer", {1, 1}}});
     return made;
   }
@@ -308,18 +308,52 @@ TEST_F(ChoosesAlgorithms, AStoredChoiceThatDoesNotWorkIsMadeAgain) {
 
 TEST_F(ChoosesAlgorithms, OtherVersionsDoNotShareChoices) {
   const std::string path = file("versions.json");
-  const auto timed = [&](const std::string& program, const std::string& library) {
-    Choices made = choices(kEnough, path, program, library);
+  const auto timed = [&](const std::string& library) {
+    Choices made = choices(kEnough, path, library);
     FakeAlgorithms algorithms(*device_, "problem", {{2e-3}, {1e-3}});
     choose(made, algorithms);
     made.store();
     return made.counts().timed;
   };
-  EXPECT_EQ(timed("1", "1"), 2);
-  EXPECT_EQ(timed("2", "1"), 2);
-  EXPECT_EQ(timed("1", "2"), 2);
-  EXPECT_EQ(timed("1", "1"), 0);
-  EXPECT_EQ(timed("2", "1"), 0);
+  EXPECT_EQ(timed("1"), 2);
+  EXPECT_EQ(timed("2"), 2);
+  EXPECT_EQ(timed("1"), 0);
+  EXPECT_EQ(timed("2"), 0);
+}
+
+// The first layer takes all the time; the others have a moment each for what need not be compiled.
+TEST_F(ChoosesAlgorithms, WhatIsCompiledAlreadyIsTimedForEveryLayer) {
+  Choices made = choices(2);
+  made.begin_program({{"first", {1000, 1}}, {"later", {1, 1}}});
+  FakeAlgorithms fused(*device_, "fused problem", std::vector<Algorithm>(5, {.seconds = 1e-3, .build_seconds = 3}));
+  choose(made, fused, "first");
+  const Algorithm compiled{.seconds = 2e-3, .compiles = false};
+  FakeAlgorithms later(*device_, "later problem", {compiled, {.seconds = 1e-3, .compiles = false}, {.seconds = 1e-4}});
+  const Chosen<Plan> chosen = choose(made, later, "later");
+  EXPECT_EQ(chosen.plan->tag, "1");
+  EXPECT_EQ(chosen.how, " [fastest of 2, 3 offered]");
+  EXPECT_THAT(later.built, ElementsAre("0", "1"));
+  const double begin = device_->seconds();
+  FakeAlgorithms many(*device_, "many", std::vector<Algorithm>(16, {.seconds = 5e-3, .compiles = false}));
+  choose(made, many, "later");
+  EXPECT_LT(device_->seconds() - begin, 0.15);
+}
+
+TEST_F(ChoosesAlgorithms, ABlindChoiceIsTriedAgainByTheNextProcessThatHasTime) {
+  const std::string path = file("blind.json");
+  const std::vector<Algorithm> algorithms = {
+      {.seconds = 2e-3, .build_seconds = 2}, {1e-3}, {.seconds = 1e-4, .last_resort = true}};
+  const auto chosen = [&](double seconds) {
+    Choices made = choices(seconds, path);
+    FakeAlgorithms listed(*device_, "problem", algorithms);
+    const Chosen<Plan> one = choose(made, listed);
+    made.store();
+    return one.plan->tag + one.how;
+  };
+  EXPECT_EQ(chosen(1), "0 [first of 3]");
+  EXPECT_EQ(chosen(0), "0 [stored: first of 3]");
+  EXPECT_EQ(chosen(kEnough), "1 [fastest of 2, 3 offered]");
+  EXPECT_EQ(chosen(kEnough), "1 [stored: fastest of 2, 3 offered]");
 }
 
 }  // namespace

@@ -243,11 +243,13 @@ class Engines final : public Algorithms<T> {
   using MakeGraph = std::function<std::shared_ptr<Graph>()>;
   using MakeLayer = std::function<std::shared_ptr<T>(std::shared_ptr<const Plan>)>;
 
-  Engines(std::shared_ptr<CudnnGraphs::State> state, std::string problem, const Rules& rules, MakeGraph make_graph,
-          MakeLayer make_layer)
+  // compiles: whether cuDNN compiles the kernels of these engines when they are built.
+  Engines(std::shared_ptr<CudnnGraphs::State> state, std::string problem, const Rules& rules, bool compiles,
+          MakeGraph make_graph, MakeLayer make_layer)
       : state_(std::move(state)),
         problem_(std::move(problem)),
         rules_(rules),
+        compiles_(compiles),
         make_graph_(std::move(make_graph)),
         make_layer_(std::move(make_layer)) {}
 
@@ -257,7 +259,8 @@ class Engines final : public Algorithms<T> {
     std::vector<Offer> offers;
     std::set<std::string> names;  // both heuristics may list an engine
     for (const std::int64_t index : supported(*graph()))
-      if (const std::string name = engine_name(*graph(), index); names.insert(name).second) offers.push_back({name});
+      if (const std::string name = engine_name(*graph(), index); names.insert(name).second)
+        offers.push_back({.tag = name, .compiles = compiles_});
     if (offers.empty()) throw Error("no cuDNN engine fits");
     return offers;
   }
@@ -287,6 +290,7 @@ class Engines final : public Algorithms<T> {
   std::shared_ptr<CudnnGraphs::State> state_;
   std::string problem_;
   Rules rules_;
+  bool compiles_;
   MakeGraph make_graph_;
   MakeLayer make_layer_;
   std::shared_ptr<Graph> graph_;
@@ -299,25 +303,25 @@ CudnnGraphs::~CudnnGraphs() = default;
 
 std::unique_ptr<Algorithms<GeluProduct>> CudnnGraphs::gelu_product(const GeluProductSpec& spec) {
   return std::make_unique<Engines<GeluProduct>>(
-      state_, describe(spec), rules_of(spec), [spec] { return gelu_product_graph(spec); },
+      state_, describe(spec), rules_of(spec), true, [spec] { return gelu_product_graph(spec); },
       [](auto plan) { return std::make_shared<PlannedGeluProduct>(std::move(plan)); });
 }
 
 std::unique_ptr<Algorithms<Convolution>> CudnnGraphs::convolution(const ConvolutionSpec& spec) {
   return std::make_unique<Engines<Convolution>>(
-      state_, describe(spec), rules_of(spec), [spec] { return convolution_graph(spec); },
+      state_, describe(spec), rules_of(spec), spec.sums, [spec] { return convolution_graph(spec); },
       [spec](auto plan) { return std::make_shared<PlannedConvolution>(std::move(plan), spec); });
 }
 
 std::unique_ptr<Algorithms<AttentionForward>> CudnnGraphs::attention_forward(const AttentionSpec& spec) {
   return std::make_unique<Engines<AttentionForward>>(
-      state_, describe(spec) + " forward", rules_of(spec, false), [spec] { return attention_graph(spec); },
+      state_, describe(spec) + " forward", rules_of(spec, false), true, [spec] { return attention_graph(spec); },
       [spec](auto plan) { return std::make_shared<PlannedForward>(std::move(plan), spec.dropout > 0); });
 }
 
 std::unique_ptr<Algorithms<AttentionBackward>> CudnnGraphs::attention_backward(const AttentionSpec& spec) {
   return std::make_unique<Engines<AttentionBackward>>(
-      state_, describe(spec) + " backward", rules_of(spec, true), [spec] { return attention_gradient_graph(spec); },
+      state_, describe(spec) + " backward", rules_of(spec, true), true, [spec] { return attention_gradient_graph(spec); },
       [spec](auto plan) { return std::make_shared<PlannedBackward>(std::move(plan), spec.dropout > 0); });
 }
 

@@ -18,6 +18,7 @@ namespace epochbench::cuda {
 struct Offer {
   std::string tag;           // identifies the algorithm among those of its problem
   bool last_resort = false;  // only if nothing before it works, because it rounds more often
+  bool compiles = false;     // building it takes a second or so, in place of milliseconds
 };
 
 // Algorithms that solve one problem; T is the type of a built one. A tag means the same in every process for the same version

@@ -25,7 +25,7 @@ void fields(auto& visit, Is<ChoiceFile> auto& file) { VISIT(file, places); }
 
 namespace {
 
-constexpr std::size_t kPlaces = 16;  // two builds that take turns, on some cards; older places are dropped
+constexpr std::size_t kPlaces = 16;  // some cards and libraries that take turns; older places are dropped
 constexpr std::size_t kFileBytes = std::size_t{16} << 20;
 
 PlaceChoices take(ChoiceFile& file, const ChoicePlace& place) {
@@ -48,7 +48,7 @@ std::string how_chosen(const StoredChoice& choice) {
 }
 
 std::string choices_file(const char* xdg_cache_home, const char* home) {
-  constexpr const char* kName = "/epochbench/choices-1.json";
+  constexpr const char* kName = "/epochbench/choices-2.json";
   if (xdg_cache_home && *xdg_cache_home == '/') return std::string(xdg_cache_home) + kName;  // relative paths are to be ignored
   if (home && *home == '/') return std::string(home) + "/.cache" + kName;
   return "";

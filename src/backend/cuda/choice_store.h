@@ -1,4 +1,4 @@
-// Choices that outlive the process: the fastest algorithm of each problem, by device, driver, libraries and program. One JSON
+// Choices that outlive the process: the fastest algorithm of each problem, by device, driver and libraries. One JSON
 // file holds all of them; an error with it prints one line on stderr and only costs the time to measure again.
 #pragma once
 
@@ -13,31 +13,30 @@ namespace epochbench {
 
 // Where a choice is valid. If anything differs, it is measured again.
 struct ChoicePlace {
-  std::string device, compute_capability, driver, cublas, cudnn, program;
+  std::string device, compute_capability, driver, cublas, cudnn;
   bool operator==(const ChoicePlace&) const = default;
 };
 
-void fields(auto& visit, Is<ChoicePlace> auto& place) {
-  VISIT(place, device, compute_capability, driver, cublas, cudnn, program);
-}
+void fields(auto& visit, Is<ChoicePlace> auto& place) { VISIT(place, device, compute_capability, driver, cublas, cudnn); }
 
 struct StoredChoice {
   std::string problem, chosen;          // as the problem and a tag of cuda::Algorithms
   std::int64_t timed = 0, offered = 0;  // algorithms
-  std::string refused;                  // why the first algorithm that failed does not work; empty if all that were tried work
+  bool blind = false;                   // there was no time to compare it with another: the next process with time does
+  std::string refused = {};             // why the first algorithm that failed does not work; empty if all that were tried work
   bool here = false;                    // made by this process
 };
 
 void fields(auto& visit, Is<StoredChoice> auto& choice) {
-  VISIT(choice, problem, chosen, timed, offered);
+  VISIT(choice, problem, chosen, timed, offered, blind);
   visit("refused", choice.refused, {.null_if_empty = true});
 }
 
 // " [fastest of 9]", " [stored: fastest of 9]", " [first of 9]" if there was no time to compare; empty if there was no choice.
 std::string how_chosen(const StoredChoice& choice);
 
-// $XDG_CACHE_HOME/epochbench/choices-1.json, or the same in ~/.cache; empty if neither is known. The number is the version of
-// the file format.
+// $XDG_CACHE_HOME/epochbench/choices-2.json, or the same in ~/.cache; empty if neither is known. The number is the version of
+// the file format, and of what problems and tags mean.
 std::string choices_file(const char* xdg_cache_home, const char* home);
 
 struct ChoiceFile;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "epochbench/gpu.h"
-#include "epochbench_version.h"
 #include "src/backend/cuda/cuda_backend.h"
 
 namespace epochbench {
@@ -13,9 +12,7 @@ namespace epochbench {
 std::unique_ptr<Backend> make_cuda_planner() { return make_cuda_backend(nullptr, nullptr); }
 
 ChoiceOptions stored_choices() {
-  return {.file = choices_file(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME")),
-          .program = std::string(EPOCHBENCH_VERSION " " EPOCHBENCH_GIT_SHA) + (EPOCHBENCH_GIT_DIRTY ? " changed" : ""),
-          .seconds_per_program = kTuningSeconds};
+  return {.file = choices_file(std::getenv("XDG_CACHE_HOME"), std::getenv("HOME")), .seconds_per_program = kTuningSeconds};
 }
 
 std::optional<std::string> gpu_ranks_obstacle() { return cuda::collectives_obstacle(); }

@@ -30,8 +30,8 @@ class Temporarily {
   T before_;
 };
 
-ChoicePlace place_of(const cuda::DeviceProperties& device, const cuda::LibraryVersions& versions, const std::string& program) {
-  return {device.name, capability_text(device.compute_capability), device.driver, versions.cublas, versions.cudnn, program};
+ChoicePlace place_of(const cuda::DeviceProperties& device, const cuda::LibraryVersions& versions) {
+  return {device.name, capability_text(device.compute_capability), device.driver, versions.cublas, versions.cudnn};
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ ChoicePlace place_of(const cuda::DeviceProperties& device, const cuda::LibraryVe
 Choices::Choices(std::shared_ptr<cuda::Device> device, const cuda::LibraryVersions& versions, ChoiceOptions options)
     : device_(std::move(device)),
       options_(std::move(options)),
-      store_(options_.file, place_of(device_->properties(), versions, options_.program)) {}
+      store_(options_.file, place_of(device_->properties(), versions)) {}
 
 void Choices::begin_program(const std::map<std::string, Cost>& costs) {
   std::map<std::string, double> all;
@@ -80,7 +80,8 @@ std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const AnyAlgo
 
 Choices::Decision Choices::decide(const std::string& layer, const AnyAlgorithms& algorithms) {
   const bool outermost = !end_;
-  if (const StoredChoice* const known = store_.find(algorithms.problem))
+  const StoredChoice* const known = store_.find(algorithms.problem);
+  if (known && (known->here || !known->blind || options_.seconds_per_program <= 0))
     if (std::shared_ptr<void> plan = restore(*known, algorithms)) {
       if (outermost) time_.decided(layer, 0);
       return {std::move(plan), how_chosen(*known), known->refused};
@@ -125,9 +126,13 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
   }
   const auto regular = std::count_if(offers.begin(), offers.end(), [](const cuda::Offer& offer) { return !offer.last_resort; });
   choice.offered = static_cast<std::int64_t>(offers.size());
+  double moment_end = options_.seconds_per_program > 0 ? options_.clock() + kMomentSeconds : end;
   for (const cuda::Offer& offer : offers) {
     const double now = options_.clock();
-    const bool goes_on = now < end || (best_seconds >= far_too_slow && choice.timed < kMaxBeyondTheEnd);
+    const bool goes_on = now < (offer.compiles ? end : std::max(end, moment_end)) ||
+                         (best_seconds >= far_too_slow && choice.timed < kMaxBeyondTheEnd);
+    // What was not compiled for lack of time is worth another call while few others were timed.
+    choice.blind |= best && !offer.last_resort && !goes_on && choice.timed < (offer.compiles ? 3 : 2);
     if (best && (offer.last_resort || !goes_on || choice.timed == kMaxTimed)) continue;
     try {
       std::shared_ptr<void> plan;
@@ -137,7 +142,8 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
         const Temporarily part(end_, std::optional(last ? end : now + std::max(0.0, end - now) / 2));
         plan = algorithms.build(offer.tag);
       }
-      if (!best && (regular < 2 || options_.clock() >= end)) {  // nothing to compare it with, or no time
+      moment_end += options_.clock() - now;                                           // is for timing
+      if (!best && (regular < 2 || options_.clock() >= std::max(end, moment_end))) {  // nothing to compare it with, or no time
         const double seconds = Stopwatch(*device_, algorithms.stream).glance([&] { algorithms.enqueue(plan.get()); });
         require_possible(seconds, algorithms, plan.get(), offer.tag);
         best_seconds = seconds;

@@ -3,9 +3,10 @@
 // algorithms is done here, while a program is compiled; a step never chooses.
 //
 // The algorithms of a problem are timed on the device in listed order until the layer's share of the program's time is used up
-// (tuning_time.h); equal problems are decided once. Without time, the first algorithm that works is taken, unless it is far
-// slower than other layers of the program for what it costs: then others are timed all the same. A choice is stored
-// (choice_store.h), so that another process times nothing; a stored choice that does not work is made again.
+// (tuning_time.h), and for a moment even after that: what is compiled already is timed for all layers. Equal problems are
+// decided once. Without time, the first algorithm that works is taken, unless it is far slower than other layers of the program
+// for what it costs: then others are timed all the same. A choice is stored (choice_store.h), so that another process times
+// nothing but what was chosen blindly; a stored choice that does not work is made again.
 //
 // Building an algorithm may itself choose, as the product within im2col does. Each algorithm may then take half of the time
 // that is left, and the last one before last resorts all of it, so the most promising one gets the most.
@@ -31,13 +32,15 @@
 
 namespace epochbench {
 
+// The time for algorithms of a problem that build at once, whatever was spent before.
+inline constexpr double kMomentSeconds = 0.05;
+
 // The time that epochbench spends on one program. ResNet-50 has 68 kinds of convolutions in each precision, and cuDNN takes a
 // second or more to compile some engines.
 inline constexpr double kTuningSeconds = 20;
 
 struct ChoiceOptions {
   std::string file = {};                // of stored choices; empty: they end with the process
-  std::string program = {};             // the version of epochbench
   double seconds_per_program = 0;       // for timing; 0: choices are read from the file, and none is added
   std::function<double()> clock = [] {  // in seconds
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -52,6 +55,7 @@ class Listed final : public cuda::Algorithms<T> {
     std::string tag;
     std::function<std::shared_ptr<T>()> build;
     bool last_resort = false;
+    bool compiles = false;
   };
   Listed(std::string problem, std::vector<Algorithm> algorithms)
       : problem_(std::move(problem)), algorithms_(std::move(algorithms)) {}
@@ -59,7 +63,7 @@ class Listed final : public cuda::Algorithms<T> {
   std::string problem() const override { return problem_; }
   std::vector<cuda::Offer> offers() override {
     std::vector<cuda::Offer> offers;
-    for (const Algorithm& algorithm : algorithms_) offers.push_back({algorithm.tag, algorithm.last_resort});
+    for (const Algorithm& algorithm : algorithms_) offers.push_back({algorithm.tag, algorithm.last_resort, algorithm.compiles});
     return offers;
   }
   std::shared_ptr<T> build(const std::string& tag) override {

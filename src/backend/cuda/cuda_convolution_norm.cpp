@@ -103,9 +103,12 @@ std::size_t cuda_convolution_norm_workspace_bytes(const Graph& graph, const Node
 // The two nodes come first: without timing, the plan with sums is not assumed to be faster.
 CudaNode cuda_convolution_norm(const CudaNodeSource& source, const CompileNode& compile) {
   const std::vector<Operand> inputs = source.float_inputs();
-  Listed<CudaNode> algorithms("ways of " + source.layer,
-                              {{"apart", [&] { return std::make_shared<CudaNode>(one_after_the_other(source, compile)); }},
-                               {"cuDNN with sums", [&] { return std::make_shared<CudaNode>(with_sums(source, inputs)); }}});
+  Listed<CudaNode> algorithms(
+      "ways of " + source.layer,
+      {{.tag = "apart", .build = [&] { return std::make_shared<CudaNode>(one_after_the_other(source, compile)); }},
+       {.tag = "cuDNN with sums",
+        .build = [&] { return std::make_shared<CudaNode>(with_sums(source, inputs)); },
+        .compiles = true}});
   return source.choose(algorithms, inputs);
 }
 

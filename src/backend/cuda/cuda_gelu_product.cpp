@@ -74,8 +74,9 @@ CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& comp
   const cuda::GeluProductSpec spec = spec_of(source.graph, source.node);
   const bool rounds_twice = spec.x && spec.element != Element::f32;
   const Algorithm two = {"product and kernel", [&] { return std::make_shared<CudaNode>(in_two(source, spec)); }, rounds_twice};
-  std::vector<Algorithm> listed = {{"apart", [&] { return std::make_shared<CudaNode>(apart(source, compile)); }},
-                                   {"cuDNN with gelu", [&] { return std::make_shared<CudaNode>(in_one(source, spec)); }}};
+  std::vector<Algorithm> listed = {
+      {.tag = "apart", .build = [&] { return std::make_shared<CudaNode>(apart(source, compile)); }},
+      {.tag = "cuDNN with gelu", .build = [&] { return std::make_shared<CudaNode>(in_one(source, spec)); }, .compiles = true}};
   if (!spec.gradient) listed.insert(rounds_twice ? listed.end() : listed.begin() + 1, two);
   Listed<CudaNode> algorithms("ways of " + source.layer, std::move(listed));
   return source.choose(algorithms, source.float_inputs());
