@@ -23,15 +23,16 @@ struct Algorithm {
   double seconds = 1e-3;     // of a run
   double build_seconds = 0;  // together with timing it, nearly
   bool builds = true, runs = true, last_resort = false, compiles = true;
+  bool hangs = false, breaks_device = false;
 };
 
 struct Plan {
   std::string tag;
   double seconds;
-  bool runs;
+  Algorithm algorithm;
   int* held;  // plans that exist
-  Plan(std::string name, const Algorithm& algorithm, int& count)
-      : tag(std::move(name)), seconds(algorithm.seconds), runs(algorithm.runs), held(&count) {
+  Plan(std::string name, const Algorithm& of, int& count)
+      : tag(std::move(name)), seconds(of.seconds), algorithm(of), held(&count) {
     ++*held;
   }
   ~Plan() { --*held; }
@@ -70,16 +71,25 @@ class FakeAlgorithms final : public cuda::Algorithms<Plan> {
 
 class ChoosesAlgorithms : public ::testing::Test {
  protected:
-  ~ChoosesAlgorithms() override { device_->synchronize(stream_.get()); }
+  ~ChoosesAlgorithms() override {
+    try {
+      device_->synchronize(stream_.get());
+    } catch (const Error&) {  // a test broke the device
+    }
+  }
 
   Choices choices(double seconds, const std::string& file = "", const std::string& library = "1") {
-    Choices made(device_, {library, library}, {file, seconds, [this] { return device_->seconds(); }});
+    Choices made(device_, {library, library},
+                 {file, seconds, [this] { return device_->seconds(); },
+                  [](const std::string& message) { throw std::logic_error(message); }});
     made.begin_program({{"layer", {1, 1}}});
     return made;
   }
   Trial<Plan> trial() {
     const auto run = [this](Plan& plan, cuda::Stream stream) {
-      if (!plan.runs) throw Error("way " + plan.tag + " does not run");
+      if (!plan.algorithm.runs) throw Error("way " + plan.tag + " does not run");
+      if (plan.algorithm.hangs) device_->hang(true);
+      if (plan.algorithm.breaks_device) device_->fail_work(1);
       ++runs_;
       device_->enqueue(
           stream, [] {}, plan.seconds);
@@ -337,6 +347,45 @@ TEST_F(ChoosesAlgorithms, WhatIsCompiledAlreadyIsTimedForEveryLayer) {
   FakeAlgorithms many(*device_, "many", std::vector<Algorithm>(16, {.seconds = 5e-3, .compiles = false}));
   choose(made, many, "later");
   EXPECT_LT(device_->seconds() - begin, 0.15);
+}
+
+// Nothing that waits for such a device returns, so a process can only end; the next one does not try that algorithm.
+TEST_F(ChoosesAlgorithms, ATrialThatDoesNotEndIsNamedWithinSecondsAndNotTriedAgain) {
+  const std::string path = file("endless.json");
+  const std::vector<Algorithm> algorithms = {{2e-3}, {.seconds = 1e-3, .hangs = true}, {3e-3}};
+  {
+    Choices made = choices(kEnough, path);
+    FakeAlgorithms first(*device_, "problem", algorithms);
+    const double begin = device_->seconds();
+    EXPECT_THAT(
+        [&] { choose(made, first); },
+        ThrowsMessage<std::logic_error>("problem by 1 did not end within 5.00 s, and the GPU runs nothing else meanwhile; "
+                                        "the next call does without it"));
+    EXPECT_LT(device_->seconds() - begin, kTrialSeconds + 0.5);
+    device_->hang(false);
+  }
+  Choices again = choices(kEnough, path);
+  FakeAlgorithms second(*device_, "problem", algorithms);
+  const Chosen<Plan> chosen = choose(again, second);
+  EXPECT_EQ(chosen.plan->tag, "0");
+  EXPECT_EQ(chosen.refused, "1 did not end in an earlier call");
+  EXPECT_THAT(second.built, ElementsAre("0", "2"));
+}
+
+TEST_F(ChoosesAlgorithms, ADeviceThatFailsEndsTheRunWithTheFirstMessage) {
+  Choices made = choices(kEnough);
+  FakeAlgorithms inner(*device_, "engines", {{.seconds = 1e-3}, {.seconds = 1e-3, .breaks_device = true}, {1e-3}});
+  Listed<Plan> algorithms("both", {{"library", [&] { return choose(made, inner).plan; }},
+                                   {"own", [&] { return std::make_shared<Plan>("own", Algorithm{}, inner.held); }}});
+  try {
+    made.choose<Plan>("layer", algorithms, trial());
+    FAIL();
+  } catch (const Error& error) {
+    FAIL() << "taken for an algorithm that does not work: " << error.what();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "engines by 1: fake device: an illegal memory access was encountered");
+  }
+  EXPECT_THAT(inner.built, ElementsAre("0", "1"));
 }
 
 TEST_F(ChoosesAlgorithms, ABlindChoiceIsTriedAgainByTheNextProcessThatHasTime) {

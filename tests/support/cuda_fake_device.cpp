@@ -221,6 +221,10 @@ void FakeDevice::synchronize(cuda::Event event) {
 // Time passes while the host polls: a few work items run, or none.
 bool FakeDevice::done(cuda::Event event) const {
   auto& self = const_cast<FakeDevice&>(*this);
+  if (hangs_) {
+    self.pass(0.1);
+    return false;
+  }
   std::uint64_t pieces = self.random_() % 4;
   self.run_until([&] { return pieces-- == 0; });
   return event->state->done >= event->state->recorded;

@@ -53,7 +53,7 @@ AttentionOutputs AttentionTrial::run(const AttentionInputs& in, std::int32_t ste
   device.copy_to_device(forward.step, &step, sizeof step, stream);
   enqueue_forward(stream);
   if (enqueue_gradient) enqueue_gradient(stream);
-  device.synchronize(stream);
+  await(stream);
   AttentionOutputs out;
   const std::int64_t looked_at = std::min(kMaxSamples, shape.batch);
   for (std::int64_t i = 0; i < looked_at; ++i) {

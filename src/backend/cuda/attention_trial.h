@@ -14,6 +14,7 @@ namespace epochbench {
 struct AttentionTrial {
   cuda::Device& device;
   cuda::Stream stream;
+  std::function<void(cuda::Stream)> await;  // returns once everything on the stream is done
   AttentionShape shape;
   DType dtype;
   AttentionTensors<void> forward;

@@ -317,6 +317,7 @@ std::string CudaAttention::broken_identity(const CudaNodeSource& source, const s
   const std::size_t element_bytes = size_bytes(source.graph.desc(forward.inputs[0]).dtype);
   AttentionTrial trial{source.choices.device(),
                        source.context.stream,
+                       [&](cuda::Stream stream) { source.choices.await(stream); },
                        shape,
                        source.graph.desc(forward.inputs[0]).dtype,
                        attention_tensors(source_of(source, forward).operands(), shape, element_bytes),

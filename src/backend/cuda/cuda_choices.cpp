@@ -1,9 +1,13 @@
 #include "src/backend/cuda/cuda_choices.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <stdexcept>
+#include <thread>
 
 #include "src/backend/cuda/cuda_usability.h"
+#include "src/base/errors.h"
 #include "src/base/gpu_code.h"
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
@@ -63,17 +67,67 @@ void Choices::store() {
   if (options_.seconds_per_program > 0) store_.save();
 }
 
+void ChoiceOptions::end_process(const std::string& message) {
+  print_error(message);
+  std::_Exit(1);
+}
+
+namespace {
+
+std::string by(const std::string& problem, const std::string& tag) { return problem + " by " + tag; }
+
+// Stored as the problem of an algorithm that does not end.
+std::string endless(const std::string& on_trial) { return "endless: " + on_trial; }
+
+}  // namespace
+
+void Choices::await(cuda::Event event) {
+  constexpr std::chrono::microseconds kPause{20};
+  const double limit = options_.clock() + kTrialSeconds;
+  while (!device_->done(event)) {
+    if (options_.clock() < limit) {
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
+    StoredChoice choice;
+    choice.problem = endless(on_trial_);
+    choice.chosen = "none";
+    store_.keep(choice);
+    store_.save();
+    options_.on_hang(on_trial_ + " did not end within " + format_seconds(kTrialSeconds) +
+                     ", and the GPU runs nothing else meanwhile; the next call does without it");
+  }
+  device_->synchronize(event);  // reports a failure of the device
+}
+
+void Choices::await(cuda::Stream stream) {
+  const cuda::Owned<cuda::Event> end(*device_, device_->make_event());
+  device_->record(end.get(), stream);
+  await(end.get());
+}
+
+// After an error of an algorithm. A device that has failed runs nothing more, so further trials would hide the first message.
+void Choices::require_sound_device(const cuda::Error& error, cuda::Stream stream) const {
+  try {
+    device_->synchronize(stream);
+  } catch (const cuda::Error&) {
+    throw std::runtime_error(on_trial_ + ": " + error.what());
+  }
+}
+
 // The plan of a known choice; null if it does not work.
 std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const AnyAlgorithms& algorithms) {
+  const Temporarily trial(on_trial_, by(algorithms.problem, choice.chosen));
   try {
     std::shared_ptr<void> plan = algorithms.build(choice.chosen);
     if (!choice.here) {
       algorithms.enqueue(plan.get());
-      device_->synchronize(algorithms.stream);
+      await(algorithms.stream);
       ++counts_.restored;
     }
     return plan;
-  } catch (const cuda::Error&) {  // the library changed but not its version; after a device error all other algorithms fail too
+  } catch (const cuda::Error& error) {  // the library changed but not its version
+    require_sound_device(error, algorithms.stream);
     return nullptr;
   }
 }
@@ -134,7 +188,9 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
     // What was not compiled for lack of time is worth another call while few others were timed.
     choice.blind |= best && !offer.last_resort && !goes_on && choice.timed < (offer.compiles ? 3 : 2);
     if (best && (offer.last_resort || !goes_on || choice.timed == kMaxTimed)) continue;
+    const Temporarily trial(on_trial_, by(algorithms.problem, offer.tag));
     try {
+      if (store_.find(endless(on_trial_))) throw cuda::Error(offer.tag + " did not end in an earlier call");
       std::shared_ptr<void> plan;
       {
         const auto passed_over = [](const cuda::Offer& later) { return later.last_resort; };
@@ -144,7 +200,7 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
       }
       moment_end += options_.clock() - now;                                           // is for timing
       if (!best && (regular < 2 || options_.clock() >= std::max(end, moment_end))) {  // nothing to compare it with, or no time
-        const double seconds = Stopwatch(*device_, algorithms.stream).glance([&] { algorithms.enqueue(plan.get()); });
+        const double seconds = stopwatch(algorithms.stream).glance([&] { algorithms.enqueue(plan.get()); });
         require_possible(seconds, algorithms, plan.get(), offer.tag);
         best_seconds = seconds;
         best = std::move(plan);
@@ -160,6 +216,7 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
       best_seconds = seconds;
       choice.chosen = offer.tag;
     } catch (const cuda::Error& error) {  // concerns this algorithm only
+      require_sound_device(error, algorithms.stream);
       if (choice.refused.empty()) choice.refused = error.what();
     }
   }
@@ -170,7 +227,7 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
 double Choices::seconds(const AnyAlgorithms& algorithms, void* plan, double to_beat, int& filled_at) {
   if (filled_at != counts_.timed)
     for (const Operand& input : algorithms.inputs) fill_random(*device_, input, algorithms.stream);
-  const double seconds = Stopwatch(*device_, algorithms.stream).seconds([&] { algorithms.enqueue(plan); }, to_beat);
+  const double seconds = stopwatch(algorithms.stream).seconds([&] { algorithms.enqueue(plan); }, to_beat);
   filled_at = ++counts_.timed;
   return seconds;
 }

@@ -32,6 +32,9 @@
 
 namespace epochbench {
 
+// How long a trial may take: a call of an algorithm takes less than a second.
+inline constexpr double kTrialSeconds = 5;
+
 // The time for algorithms of a problem that build at once, whatever was spent before.
 inline constexpr double kMomentSeconds = 0.05;
 
@@ -45,6 +48,10 @@ struct ChoiceOptions {
   std::function<double()> clock = [] {  // in seconds
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
+  // Called with a message if a trial does not end; must not return. By default it ends the process, as nothing that waits for
+  // the device, such as releasing its memory, would return.
+  std::function<void(const std::string&)> on_hang = end_process;
+  [[noreturn]] static void end_process(const std::string& message);
 };
 
 // Algorithms that a node compiler lists. Build: std::shared_ptr<T>(); throws cuda::Error.
@@ -109,7 +116,8 @@ class Choices {
   void begin_program(const std::map<std::string, Cost>& costs);
   void store();
 
-  // Errors: cuda::Error with the reason of the first algorithm if none works.
+  // Errors: cuda::Error with the reason of the first algorithm if none works; std::runtime_error with the first message if the
+  // device has failed, so that nothing else could be tried.
   template <typename T>
   Chosen<T> choose(const std::string& layer, cuda::Algorithms<T>& algorithms, const Trial<T>& trial) {
     Decision decision = decide(
@@ -130,6 +138,9 @@ class Choices {
   const Counts& counts() const { return counts_; }
 
   cuda::Device& device() const { return *device_; }
+  // Returns once everything on the stream is done. An algorithm on trial that takes longer than kTrialSeconds is stored as one
+  // that does not end, so that no later process tries it, and on_hang is called.
+  void await(cuda::Stream stream);
   // While an algorithm is built: whether it may still be timed. A stored choice is built without a limit.
   bool time_is_left() const { return !end_ || options_.clock() < *end_; }
 
@@ -151,6 +162,11 @@ class Choices {
   std::shared_ptr<void> restore(const StoredChoice& choice, const AnyAlgorithms& algorithms);
   std::shared_ptr<void> fastest(StoredChoice& choice, const std::string& layer, const AnyAlgorithms& algorithms, double end,
                                 double& seconds);
+  Stopwatch stopwatch(cuda::Stream stream) {
+    return {*device_, stream, [this](cuda::Event event) { await(event); }};
+  }
+  void await(cuda::Event event);
+  void require_sound_device(const cuda::Error& error, cuda::Stream stream) const;
   static void require_possible(double seconds, const AnyAlgorithms& algorithms, const void* plan, const std::string& tag);
   double far_too_slow(const std::string& layer) const;
   double seconds(const AnyAlgorithms& algorithms, void* plan, double to_beat, int& filled_at);
@@ -162,6 +178,7 @@ class Choices {
   std::map<std::string, double> costs_;  // of one layer of each kind
   std::vector<double> rates_;            // seconds per cost of the layers that were decided
   std::optional<double> end_;            // of the algorithm that is being built; empty outside
+  std::string on_trial_;                 // the problem and the algorithm's tag; empty outside
   Counts counts_;
 };
 

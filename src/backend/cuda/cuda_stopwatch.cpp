@@ -60,13 +60,12 @@ double Stopwatch::average(const std::function<void()>& enqueue, int calls) {
   device_.record(begin_.get(), stream_);
   for (int i = 0; i < calls; ++i) enqueue();
   device_.record(end_.get(), stream_);
-  device_.synchronize(end_.get());
+  wait_(end_.get());
   return device_.seconds_between(begin_.get(), end_.get()) / calls;
 }
 
 double Stopwatch::glance(const std::function<void()>& enqueue) {
-  enqueue();  // loads the kernel; if it throws, nothing is on the stream
-  device_.synchronize(stream_);
+  average(enqueue, 1);  // loads the kernel
   return average(enqueue, 1);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <utility>
 
 #include "kernels/shapes.h"
 #include "src/backend/cuda/cuda_handles.h"
@@ -20,8 +21,13 @@ void fill_random(cuda::Device& device, const Operand& operand, cuda::Stream stre
 
 class Stopwatch {
  public:
-  Stopwatch(cuda::Device& device, cuda::Stream stream)
-      : device_(device), stream_(stream), begin_(device, device.make_event()), end_(device, device.make_event()) {}
+  // `wait` returns once an event is done, or throws.
+  Stopwatch(cuda::Device& device, cuda::Stream stream, std::function<void(cuda::Event)> wait)
+      : device_(device),
+        stream_(stream),
+        wait_(std::move(wait)),
+        begin_(device, device.make_event()),
+        end_(device, device.make_event()) {}
 
   // The time of one call of `enqueue` on an otherwise idle stream, after a warm-up: the minimum of several averages. If it is
   // clearly slower than `to_beat`, the first measurement is returned. Errors: Error of the device or of `enqueue`.
@@ -34,6 +40,7 @@ class Stopwatch {
 
   cuda::Device& device_;
   cuda::Stream stream_;
+  std::function<void(cuda::Event)> wait_;
   cuda::Owned<cuda::Event> begin_, end_;
 };
 
