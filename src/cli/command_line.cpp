@@ -30,6 +30,21 @@
 namespace epochbench {
 namespace {
 
+// What a terminal shows for a call without a command.
+constexpr const char* kFirstQuestions = R"(What does training cost on this machine, in time, money and energy?
+
+How fast is this machine, and how near to its peak?
+  epochbench run
+How much faster is a T4, an A100, an H100?
+  epochbench plan RESULT.json --on T4,a100,h100-sxm
+How much faster is B than A, and why?
+  epochbench speedup RESULT.json
+Did a change make training slower?
+  epochbench compare --interleave OLD NEW
+
+All commands: epochbench --help
+)";
+
 constexpr const char* kExamples = R"(Examples:
   epochbench run                        measures the suite `quick` in minutes
   epochbench run resnet20 --batch 128   one model
@@ -172,6 +187,11 @@ NamingCall Commands::naming() const {
 
 std::function<int()> Commands::parse() {
   std::vector<std::string> arguments = arguments_;
+  if (arguments.size() == 1 && isatty(STDOUT_FILENO))
+    return [] {
+      print_fitted(kFirstQuestions);
+      return kExitDone;
+    };
   take_help_command(app_, arguments);
   arguments = renamed(std::move(arguments));
   try {

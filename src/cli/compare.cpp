@@ -109,7 +109,7 @@ void add_options_of_turns(CLI::App& command, CompareOptions& options) {
   command.add_option("--interleave", options.interleave, "measure two binaries interleaved, in place of BASELINE and NEW")
       ->type_name("BINARY")
       ->expected(2);
-  command.add_option("--suite", options.suite, "with --interleave: name of a suite, such as gate, or a suite file")
+  command.add_option("--suite", options.suite, "with --interleave: name of a suite or a suite file (default: gate)")
       ->type_name("NAME|FILE");
   add_parsed(command, "--max-pairs", options.max_pairs, whole<std::size_t>(1, kMaxPairsOfACall),
              "with --interleave: maximum number of pairs of processes per case, if 10 do not decide (default 20)")

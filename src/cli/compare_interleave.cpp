@@ -24,7 +24,6 @@ PairedRule rule_of(const CompareOptions& options) {
 void refuse_beside_interleave(const CompareOptions& options) {
   if (!options.baseline.empty())
     throw CallError("--interleave compares two binaries and reads no results; leave out " + options.baseline);
-  if (options.suite.empty()) throw CallError("--interleave needs --suite, such as --suite gate");
 }
 
 BinaryIdentity identified(const WorkerCommand& binary, const CompareOptions& options) try {
@@ -37,7 +36,9 @@ BinaryIdentity identified(const WorkerCommand& binary, const CompareOptions& opt
 
 }  // namespace
 
-int compare_interleave(const CompareOptions& options) {
+int compare_interleave(const CompareOptions& call) {
+  CompareOptions options = call;
+  if (options.suite.empty()) options.suite = "gate";
   refuse_several_copies();
   refuse_beside_interleave(options);
   const PairedRule rule = rule_of(options);

@@ -24,6 +24,16 @@ std::string as_device(const std::string& word) {
   return std::string(name(DeviceKind::cuda)) + ":" + (index.empty() ? "0" : index);
 }
 
+// "fp16" for "float16" and "half": what others call a precision.
+std::string as_precision(const std::string& word) {
+  constexpr std::pair<std::string_view, Precision> kOthers[] = {{"float32", Precision::fp32}, {"float", Precision::fp32},
+                                                                {"single", Precision::fp32},  {"float16", Precision::fp16},
+                                                                {"half", Precision::fp16},    {"bfloat16", Precision::bf16}};
+  for (const auto& [other, precision] : kOthers)
+    if (word == other) return name(precision);
+  return word;
+}
+
 std::vector<std::string> known_devices(DeviceUse use) {
   std::vector<std::string> names;
   for (const DeviceId device : usable_devices()) names.push_back(to_string(device));
@@ -84,6 +94,7 @@ std::string known_names(const CallError& error, const NamingCall& call) {
       word = as_device(word);
       break;
     case Unknown::precision:
+      word = as_precision(word);
       for (const Precision precision : known_precisions(call)) names.emplace_back(name(precision));
       break;
   }

@@ -113,6 +113,8 @@ void ask_for_profiles(std::vector<PlannedCase>& cases) {
 }
 
 int run(const RunOptions& call) {
+  if (call.verbose && call.request.quiet)
+    throw CallError("--quiet, --verbose: the first prints no table, the second a longer one; leave out one of them");
   const RunOptions options = with_recipe(call);
   const std::optional<Suite> suite = suite_of(options);
   MeasuringRequest request = options.request;

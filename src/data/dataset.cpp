@@ -127,6 +127,12 @@ std::string likely_spec(std::string_view path) {
   return std::string(kind) + std::string(path);
 }
 
+// "images:PATH or --data idx:DIR": the sources that have a path.
+std::string shown_kinds(std::vector<std::string> sources) {
+  std::erase_if(sources, [](const std::string& source) { return source.find(':') == std::string::npos; });
+  return joined(sources, " or --data ");
+}
+
 }  // namespace
 
 std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& sample, std::int64_t nominal_samples,
@@ -175,6 +181,10 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
     throw DataError("unknown data " + in_quotes(spec) + ": it is a " +
                     (std::filesystem::is_directory(spec) ? "folder" : "file") +
                     ", whose kind stands before its path: did you mean --data " + shell_word(likely) + "?");
+  if (spec.find('/') != std::string::npos && spec.find(':') == std::string::npos)
+    throw DataError("unknown data " + in_quotes(spec) + ": no such file or folder" +
+                    (spec.front() == '~' ? ", since no shell has replaced the ~ by your home" : "") +
+                    "; write its kind and its whole path, such as --data " + shown_kinds(known));
   throw DataError("unknown data " + in_quotes(spec) + ": use one of " + joined(known) + " (--data)" +
                   did_you_mean(spec, known));
 }

@@ -133,7 +133,6 @@ class Refusals(Turns):
     def test_calls(self):
         suite = self.suite(TINY)
         for arguments, code, parts in [
-            (["--interleave", BINARY, BINARY], 2, ["--suite"]),
             (["--interleave", BINARY, "--suite", suite], 2, ["--interleave"]),
             (["--interleave", BINARY, BINARY, "--suite", "none"], 2, ["none", "gate"]),
             (["--interleave", BINARY, BINARY, "--suite", suite, "--max-pairs", "0"], 2, ["--max-pairs", "1"]),

@@ -59,6 +59,11 @@ class Hints(CliTest):
             (["run", "--model", "mlp", "--device", "cpus"], "choose from cpu, "),
             (["run", "--model", "mlp", "--device", "cpus"], "did you mean cpu?"),
             (["run", "--model", "mlp", "--precision", "FP32"], "did you mean fp32?"),
+            (["run", "--model", "mlp", "--precision", "float32"], "did you mean fp32?"),
+            (["plan", "mlp", "--on", "T4", "--precision", "float16"], "did you mean fp16?"),
+            (["plan", "mlp", "--on", "V1000"], "did you mean v100?"),
+            (["run", "--model", "resnet50", "--data", "~/imagenet"], "no such file or folder"),
+            (["run", "--model", "mlp", "--quiet", "--verbose"], "--quiet, --verbose"),
             (["run", "--suite", "qiuck"], "did you mean quick?"),
             (["run", "--model", "mlp", "--price", "cpu=g5.xlareg"], "did you mean g5.xlarge?"),
             (["list", "model"], "did you mean models?"),
@@ -129,6 +134,13 @@ class Words(CliTest):
         self.assert_refused(self.call("run", "lenet5", "mlp"), 2, "'mlp'")
         call = self.call("run", "lenet5", "--batch", "16", "--steps", "12", "-q", *known_peaks(), "--out", self.out)
         self.assertEqual((call.returncode, call.stdout), (0, ""), call.stderr)
+
+    def test_a_terminal_gets_the_first_questions(self):
+        text = in_terminal(80)
+        commands = re.findall(r"(?m)^  epochbench (\w+)", text)
+        self.assertEqual(commands, ["run", "plan", "speedup", "compare"], text)
+        self.assertEqual(text.count("?\n"), 5, text)
+        self.assert_refused(self.call(), 2, "no command")
 
     def test_help_and_version(self):
         self.assertEqual(self.call("help").stdout, self.call("--help").stdout)

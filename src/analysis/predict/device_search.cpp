@@ -122,6 +122,7 @@ PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const Catal
       if (without_makers(tokens_of(name)) == given) return each.target;
     }
     if (has_tokens(each, given)) found.push_back(&each);
+    names.push_back(each.shown.substr(0, each.shown.find_first_of("-.")));  // "v100", near "V1000"
   }
   if (found.size() == 1) return found.front()->target;
   if (PredictionTarget usual = usual_variant(catalog, prices, text, found); usual.device) return usual;
