@@ -5,6 +5,7 @@
 
 #include "src/analysis/predict/device_catalog.h"
 #include "src/base/errors.h"
+#include "src/base/lookup.h"
 #include "src/base/text.h"
 
 namespace epochbench {
@@ -122,7 +123,8 @@ PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const Catal
       if (without_makers(tokens_of(name)) == given) return each.target;
     }
     if (has_tokens(each, given)) found.push_back(&each);
-    names.push_back(each.shown.substr(0, each.shown.find_first_of("-.")));  // "v100", near "V1000"
+    const std::string kind = each.shown.substr(0, each.shown.find_first_of("-."));  // "v100", which "V1000" is near
+    if (!contains(names, kind)) names.push_back(kind);
   }
   if (found.size() == 1) return found.front()->target;
   if (PredictionTarget usual = usual_variant(catalog, prices, text, found); usual.device) return usual;
