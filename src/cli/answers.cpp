@@ -25,7 +25,7 @@ struct AnswersOptions {
 
 int answers(const AnswersOptions& options) {
   NamedResult named = read_result_argument(options.result);
-  reprice(named, options.prices);
+  reprice_one(named, options.prices);
   if (options.on.empty()) {
     print(options.json ? print_json(answers_json(named)) : fitted(answers_page(named)));
     return kExitDone;

@@ -50,7 +50,7 @@ constexpr const char* kPlanExamples = R"(Examples:
   epochbench plan bert-base --ranks 4 --shard none,optimizer                       memory of a rank
   epochbench plan --model bert-base --precision bf16 --device cuda:0 --by-op       bytes and launches of a step
   epochbench plan --model bert-base --device cuda:0 --by-op --without none,fusion  the same with fusion and without
-  epochbench plan gpt2 --on a100-80gb,h100-sxm --precision bf16 --tokens 10e9      for ten billion tokens
+  epochbench plan gpt2 --batch 32 --on a100-80gb,h100-sxm --precision bf16 --tokens 10e9
   epochbench plan --model resnet50:height=2160,width=3840 --batch 1 --mode forward
 
 Lists are combined: every combination is planned. With --batch max each model and precision has the largest batch whose planned memory
@@ -254,7 +254,7 @@ int plan_result(const PlanOptions& options) {
   only_value("batch", [&](const std::string& text) { request.batch = whole(1, kMaxBatch)(text); });
   only_value("precision", [&](const std::string& text) { request.precision = parse_choice<Precision>(text); });
   NamedResult named = read_result_argument(path);
-  reprice(named, options.prices);
+  reprice_one(named, options.prices);
   return print_elsewhere({named}, request, options.json);
 }
 

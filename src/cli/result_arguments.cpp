@@ -224,4 +224,9 @@ Measurements read_measurement_folder(const std::string& folder) {
   return reader.take();
 }
 
+void reprice_one(NamedResult& named, const PriceOptions& options) {
+  for (const std::string& device : reprice(named, options))
+    print_error("note: --price " + device + "=... is ignored: no run of " + named.path + " is on " + device);
+}
+
 }  // namespace epochbench

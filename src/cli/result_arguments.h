@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/result/turns.h"
+#include "src/session/prices.h"
 
 namespace epochbench {
 
@@ -19,6 +20,9 @@ void refuse_to_replace(const std::string& out, const std::string& read);
 std::vector<NamedResult> read_result_arguments(const std::string& command, const std::vector<std::string>& arguments);
 // The same for a command that reads one file.
 NamedResult read_result_argument(const std::string& path);
+
+// reprice() with a note on stderr for each device of --price that no run is on.
+void reprice_one(NamedResult& named, const PriceOptions& options);
 
 struct Measurements {
   std::vector<NamedResult> results;

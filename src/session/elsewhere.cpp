@@ -48,7 +48,7 @@ std::vector<Prediction> alternatives(const std::string& device, const CaseSpec& 
   }
 }
 
-double ratio_of(const Prediction& prediction, const Elsewhere& answer) {
+double ratio_to_cpu(const Prediction& prediction, const Elsewhere& answer) {
   if (!prediction.expected) return 0;
   return static_cast<double>(prediction.work.batch) / prediction.expected->seconds / answer.rows.front().rate.value.value();
 }
@@ -62,9 +62,10 @@ void add_change(Elsewhere& answer, const std::string& setting, const CaseSpec& s
   for (const std::string& device : request.on) {
     const ElsewhereRow& row = *row_of++;  // one per device, in their order
     if (!row.rate.value || !differs(row)) continue;
-    double best = 0;
-    for (const Prediction& each : alternatives(device, spec, changed)) best = std::max(best, ratio_of(each, answer));
-    if (best > 0) change.ratios.emplace_back(row.device, best);
+    ElsewhereChange::Ratio best{row.device};
+    for (const Prediction& each : alternatives(device, spec, changed))
+      if (const double ratio = ratio_to_cpu(each, answer); ratio > best.value) best = {row.device, ratio, each.work.batch};
+    if (best.value > 0) change.ratios.push_back(std::move(best));
   }
   if (!change.ratios.empty()) answer.changes.push_back(std::move(change));
 }

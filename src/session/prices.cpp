@@ -137,13 +137,16 @@ Day day_of(const Result& result) { return parse_day(result.context.date.substr(0
 
 }  // namespace
 
-void reprice(NamedResult& named, const PriceOptions& options) {
+std::vector<std::string> reprice(NamedResult& named, const PriceOptions& options) {
   Result& result = named.result;
   const Day day = day_of(result);
+  std::vector<std::string> unused;
   located(named.path, [&] {
+    std::vector<DeviceId> devices;
     const Prices prices(options, {vcpus_of(result), nullptr}, day);
     for (Run& run : result.runs) {
       if (!run.timing) continue;
+      devices.push_back(device_of(run));
       const int ranks = run.ranks ? run.ranks->count : 1;
       if (auto cost = prices.cost(device_of(run), *run.timing, ranks)) {
         run.cost = std::move(cost);
@@ -152,7 +155,9 @@ void reprice(NamedResult& named, const PriceOptions& options) {
         if (const auto price = shared_again(*run.cost, used, options.scaling, day)) run.cost = cost_of(*run.timing, *price);
       }
     }
+    unused = prices.without_case(devices);
   });
+  return unused;
 }
 
 HourlyPrice whole_price(const AskedPrice& asked) {

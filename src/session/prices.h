@@ -61,8 +61,9 @@ class Prices {
 };
 
 // Reprices a finished result. With a price, the costs of its runs follow from their stored times; without one, its own costs
-// are subject to the same rule, for the machine that it names. Errors: CallError that names the file.
-void reprice(NamedResult& named, const PriceOptions& options);
+// are subject to the same rule, for the machine that it names. Returns the devices of --price that no run is on. Errors:
+// CallError that names the file.
+std::vector<std::string> reprice(NamedResult& named, const PriceOptions& options);
 
 HourlyPrice whole_price(const AskedPrice& asked);
 // The part that counts for the machine of a result, for its runs on a GPU if it has any. Errors: CallError.

@@ -72,6 +72,15 @@ class Elsewhere(CliTest):
         self.assertIn("resnet50 elsewhere: what was measured here, published by others and predicted",
                       (self.folder / "page.html").read_text())
 
+    def test_a_price_of_a_device_without_a_run_is_noted(self):
+        call = self.call("plan", RESULTS / "zen4-2cores-hour.json", "--on", "T4", "--price", "cpu=0.09,cuda=0.2")
+        self.assertIn("--price cuda=... is ignored: no run of ", call.stderr)
+        self.assertEqual(call.returncode, 0)
+
+    def test_what_launches_bound_says_so(self):
+        rows = self.answers("zen4-2cores-hour.json", "--on", "h100-sxm")["lenet5"]["rows"]
+        self.assertIn("launches bound this, so faster devices and precisions gain nothing, and larger batches do", rows[-1]["notes"])
+
     def test_bad_calls(self):
         file = RESULTS / "zen4-2cores-hour.json"
         for arguments, *parts in ([[], "--on is missing"], [["--on", "cpu"], "--on cpu"], [["--on", "T5"], "not in the catalog"],

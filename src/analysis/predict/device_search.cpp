@@ -116,15 +116,15 @@ PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const Catal
   if (given.empty()) throw CallError("'" + text + "' names no device; see `epochbench list devices --catalog`");
   const std::vector<NamedTarget> all = named_targets(catalog);
   std::vector<const NamedTarget*> found;
-  std::vector<std::string> names;
+  std::vector<std::string> names, kinds;  // kinds: "v100", which "V1000" is near
   for (const NamedTarget& each : all) {
     for (const std::string& name : each.names) {
       names.push_back(name);
       if (without_makers(tokens_of(name)) == given) return each.target;
     }
     if (has_tokens(each, given)) found.push_back(&each);
-    const std::string kind = each.shown.substr(0, each.shown.find_first_of("-."));  // "v100", which "V1000" is near
-    if (!contains(names, kind)) names.push_back(kind);
+    const std::string kind = each.shown.substr(0, each.shown.find_first_of("-."));
+    if (!contains(kinds, kind)) kinds.push_back(kind);
   }
   if (found.size() == 1) return found.front()->target;
   if (PredictionTarget usual = usual_variant(catalog, prices, text, found); usual.device) return usual;
@@ -133,7 +133,7 @@ PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const Catal
                     "; name one of them");
   throw CallError("'" + text +
                   "' is not in the catalog (epochbench list devices --catalog; list prices has the instances with GPUs)" +
-                  did_you_mean(text, names));
+                  (nearest(text, names).empty() ? did_you_mean(text, kinds) : did_you_mean(text, names)));
 }
 
 }  // namespace epochbench

@@ -48,7 +48,10 @@ ElsewhereFigure scaled(const ElsewhereFigure& figure, double factor, bool invers
 // Ratio, epoch and cost of a row whose rate is known.
 void follow_from_rate(ElsewhereRow& row, const Elsewhere& answer, const PredictedCost* price) {
   const double samples = static_cast<double>(answer.baseline->workload.samples_per_epoch);
-  row.ratio = scaled(row.rate, 1 / answer.rows.front().rate.value.value());
+  const ElsewhereFigure& cpu = answer.rows.front().rate;
+  row.ratio = scaled(row.rate, 1 / cpu.value.value());
+  if (row.ratio.ends && cpu.ends)
+    row.ratio.ends = std::pair(row.rate.ends->first / cpu.ends->second, row.rate.ends->second / cpu.ends->first);
   row.epoch_seconds = scaled(row.rate, samples, true);
   if (!price) return;
   row.usd_per_epoch = scaled(row.epoch_seconds, price->usd_per_hour / kSecondsPerHour);
@@ -127,6 +130,8 @@ void add_device(Elsewhere& answer, const PublishedSteps& published, const std::v
     const double batch = static_cast<double>(best->work.batch);
     row.rate = {expected_rate(*best), std::pair(batch / best->expected->high_seconds, batch / best->expected->low_seconds)};
     follow_from_rate(row, answer, price);
+    if (best->expected->bound == std::string_view(name(Demand::launches)))
+      row.notes.push_back("launches bound this, so faster devices and precisions gain nothing, and larger batches do");
   } else {
     row.notes.push_back(best->step ? best->expected_reason : best->reason);
   }

@@ -38,8 +38,13 @@ struct ElsewhereRow {
 
 // What the predicted ratios would be in another setting.
 struct ElsewhereChange {
-  std::string setting;                                 // "at the CPU's batch, 16", "in fp32"
-  std::vector<std::pair<std::string, double>> ratios;  // by device
+  struct Ratio {
+    std::string device;
+    double value = 0;
+    std::int64_t batch = 0;
+  };
+  std::string setting;  // "at the CPU's batch, 16", "in fp32"
+  std::vector<Ratio> ratios;
 };
 
 struct Elsewhere {

@@ -27,12 +27,21 @@ std::string marks(const ElsewhereRow& row, Notes& notes) {
 // "an epoch: ImageNet, 1,281,167 images".
 std::string epoch_line(const Elsewhere& answer) { return "an epoch: " + epochs_text({&answer.baseline->workload}); }
 
+// " (batch 128)" where the setting leaves room for another batch than the device's row has.
+std::string batch_note(const ElsewhereChange::Ratio& ratio, const Elsewhere& answer) {
+  for (const ElsewhereRow& row : answer.rows)
+    if (row.evidence == EvidenceClass::predicted && row.device == ratio.device && row.batch != ratio.batch &&
+        ratio.batch != answer.baseline->workload.batch)
+      return " (batch " + format_count(ratio.batch) + ")";
+  return "";
+}
+
 // At most three lines on what would change the answer.
 std::vector<std::string> change_lines(const Elsewhere& answer) {
   std::vector<std::string> lines;
   for (const ElsewhereChange& change : answer.changes)
-    lines.push_back(change.setting + ": " + joined(change.ratios, [](const auto& each) {
-                      return without_maker(each.first) + " " + format_times(each.second);
+    lines.push_back(change.setting + ": " + joined(change.ratios, [&](const ElsewhereChange::Ratio& ratio) {
+                      return without_maker(ratio.device) + " " + format_times(ratio.value) + batch_note(ratio, answer);
                     }));
   double fastest = 0;
   for (const ElsewhereRow& row : answer.rows)
@@ -40,7 +49,7 @@ std::vector<std::string> change_lines(const Elsewhere& answer) {
   const Workload& work = answer.baseline->workload;
   if (work.dataset == "synthetic" && !work.tokens_per_sample && fastest > 0)
     lines.push_back("with images from disk, reading and decoding must keep up with " + format_rate(fastest) +
-                    " images/s, or the input decides (epochbench run --data imagefolder:DIR)");
+                    " images/s, or the input decides (epochbench run --data images:DIR)");
   return lines;
 }
 
@@ -65,9 +74,10 @@ Json row_json(const ElsewhereRow& row) {
 Json elsewhere_json(const Elsewhere& answer) {
   Json changes = Json::array();
   for (const ElsewhereChange& change : answer.changes) {
-    Json ratios = Json::object();
-    for (const auto& [device, ratio] : change.ratios) ratios[device] = ratio;
-    changes.push_back({{"setting", change.setting}, {"ratios", std::move(ratios)}});
+    const auto ratio_json = [](const ElsewhereChange::Ratio& ratio) {
+      return Json{{"device", ratio.device}, {"ratio", ratio.value}, {"batch", ratio.batch}};
+    };
+    changes.push_back({{"setting", change.setting}, {"ratios", json_list(change.ratios, ratio_json)}});
   }
   return {{"model", answer.baseline->workload.model},
           {"samples_per_epoch", answer.baseline->workload.samples_per_epoch},
@@ -102,9 +112,10 @@ std::string elsewhere_text(const std::vector<Elsewhere>& answers) {
   }
   return text + "\n" +
          wrapped("", "",
-                 "ratio: samples per second over the first row's. Intervals: 95 % over processes where measured, 80 % where "
-                 "predicted. Published and predicted rows are of other programs, so their ratios compare programs as well as "
-                 "devices; a cost is that of the whole cheapest instance with the device.");
+                 "ratio: samples per second over the first row's. Intervals: 95 % over processes where measured; 80 % where "
+                 "predicted, over the interval of the first row. Published and predicted rows are of other programs, so their "
+                 "ratios compare programs as well as devices, and their costs are of the whole cheapest instance with the "
+                 "device; measured costs are as their notes say.");
 }
 
 Json elsewhere_json(const std::vector<Elsewhere>& answers) {
