@@ -68,6 +68,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
+// The clock alone: what an emulated card is rated at is not known.
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = 0;
+  return attribute == cudaDevAttrClockRate ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   std::snprintf(text, static_cast<std::size_t>(length), "0000:%02x:00.0", device);
   return cudaSuccess;
