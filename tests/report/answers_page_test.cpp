@@ -123,6 +123,14 @@ TEST(AnswerSections, GiveTheCpusHalfWithoutAGpu) {
   EXPECT_THAT(sections[kSpeed].read, HasSubstr("a GPU would show"));
 }
 
+TEST(AnswerSections, GiveTheGpusHalfOfAnotherFramework) {
+  epochbench::Run run = run_of("pytorch", "bf16", 256, 1000);
+  run.device.threads.reset();  // as its runs on a GPU
+  const auto sections = answer_sections(named_result({run}));
+  EXPECT_THAT(sections[kSpeed].answers.front(), HasSubstr("no run on a GPU has a partner on the CPU"));
+  EXPECT_THAT(sections[kSpeed].read, HasSubstr("this is the GPU's half"));
+}
+
 TEST(AnswerSections, SayHowBusyADeviceWasAndWhatItDrew) {
   std::vector<epochbench::Run> runs = both_devices();
   auto section = answer_sections(named_result(runs))[kUtilization];

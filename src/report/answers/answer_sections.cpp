@@ -24,8 +24,6 @@ namespace {
 // Ok, with times and throughput.
 bool usable(const Run& run) { return run.status == RunStatus::ok && run.timing && kThroughput.value(run).has_value(); }
 
-bool on_gpu(const Run& run) { return run.device.backend == "cuda"; }
-
 // Marks the cases that other processes disturbed.
 std::vector<RunGroup> marked_cases(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
   std::vector<RunGroup> list = measured_cases(runs, [&](const Run& run) { return usable(run) && wanted(run); });
@@ -75,13 +73,13 @@ std::string notes_text(const SpeedupPair& pair) {
 }
 
 bool any_on_gpu(const std::vector<Run>& runs) {
-  return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return usable(run) && on_gpu(run); });
+  return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return usable(run) && runs_on_gpu(run); });
 }
 
 // Why nothing ran on a GPU, as far as the result shows.
 std::string no_gpu_text(const std::vector<Run>& runs) {
   for (const Run& run : runs)
-    if (on_gpu(run) && run.message) return "no run on a GPU: " + *run.message;
+    if (runs_on_gpu(run) && run.message) return "no run on a GPU: " + *run.message;
   return "no run on a GPU: this result has none";
 }
 
@@ -184,12 +182,15 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
       "times as many samples per second, in brackets the 95 % interval over processes; first each device at its fastest "
       "precision and batch, then both in one precision, at one batch; all pairs: epochbench speedup RESULT";
   if (!section.answers.empty()) return section;
-  section.answers.push_back(any_on_gpu(runs) ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
-                                             : no_gpu_text(runs));
+  const bool gpu_ran = any_on_gpu(runs);
+  section.answers.push_back(gpu_ran ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
+                                    : no_gpu_text(runs));
   const std::vector<RunGroup> works = compared_workloads(runs);
   for (const RunGroup& work : works) section.answers.push_back(epoch_text(work));
   section.read =
-      "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be" + epochs_read(works);
+      (gpu_ran ? "this is the GPU's half of the answer; a CPU would show how many times as fast the GPU is"
+               : "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be") +
+      epochs_read(works);
   if (!any_on_synthetic_data(runs)) section.read += kOfRealData;
   return section;
 }
