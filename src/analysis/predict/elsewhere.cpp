@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/fairness.h"
 #include "src/analysis/unusable.h"
-#include "src/base/lookup.h"
 
 namespace epochbench {
 namespace {
@@ -100,7 +98,8 @@ Elsewhere measured_rows(const AllSeries& all, const Series& baseline, const Spee
   Elsewhere answer{&run, {measured_row(baseline, run)}};
   answer.rows.front().ratio.value = 1;
   for (const SpeedupPair& pair : speedup.pairs) {
-    if (!pair.each_at_best || pair.baseline.name != baseline.name() || !why_unusable(pair).empty()) continue;
+    const bool of_baseline = pair.baseline.name == baseline.name() && pair.baseline.file == baseline.source->path;
+    if (!pair.each_at_best || !of_baseline || !why_unusable(pair).empty()) continue;
     const auto contender = std::ranges::find_if(all.series, [&](const Series& series) {
       return series.name() == pair.contender.name && series.source->path == pair.contender.file;
     });

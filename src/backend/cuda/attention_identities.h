@@ -19,7 +19,7 @@ struct AttentionInputs {
   std::vector<float> q, k, v, dy;
 };
 struct AttentionOutputs {
-  std::vector<float> y, dv;  // dv: empty if there is no gradient
+  std::vector<float> y, dv;  // dv: only if there is a gradient
 };
 // Runs both directions of one step. Steps draw different masks.
 using RunAttention = std::function<AttentionOutputs(const AttentionInputs& inputs, std::int32_t step)>;

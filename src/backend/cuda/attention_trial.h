@@ -20,7 +20,7 @@ struct AttentionTrial {
   AttentionTensors<void> forward;
   std::function<void(cuda::Stream)> enqueue_forward;
   AttentionGradTensors<void> gradient = {};
-  std::function<void(cuda::Stream)> enqueue_gradient = {};  // empty: there is no gradient
+  std::function<void(cuda::Stream)> enqueue_gradient = {};  // only if there is a gradient
 
   // As RunAttention. Overwrites the tensors and the step. Errors: cuda::Error of the device.
   AttentionOutputs run(const AttentionInputs& inputs, std::int32_t step) const;
