@@ -49,8 +49,7 @@ std::vector<Prediction> alternatives(const std::string& device, const CaseSpec& 
 }
 
 double ratio_to_cpu(const Prediction& prediction, const Elsewhere& answer) {
-  if (!prediction.expected) return 0;
-  return static_cast<double>(prediction.work.batch) / prediction.expected->seconds / answer.rows.front().rate.value.value();
+  return expected_rate(prediction).value_or(0) / answer.rows.front().rate.value.value();
 }
 
 // The best ratio of each device whose predicted row has another setting.

@@ -70,10 +70,6 @@ double hourly_price(const Prediction& prediction) {
   return prediction.cost ? prediction.cost->usd_per_hour : std::numeric_limits<double>::infinity();
 }
 
-double expected_rate(const Prediction& prediction) {
-  return prediction.expected ? static_cast<double>(prediction.work.batch) / prediction.expected->seconds : 0;
-}
-
 }  // namespace
 
 std::vector<const Series*> cpu_baselines(const AllSeries& all) {

@@ -114,6 +114,11 @@ std::optional<PredictedAmount> amount_of_step(const Prediction& prediction) {
                          prediction.expected->high_seconds};
 }
 
+std::optional<double> expected_rate(const Prediction& prediction) {
+  if (!prediction.expected || !(prediction.expected->seconds > 0)) return std::nullopt;
+  return static_cast<double>(prediction.work.batch) / prediction.expected->seconds;
+}
+
 std::vector<Prediction> predict(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices,
                                 const PredictionQuestion& question, Day day) {
   Prediction prediction = without_cost(catalog, question);

@@ -65,6 +65,8 @@ struct Prediction {
 
 // Seconds; empty without a step.
 std::optional<PredictedAmount> amount_of_step(const Prediction& prediction);
+// Samples per second; empty without an expectation.
+std::optional<double> expected_rate(const Prediction& prediction);
 
 struct PredictionQuestion {
   PredictionTarget target;

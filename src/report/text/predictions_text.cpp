@@ -62,8 +62,8 @@ std::string largest_text(const std::optional<std::int64_t>& batch) {
 }
 
 std::string samples_text(const Prediction& prediction) {
-  if (!prediction.expected || !(prediction.expected->seconds > 0)) return "-";
-  return format_rate(static_cast<double>(prediction.work.batch) / prediction.expected->seconds);
+  const std::optional<double> rate = expected_rate(prediction);
+  return rate ? format_rate(*rate) : "-";
 }
 
 std::string usd_per_hour_text(double usd) { return "$" + three_digits(usd); }
@@ -215,8 +215,7 @@ Json prediction_json(const Prediction& each) {
   add_amount(json, "step_seconds", amount_of_step(each));
   json["samples_per_second_at_most"] =
       each.step ? finite_or_null(static_cast<double>(work.batch) / each.step->seconds) : Json(nullptr);
-  json["samples_per_second_expected"] =
-      each.expected ? finite_or_null(static_cast<double>(work.batch) / each.expected->seconds) : Json(nullptr);
+  json["samples_per_second_expected"] = json_of(expected_rate(each));
   add_expectation(json, each);
   json["notes"] = each.notes;
   if (!of_epochs(each)) return json;
