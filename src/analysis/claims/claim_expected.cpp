@@ -12,6 +12,7 @@
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
+#include "src/figures/figure.h"
 
 namespace epochbench {
 namespace {
@@ -220,7 +221,10 @@ ClaimKinds expected_kinds() {
       {.name = "expected",
        .answers = answer_expected,
        .needs = "models of.precisions to to.precisions entries against",
-       .measures = "samples_per_second samples_per_usd",
+       .measures =
+           +[] {
+             return Words{kThroughput.key, "samples_per_usd"};
+           },
        .over = kOverParameters,
        .by_model = true,
        .evidence = EvidenceClass::predicted,

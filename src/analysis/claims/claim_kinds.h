@@ -25,10 +25,8 @@ struct Evidence {
 };
 Evidence evidence_of(const std::vector<NamedResult>& results, const ClaimFacts& facts);  // both must outlive it
 
-// One number of a run: samples_per_second, epochs_per_second, epochs_per_usd, epochs_per_joule, peak_bytes, planned_bytes,
-// eval_percent (accuracy), latency_p99 (seconds), peak_fraction, product_share (of a profiled step), exchange_share (of a step
-// of ranks), device_watts (of the CPU, or of the GPU that ran). Empty: not known, not finite, in another currency, or not above
-// 0, except that eval_percent may be 0. Errors: std::invalid_argument for any other name.
+// One number of a run, by a name of metric_names() (docs/claims.md). Empty: not known, not finite, in another currency, or not
+// above 0, except that eval_percent may be 0. Errors: std::invalid_argument for any other name.
 std::optional<double> metric(const Run& run, const std::string& name);
 std::vector<std::string> metric_names();
 

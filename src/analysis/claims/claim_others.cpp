@@ -10,6 +10,7 @@
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
+#include "src/figures/figure.h"
 
 namespace epochbench {
 namespace {
@@ -30,7 +31,7 @@ struct PublishedFigure {
 std::optional<double> rate_of(const PublishedEntry& entry) { return member_of(entry.throughput, &PublishedThroughput::rate); }
 
 constexpr PublishedFigure kPublishedFigures[] = {
-    {"samples_per_second", rate_of},
+    {kThroughput.key, rate_of},
     {"samples_per_second_per_node",
      [](const PublishedEntry& entry) {
        const auto rate = rate_of(entry);

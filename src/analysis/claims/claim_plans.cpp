@@ -6,6 +6,7 @@
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
+#include "src/figures/figure.h"
 
 namespace epochbench {
 namespace {
@@ -59,7 +60,7 @@ Numbers no_numbers(const ClaimQuantity& quantity, const Evidence&) { return {.mi
 ClaimAnswer bounded(const ClaimQuantity& quantity, const Prediction& prediction) {
   const auto batch = static_cast<double>(prediction.work.batch);
   const double seconds = prediction.step->seconds;
-  const bool rate = quantity.measure == "samples_per_second";
+  const bool rate = quantity.measure == kThroughput.key;
   const double bound = rate ? batch / seconds : quantity.samples / batch * seconds;
   const std::pair<double, double> interval =
       rate ? std::pair(0.0, bound) : std::pair(bound, std::numeric_limits<double>::infinity());
@@ -106,7 +107,10 @@ ClaimKinds plan_kinds() {
       {.name = "predicted",
        .answers = answer_predicted,
        .needs = "models of.precisions entries",
-       .measures = "seconds samples_per_second",
+       .measures =
+           +[] {
+             return Words{"seconds", kThroughput.key};
+           },
        .by_model = true,
        .evidence = EvidenceClass::predicted,
        .check =

@@ -9,6 +9,7 @@
 #include "src/base/text.h"
 #include "src/case/choices.h"
 #include "src/case/device_id.h"
+#include "src/figures/figure.h"
 
 namespace epochbench {
 namespace {
@@ -20,11 +21,11 @@ struct Measure {
   const char* unit;  // of a value; a ratio is in x
   double scale = 1;
 };
-constexpr Measure kMeasures[] = {{"speed", "samples_per_second", "samples/s", "samples/s"},
+constexpr Measure kMeasures[] = {{"speed", kThroughput.key, kThroughput.unit.shown, kThroughput.unit.shown},
                                  {"per-dollar", "epochs_per_usd", "epochs per USD", "epochs/USD"},
                                  {"per-joule", "epochs_per_joule", "epochs per joule", "epochs/J"},
-                                 {"memory", "peak_bytes", "peak memory", "MiB", 1 << 20},
-                                 {"accuracy", "eval_percent", "test accuracy", "%"}};
+                                 {"memory", kPeakMemory.key, kPeakMemory.title, kPeakMemory.unit.shown, 1 << 20},
+                                 {"accuracy", "eval_percent", kTestAccuracy.title, kTestAccuracy.unit.shown}};
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
   throw CallError("--claim: '" + text + "': " + why + "; write " + kOwnClaimGrammar);

@@ -24,8 +24,8 @@ const char* name(Axis axis);
 std::optional<Axis> axis_from_name(std::string_view name);
 inline bool over_ranks(Axis axis) { return axis == Axis::ranks || axis == Axis::ranks_weak; }
 
-// What a rate is on this axis. batch, threads, ranks: samples_per_second. width: flops_per_second, since another width is other
-// work. samples: samples_per_wall_second, which includes all of a process's time, so that fixed costs weigh on small data sets.
+// What a rate is on this axis. batch, threads, ranks: throughput. width: flops_per_second, since another width is other work.
+// samples: samples_per_wall_second, which includes all of a process's time, so that fixed costs weigh on small data sets.
 const char* measure_of(Axis axis);
 
 struct CurvePoint {

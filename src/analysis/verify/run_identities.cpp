@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/case/run_name.h"
+#include "src/figures/figure.h"
 
 namespace epochbench {
 namespace {
@@ -60,17 +62,20 @@ std::string wall(const Run& run, const CheckedResult&) {
   return "wall_seconds is " + significant(run.timing->wall_seconds, 4) + ", less than its steps take";
 }
 
+// NaN, which agrees with nothing, if it is not known.
+double samples_per_s(const Run& run) { return kThroughput.value(run).value_or(std::numeric_limits<double>::quiet_NaN()); }
+
 std::string rate(const Run& run, const CheckedResult&) {
   if (!run.timing || !run.throughput) return "";
   const double samples = static_cast<double>(run.workload.batch) * static_cast<double>(run.timing->steps());
-  return unless_equal("samples_per_second", run.throughput->samples_per_second, "batch × steps / total time",
+  return unless_equal(kThroughput.key, samples_per_s(run), "batch × steps / total time",
                       samples / run.timing->steps_total_seconds);
 }
 
 std::string tokens(const Run& run, const CheckedResult&) {
   if (!run.throughput || !run.workload.tokens_per_sample) return "";
   return unless_equal("tokens_per_second", run.throughput->tokens_per_second, "samples/s × tokens_per_sample",
-                      run.throughput->samples_per_second * static_cast<double>(*run.workload.tokens_per_sample));
+                      samples_per_s(run) * static_cast<double>(*run.workload.tokens_per_sample));
 }
 
 std::string epoch(const Run& run, const CheckedResult&) {
@@ -78,8 +83,8 @@ std::string epoch(const Run& run, const CheckedResult&) {
   // Stopped steps count in a measured epoch as if they had taken as long as the others.
   const double stopped = static_cast<double>(run.timing->stopped_steps.size() * static_cast<std::size_t>(run.workload.batch));
   const double stated = run.timing->epoch_seconds;
-  const double computed = static_cast<double>(run.workload.samples_per_epoch) / run.throughput->samples_per_second;
-  const double slack = run.timing->epoch_kind == "measured" ? stopped / run.throughput->samples_per_second : 0;
+  const double computed = static_cast<double>(run.workload.samples_per_epoch) / samples_per_s(run);
+  const double slack = run.timing->epoch_kind == "measured" ? stopped / samples_per_s(run) : 0;
   return std::fabs(stated - computed) <= slack
              ? ""
              : unless_equal("epoch_seconds", stated, "samples_per_epoch / samples/s", computed);
@@ -101,7 +106,7 @@ std::optional<double> flops_per_sample(const Workload& work) {
 std::string arithmetic(const Run& run, const CheckedResult&) {
   if (!run.efficiency || !run.throughput) return "";
   return unless_equal("flops_per_second", run.efficiency->flops_per_second, "FLOPs per sample × samples/s",
-                      times(flops_per_sample(run.workload), run.throughput->samples_per_second));
+                      times(flops_per_sample(run.workload), samples_per_s(run)));
 }
 
 const GpuInfo* find_gpu(const Run& run, const Result& result) {
@@ -283,7 +288,7 @@ constexpr RunIdentity kRunIdentities[] = {
     // The wall time includes the steps.
     {"wall_seconds", wall},
     // Samples/s is batch × steps / total time.
-    {"samples_per_second", rate},
+    {kThroughput.key, rate},
     // Tokens/s is samples/s × tokens per sample.
     {"tokens_per_second", tokens},
     // An epoch takes samples per epoch / samples/s.

@@ -63,7 +63,7 @@ Json row_json(const ElsewhereRow& row) {
           {"program", row.program},
           {"precision", row.precision},
           {"batch", row.batch},
-          {"samples_per_second", figure_json(row.rate)},
+          {kThroughput.key, figure_json(row.rate)},
           {"ratio", figure_json(row.ratio)},
           {"epoch_seconds", figure_json(row.epoch_seconds)},
           {"usd_per_epoch", figure_json(row.usd_per_epoch)},

@@ -82,7 +82,7 @@ Json peer_json(const std::vector<PeerRow>& rows) {
                     {"contestant", row.worker},
                     {"repetitions", row.groups},
                     {"rounds", row.groups > 0 ? Json(row.rounds) : Json(nullptr)},
-                    {"samples_per_second", json_of(row.rate)},
+                    {kThroughput.key, json_of(row.rate)},
                     {"peak_flops_per_second", json_of(row.peak_flops_per_second)},
                     {"peak_fraction", json_of(row.peak_fraction)},
                     {"peak_fraction_of_median_step", json_of(row.peak_fraction_of_median_step)},

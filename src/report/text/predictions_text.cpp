@@ -213,9 +213,9 @@ Json prediction_json(const Prediction& each) {
                {"largest_batch_at_most", json_of(each.largest_batch)},
                {"step_seconds_reason", text_or_null(each.reason)}};
   add_amount(json, "step_seconds", amount_of_step(each));
-  json["samples_per_second_at_most"] =
-      each.step ? finite_or_null(static_cast<double>(work.batch) / each.step->seconds) : Json(nullptr);
-  json["samples_per_second_expected"] = json_of(expected_rate(each));
+  const std::string rate = kThroughput.key;
+  json[rate + "_at_most"] = each.step ? finite_or_null(static_cast<double>(work.batch) / each.step->seconds) : Json(nullptr);
+  json[rate + "_expected"] = json_of(expected_rate(each));
   add_expectation(json, each);
   json["notes"] = each.notes;
   if (!of_epochs(each)) return json;

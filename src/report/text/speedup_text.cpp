@@ -195,11 +195,11 @@ Json published_pairs_json(const PublishedPairs& published) {
     pairs.push_back({{"evidence", name(EvidenceClass::published)},
                      {"run", pair.run},
                      {"file", pair.file},
-                     {"measured_samples_per_second", pair.measured},
+                     {std::string("measured_") + kThroughput.key, pair.measured},
                      {"repetitions", pair.repetitions},
                      {"published_entry", pair.entry},
                      {"published_machine", pair.machine},
-                     {"published_samples_per_second", pair.published},
+                     {std::string("published_") + kThroughput.key, pair.published},
                      {"ratio_to_published", pair.ratio},
                      {"ratio_to_published_reason", "no interval: the source has one training each"},
                      {"differences", pair.differences},
@@ -226,7 +226,7 @@ Json speedup_json(const Speedup& speedup) {
          {std::pair(&pair.baseline, std::string("baseline_")), std::pair(&pair.contender, std::string("contender_"))}) {
       object[prefix + "file"] = side->file;
       object[prefix + "device"] = side->device.name;
-      object[prefix + "samples_per_second"] = finite_or_null(side->rate);
+      object[prefix + kThroughput.key] = finite_or_null(side->rate);
       object[prefix + "repetitions"] = side->rates.size();
       if (pair.target.empty()) continue;
       object[prefix + "trained"] = side->trained;
