@@ -241,9 +241,10 @@ void print_to(const std::string& out, const std::string& text) {
 void print_fitted(const std::string& text) { print(fitted(text)); }
 
 void add_all(Commands& commands) {
-  for (const auto add : {add_run,     add_sweep,   add_list,   add_info,       add_system, add_plan,       add_rent,
-                         add_cost,    add_speedup, add_claims, add_verify,     add_export, add_compare,    add_bisect,
-                         add_answers, add_report,  add_import, add_completion, add_man,    add_interleave, add_case})
+  for (const auto add :
+       {add_run,     add_sweep,  add_list,       add_info,      add_system,     add_plan,    add_rent,   add_cost,
+        add_speedup, add_claims, add_verify,     add_reproduce, add_export,     add_compare, add_bisect, add_answers,
+        add_report,  add_import, add_completion, add_man,       add_interleave, add_case})
     add(commands);
 }
 

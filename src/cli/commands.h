@@ -91,7 +91,9 @@ void print_disturbances();
 void add_price_options(CLI::App& command, PriceOptions& prices);
 void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling);
 
-// --price, --price-scaling, --out, --overwrite, --allow-skipped, --dry-run, --resume, --anonymous and --quiet.
+// --out, --also, --overwrite, --dry-run, --resume, --anonymous and --quiet.
+void add_options_of_result(CLI::App& command, MeasuringRequest& request);
+// The same, --price, --price-scaling and --allow-skipped.
 void add_options_of_measuring(CLI::App& command, MeasuringRequest& request);
 
 void print(const std::string& text);                             // on stdout, as it is
@@ -114,6 +116,7 @@ void add_man(Commands& commands);
 void add_plan(Commands& commands);
 void add_rent(Commands& commands);
 void add_report(Commands& commands);
+void add_reproduce(Commands& commands);
 void add_run(Commands& commands);
 void add_speedup(Commands& commands);
 void add_sweep(Commands& commands);

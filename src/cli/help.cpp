@@ -18,7 +18,7 @@ struct CommandGroup {
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
       {"Measure", {"run", "sweep", "compare", "bisect"}},
-      {"Understand", {"speedup", "answers", "claims", "cost", "rent", "plan", "verify", "list", "info", "system"}},
+      {"Understand", {"speedup", "answers", "claims", "cost", "rent", "plan", "verify", "reproduce", "list", "info", "system"}},
       {"Share", {"report", "export", "import"}},
       {"Install", {"completion", "man"}, false},
   };

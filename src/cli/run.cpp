@@ -160,8 +160,7 @@ void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling) 
       ->group("Price");
 }
 
-void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
-  add_price_options(command, request.prices);
+void add_options_of_result(CLI::App& command, MeasuringRequest& request) {
   command.add_option("-o,--out", request.out, "result file; - is stdout (default: a new name)")
       ->type_name("FILE.json")
       ->group("Output");
@@ -170,8 +169,6 @@ void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
       ->allow_extra_args(false)
       ->group("Output");
   command.add_flag("--overwrite", request.overwrite, "replace a result file that exists")->group("Output");
-  command.add_flag("--allow-skipped", request.allow_skipped, "exit with 0 even if a value of the command line is skipped")
-      ->group("Output");
   command.add_flag("--dry-run", request.dry_run, "show the cases with planned memory and expected time; run nothing")
       ->group("What to run");
   command.add_option("--resume", request.resume, "run only cases without a good run in this result")
@@ -179,6 +176,13 @@ void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
       ->group("Output");
   command.add_flag("--anonymous", request.anonymous, "leave out host name, paths and command line")->group("Output");
   command.add_flag("-q,--quiet", request.quiet, "print no progress and no table, only errors")->group("Output");
+}
+
+void add_options_of_measuring(CLI::App& command, MeasuringRequest& request) {
+  add_price_options(command, request.prices);
+  add_options_of_result(command, request);
+  command.add_flag("--allow-skipped", request.allow_skipped, "exit with 0 even if a value of the command line is skipped")
+      ->group("Output");
 }
 
 void add_run(Commands& commands) {
