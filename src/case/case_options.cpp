@@ -7,6 +7,7 @@
 #include "epochbench/tokenizer_kinds.h"
 #include "src/base/text.h"
 #include "src/case/case_block.h"
+#include "src/case/nearest_model.h"
 #include "src/case/option_row.h"
 
 namespace epochbench {
@@ -26,6 +27,12 @@ constexpr const char *kMain = "What to run", *kLength = "How long", *kData = "Da
 
 std::string data_sources() { return joined(kDataSources, &DataSource::spec); }
 
+// What to run in place of a model that is not built in.
+std::string instead_of_model(const std::string& name) {
+  const std::string nearest = nearest_model(name);
+  return nearest.empty() ? "" : "; the nearest built-in model is " + nearest;
+}
+
 Model parse_model(const std::string& text) {
   try {
     return find_model(text);
@@ -34,8 +41,8 @@ Model parse_model(const std::string& text) {
     std::vector<std::string> families;
     for (const ModelFamily& family : model_registry()) families.push_back(family.name);
     const std::string name = text.substr(0, text.find(':')), guess = did_you_mean(name, families);
-    if (guess.empty()) throw;
-    throw std::invalid_argument("unknown model '" + name + "'" + guess + " (known: " + joined(families) + ")");
+    throw std::invalid_argument("unknown model '" + name + "'" + (guess.empty() ? instead_of_model(name) : guess) +
+                                " (known: " + joined(families) + ")");
   }
 }
 

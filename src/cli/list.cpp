@@ -40,6 +40,8 @@ struct ListOptions {
   bool json = false;
 };
 
+constexpr double kFlopsPerMultiplyAdd = 2;
+
 using Kept = std::vector<std::size_t>;  // indices of the rows that are shown
 
 struct Section {
@@ -51,16 +53,22 @@ struct Section {
 
 Json models_json() {
   Json list = Json::array();
+  DatasetSizes sizes;
   for (const ModelFamily& family : model_registry()) {
-    CaseSpec spec;
-    spec.model = find_model(family.name);
+    CaseSpec asked;
+    asked.model = find_model(family.name);
+    const CaseSpec spec = finished(asked, default_threads());
+    const Counts counts = count(workload_spec(spec));
     Json options = Json::array();
     for (const ModelOption& option : family.options)
       options.push_back(
           {{"name", option.name}, {"default", option.value}, {"minimum", option.minimum}, {"maximum", option.maximum}});
     list.push_back({{"name", family.name},
                     {"description", family.description},
-                    {"parameters", count(workload_spec(spec)).parameters},
+                    {"forward_multiply_adds", counts.forward_flops_per_sample / kFlopsPerMultiplyAdd},
+                    {"train_flops_per_sample", counts.train_flops_per_sample},
+                    {"parameters", counts.parameters},
+                    {"memory_bytes", planned_bytes(spec, sizes)},
                     {"default_data", family.default_data},
                     {"default_batch", family.default_batch},
                     {"options", options}});
@@ -69,18 +77,22 @@ Json models_json() {
 }
 
 std::string models_text(const Kept& kept) {
-  Table table({"model", ">parameters", "-data", "->batch", "--options", "what"});
+  Table table(
+      {"model", ">multiply-adds", ">training FLOPs", ">parameters", ">memory", ">batch", "-what", "--data", "---options"});
   const Json models = models_json();
   for (const std::size_t i : kept) {
     const Json& model = models[i];
     const auto with_default = [](const Json& option) {
       return option["name"].get<std::string>() + "=" + option["default"].dump();
     };
-    const std::string options = joined(model["options"], with_default, ",");
-    table.add({model["name"], format_count(model["parameters"]), model["default_data"], model["default_batch"].dump(), options,
-               model["description"]});
+    const auto counted_as = [&](const char* key) { return format_si(model[key].get<double>(), ""); };
+    table.add({model["name"], counted_as("forward_multiply_adds"), counted_as("train_flops_per_sample"),
+               counted_as("parameters"), format_bytes(model["memory_bytes"].get<double>()), model["default_batch"].dump(),
+               model["description"], model["default_data"], joined(model["options"], with_default, ",")});
   }
-  return table.to_string();
+  return table.to_string() +
+         "multiply-adds: of a forward pass of one sample, as papers count them; training FLOPs: of one sample, two per "
+         "multiply-add; memory: planned, to train at this batch in fp32 on the CPU\n";
 }
 
 Json devices_json() {
@@ -326,7 +338,10 @@ int list(const ListOptions& options) {
 std::vector<std::string> listed_names(std::string_view kind) {
   const auto section = std::ranges::find(kSections, kind, &Section::name);
   std::vector<std::string> names;
-  for (const Json& row : section->json()) names.push_back(row.at(section->key).get<std::string>());
+  if (kind == "models")  // whose rows take a second to plan
+    for (const ModelFamily& family : model_registry()) names.push_back(family.name);
+  else
+    for (const Json& row : section->json()) names.push_back(row.at(section->key).get<std::string>());
   return names;
 }
 

@@ -77,6 +77,14 @@ class Hints(CliTest):
             with self.subTest(arguments=arguments):
                 self.assertNotIn("did you mean", self.call(*arguments).stderr)
 
+    def test_a_model_that_is_not_built_in_has_a_nearest_one(self):
+        for name, nearest in (("convnext-tiny", "resnet50"), ("openai/whisper-small", "bert-base:sequence=512"), ("YOLOv8n",
+                              "resnet50:height=640,width=640"), ("Qwen2.5-7B", "llama-7b"), ("timm/swin_tiny", "vit-b-16")):
+            with self.subTest(name=name):
+                call = self.call("run", "--model", name)
+                self.assert_refused(call, 2, f"the nearest built-in model is {nearest} (known: ")
+                self.assertEqual(self.call("plan", "--model", nearest).returncode, 0)
+
     def test_the_first_wrong_argument_is_named(self):
         call = self.call("run", "--foo", "1", "--bar", "2")
         self.assert_refused(call, 2, "--foo")
@@ -245,6 +253,16 @@ class Lists(CliTest):
         self.assertIn("bert-tiny", text)
         self.assertNotIn("resnet20", text)
         self.assert_refused(self.call("list", "models", "--match", "zzz"), 2, "zzz")
+
+    def test_models_have_what_papers_and_memory_say_within_80_columns(self):
+        rows = {row["name"]: row for row in json.loads(self.call("list", "models", "--json").stdout)["models"]}
+        self.assertAlmostEqual(rows["resnet50"]["forward_multiply_adds"] / 4.09e9, 1, delta=0.01)  # torchvision's count
+        self.assertGreater(rows["llama-7b"]["memory_bytes"], 16 * rows["llama-7b"]["parameters"])  # with AdamW's two states
+        text = in_terminal(80, "list", "models")
+        for column in ("multiply-adds", "training FLOPs", "parameters", "memory", "batch"):
+            self.assertIn(column, text.splitlines()[0])
+        self.assertRegex(text, r"(?m)^resnet50 +4\.09 G +24\.3 G +25\.6 M +1\.5\d GiB +16")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
 
 if __name__ == "__main__":
