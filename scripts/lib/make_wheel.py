@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""make_wheel.py TARBALL DIR: a Python wheel of the program and the licenses in scripts/package's tarball; prints its path.
+"""make_wheel.py TARBALL DIR: a Python wheel of the program, the scripts for `run --with pytorch` and the licenses in
+scripts/package's tarball; prints its path.
 
-`pip install` puts the program into the environment's bin/; nothing of it is Python. The tag names the newest glibc whose symbols the
+`pip install` puts the program into the environment's bin/ and the scripts into its share/epochbench/peers. The tag names the newest glibc whose symbols the
 program asks for. Equal tarballs give equal wheels: times are SOURCE_DATE_EPOCH, names are sorted.
 """
 
@@ -83,10 +84,12 @@ def main(tarball, folder):
         copy.write_bytes(program)
         tag = f"py3-none-{platform_tag(copy, processor)}"
         files[f"{name}-{version}.data/scripts/{name}"] = (program, 0o755)
-        documents = f"share/doc/{name}/"
+        documents, peers = f"share/doc/{name}/", f"share/{name}/peers/"
         for path in sorted(members):
             if path == documents + "LICENSE":
                 files[f"{info}/LICENSE"] = (packed.extractfile(members[path]).read(), 0o644)
+            elif path.startswith(peers):
+                files[f"{name}-{version}.data/data/{path}"] = (packed.extractfile(members[path]).read(), members[path].mode & 0o777)
             elif path.startswith(documents + "licenses/"):
                 files[f"{info}/{path.removeprefix(documents)}"] = (packed.extractfile(members[path]).read(), 0o644)
     files[f"{info}/METADATA"] = (metadata(name, version).encode(), 0o644)

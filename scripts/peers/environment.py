@@ -1,16 +1,25 @@
-"""The Python that the scripts of this folder run in: this one if it has PyTorch, else an environment that is made once, with
-PyTorch from the Python index. Run as a program, it prints that Python.
+"""The Python that the scripts of this folder run in: one of this machine that has PyTorch, else an environment that is made
+once, with PyTorch from the Python index.
 
-Standard library only, because it runs before anything else is installed.
+Run as a program, it prints that Python. With --find it installs nothing and prints JSON: python, torch, cuda (whether a GPU is
+usable) if one is there, and attempts, what does not do and why. Standard library only, because it runs before anything else is
+installed.
 """
 
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
 import sys
 
 PACKAGES = ("torch", "torchvision", "transformers", "safetensors", "timm==1.0.31")
+
+
+WORKER_PACKAGES = ("torch", "torchvision")  # of pytorch_case; Hugging Face's classes are used where they are installed
+PROBE = ("import json, torch, torchvision; "
+         "print(json.dumps({'torch': torch.__version__, 'cuda': torch.cuda.is_available()}))")
+PROBE_SECONDS = 120  # an import from a cold disk
 
 
 def default_folder():
@@ -24,8 +33,36 @@ def add_option(parser):
                              f"has PyTorch, else {default_folder()})")
 
 
+def candidates():
+    """Where a Python may be, in the order in which they are tried. EPOCHBENCH_PYTHON stands alone: it says which one is meant."""
+    if chosen := os.environ.get("EPOCHBENCH_PYTHON"):
+        return [chosen]
+    folders = [os.environ.get(name) for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
+    if (default_folder() / "complete.txt").exists():
+        folders.append(default_folder())
+    inside = [pathlib.Path(folder) / "bin" / "python" for folder in folders if folder]
+    return list(dict.fromkeys(map(str, [*inside[:2], sys.executable, *inside[2:]])))
+
+
+def find():
+    """The first that has PyTorch and torchvision: {"python", "torch", "cuda"}, or without these keys; "attempts" has the others."""
+    attempts = []
+    for python in candidates():
+        try:
+            probe = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, timeout=PROBE_SECONDS, check=False)
+            if probe.returncode == 0:
+                return {"python": python, **json.loads(probe.stdout.splitlines()[-1]), "attempts": attempts}
+            reason = (probe.stderr.strip().splitlines() or [f"exit code {probe.returncode}"])[-1]
+        except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+            reason = getattr(error, "strerror", None) or f"{type(error).__name__} instead of an answer"
+        attempts.append({"python": python, "reason": reason})
+    return {"attempts": attempts}
+
+
 def python(folder, packages=PACKAGES):
     """The path of a Python that has these packages. folder: the environment's, or None."""
+    if folder is None and packages == WORKER_PACKAGES and (found := find().get("python")):
+        return pathlib.Path(found)
     if folder is None and all(importlib.util.find_spec(package.partition("==")[0]) for package in packages):
         return pathlib.Path(sys.executable)
     folder = (folder or default_folder()).absolute()
@@ -54,4 +91,4 @@ def enter(folder):
 
 
 if __name__ == "__main__":
-    print(python(None, ("torch", "torchvision")))
+    print(json.dumps(find()) if sys.argv[1:] == ["--find"] else python(None, WORKER_PACKAGES))

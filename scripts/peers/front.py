@@ -26,7 +26,7 @@ def call_epochbench(description, command, arguments, environ=None):
         print(parser.format_help(), flush=True)
         others, worker = ["--help"], []
     else:
-        python = environment.python(options.venv, ("torch", "torchvision"))
+        python = environment.python(options.venv, environment.WORKER_PACKAGES)
         worker = ["--worker", python, HERE / "pytorch_case"]
     call = [options.binary.absolute(), command, *arguments, *others, *worker]
     try:

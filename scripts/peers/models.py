@@ -30,6 +30,7 @@ NASNET_SIZES = {"nasnet-mobile": {"stem": 32, "filters": 44, "cells": 4}, "nasne
 DROPOUT = (*BERT_SIZES, *GPT2_SIZES, "mobilenet-v2", "efficientnet-b0", "efficientnet-b2", *NASNET_SIZES, "lstm-lm")
 VIT_IMAGES = {"layers": 12, "patch": 16, "height": 224, "width": 224, "classes": 1000}
 VIT_SIZES = {"vit-b-16": {"units": 768, "heads": 12, **VIT_IMAGES}, "vit-s-16": {"units": 384, "heads": 6, **VIT_IMAGES}}
+ATTENTION = (*BERT_SIZES, *GPT2_SIZES, *LLAMA_SIZES, *VIT_SIZES)  # models with attention
 LSTM_SIZES = {"lstm": {"units": 128, "layers": 1, "sequence": 80, "vocabulary": 20000},
               "lstm-lm": {"units": 650, "layers": 2, "sequence": 35, "vocabulary": 10000}}
 # Channels, height and width, and classes, for images that are not 3x224x224 of 1,000 classes.

@@ -12,6 +12,8 @@ import resource
 import time
 
 import torch
+from torch.nn import functional
+from torch.nn.attention import SDPBackend
 
 import device_memory
 import models
@@ -88,6 +90,7 @@ class Training:
         dropout = case["dropout"] or 0.0  # null for a model without dropout
         self.model = models.build(case["model"], dropout, "sdpa")
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        self.attends = models.split_name(case["model"])[0] in models.ATTENTION
         self.draws_masks = dropout > 0 and models.split_name(case["model"])[0] in models.DROPOUT
         batch = synthetic_batch(case["model"], self.batch, case.get("tokens"))
         layout = torch.channels_last if "images" in batch else torch.contiguous_format
@@ -105,6 +108,8 @@ class Training:
         if self.precision == "fp16":
             self.scaler = torch.amp.GradScaler(self.device.type, init_scale=FIRST_SCALE, growth_interval=GROWTH_INTERVAL)
         self.taken = 0
+        self.conditions = {"attention": self.attention_backend(), "clock": "CUDA events" if self.on_gpu else "the host's clock",
+                           "memory_format": str(layout).removeprefix("torch.").removesuffix("_format")}
         mode = case["compile"]
         self.loss = self.eager_loss if mode == "eager" else torch.compile(self.eager_loss, mode=mode)
         self.compile()
@@ -113,6 +118,26 @@ class Training:
         half = HALF.get(self.precision)
         with torch.autocast(self.device.type, dtype=half) if half else contextlib.nullcontext():
             return models.loss(self.model, self.data, self.label_smoothing)
+
+    def attention_backend(self):
+        """The kernel that scaled_dot_product_attention takes in a forward pass, "flash" or "math"; None without attention."""
+        taken = []
+        attend = functional.scaled_dot_product_attention
+
+        def noting(*arguments, **options):
+            taken.append(torch._fused_sdp_choice(*arguments, **options))
+            return attend(*arguments, **options)
+
+        if not self.attends:
+            return None
+        functional.scaled_dot_product_attention = noting
+        try:
+            with torch.no_grad():
+                self.eager_loss()
+        finally:
+            functional.scaled_dot_product_attention = attend
+        names = {int(backend): name.lower() for name, backend in SDPBackend.__members__.items()}
+        return ", ".join(sorted({names[int(choice)].removesuffix("_attention") for choice in taken})) or None
 
     def compile(self):
         """Builds and searches for all that is needed at first use, in passes that leave the weights as they are."""

@@ -8,6 +8,7 @@
 #include "src/report/text/answer_text.h"
 #include "src/session/interleaved_groups.h"
 #include "src/session/machine.h"
+#include "src/session/peers.h"
 
 namespace epochbench {
 namespace {
@@ -27,22 +28,15 @@ std::string label_of(const CaseSpec& spec) {
 // The same cases of epochbench and of each peer: workload, device and threads are equal; only what is specific to the peer
 // differs.
 std::vector<std::vector<GroupWorker>> cases_of(const InterleaveOptions& options) {
-  CaseBlock ours = options.cases, theirs = options.cases;
-  ours.erase("compile");
-  theirs.try_emplace("compile", OptionValues{{"eager", "default"}, "--compile"});
-  theirs["framework"] = {{name(Framework::pytorch)}, "--worker"};
+  CaseBlock ours = options.cases;
+  const std::vector<std::string> modes = take_compile_modes(ours);
   DatasetSizes sizes;
   std::vector<std::vector<GroupWorker>> cases;
   for (const CaseSpec& spec : expand(ours)) {
     auto& workers = cases.emplace_back();
     workers.push_back({label_of(spec), WorkerCommand::own(), plan_case(spec, sizes)});
-    for (CaseSpec& peer : expand(theirs)) {
-      if (peer.model.name != spec.model.name || peer.batch != spec.batch || peer.precision != spec.precision ||
-          peer.seed != spec.seed)
-        continue;
-      peer.threads = workers.front().planned.spec.threads;
+    for (const CaseSpec& peer : peers_for(spec, modes))
       workers.push_back({label_of(peer), WorkerCommand(options.worker), plan_case(peer, sizes)});
-    }
   }
   return cases;
 }

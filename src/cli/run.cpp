@@ -10,9 +10,11 @@
 #include "src/case/recipe.h"
 #include "src/case/suite.h"
 #include "src/cli/commands.h"
+#include "src/figures/estimate.h"
 #include "src/report/answers/answers_page.h"
 #include "src/report/text/result_text.h"
 #include "src/session/measuring.h"
+#include "src/session/peers.h"
 #include "src/session/planned_case.h"
 #include "src/workload/workload.h"
 
@@ -28,6 +30,7 @@ constexpr const char* kRunExamples = R"(Examples:
   epochbench run --model resnet20 --without none,fusion,winograd   what each part is worth
   epochbench run --suite quick --repetitions 3 --price cpu=0.34 --out result.json
   epochbench run --suite quick --resume result.json     only the missing runs
+  epochbench run resnet50 --with pytorch                PyTorch's runs in turn with ours, eager and compiled
   epochbench run lenet5 --out result.json --also result.csv --also result.md
   epochbench run lenet5 --json | jq '.runs[].throughput'
   epochbench run --suite standard --dry-run             its cases with their memory and time; runs nothing
@@ -47,6 +50,7 @@ struct RunOptions {
   CaseBlock cases;                 // options given on the command line
   std::optional<int> repetitions;  // empty: the suite's and its cases', or 1
   std::optional<double> feed;      // samples per second of another device
+  std::optional<Framework> with;   // runs the cases, too
   bool profile = false, json = false;
   bool verbose = false;  // also one row per run
   MeasuringRequest request;
@@ -78,6 +82,11 @@ std::vector<CaseSpec> cases_of(const Suite& suite, const RunOptions& options) {
   return cases;
 }
 
+Framework parse_peer(const std::string& text) {
+  parse_word(text, {name(Framework::pytorch)});
+  return Framework::pytorch;
+}
+
 // Empty if the call itself says what to run.
 std::optional<Suite> suite_of(const RunOptions& options) {
   if (!options.cases.contains("model")) return load_suite(options.suite.empty() ? kDefaultSuite : options.suite);
@@ -107,9 +116,22 @@ RunOptions with_recipe(RunOptions options) {
 
 // Several ranks have no profile, since their nodes wait for each other.
 void ask_for_profiles(std::vector<PlannedCase>& cases) {
-  for (PlannedCase& planned : cases) planned.spec.profile = planned.spec.ranks == 1;
+  for (PlannedCase& planned : cases)
+    planned.spec.profile = planned.spec.ranks == 1 && planned.spec.framework == Framework::epochbench;
   if (std::ranges::none_of(cases, [](const PlannedCase& planned) { return planned.spec.profile; }))
     throw CallError("--profile: times the nodes of one process; leave out --ranks");
+}
+
+// The cases of the call and, in turn with them, those of --with.
+std::vector<PlannedCase> planned_cases(const RunOptions& options, const std::optional<Suite>& suite) {
+  const int usual = suite ? suite->repetitions : 1;
+  if (!options.with)
+    return plan_cases(suite ? cases_of(*suite, options) : expand(options.cases), options.repetitions.value_or(usual));
+  RunOptions ours = options;
+  const std::vector<std::string> modes = take_compile_modes(ours.cases);
+  if (!suite) ours.cases.try_emplace("data", OptionValues{{"synthetic"}, "--with pytorch"});
+  const std::vector<CaseSpec> cases = with_peers(suite ? cases_of(*suite, ours) : expand(ours.cases), modes);
+  return plan_cases(cases, options.repetitions.value_or(std::max(usual, static_cast<int>(kMinRepetitions))));
 }
 
 int run(const RunOptions& call) {
@@ -119,8 +141,12 @@ int run(const RunOptions& call) {
   const std::optional<Suite> suite = suite_of(options);
   MeasuringRequest request = options.request;
   request.call = call.cases;
-  request.cases = plan_cases(suite ? cases_of(*suite, options) : expand(options.cases),
-                             options.repetitions.value_or(suite ? suite->repetitions : 1));
+  request.cases = planned_cases(options, suite);
+  if (options.with) {
+    const PeerPython peer = find_pytorch();
+    request.worker = peer.worker;
+    add_peer_obstacles(request.cases, peer);
+  }
   if (options.profile) ask_for_profiles(request.cases);
   if (options.feed && std::ranges::none_of(request.cases, [](const PlannedCase& planned) { return decodes(planned.spec); }))
     throw CallError(
@@ -199,8 +225,12 @@ void add_run(Commands& commands) {
   commands.add_case_options(command, options.cases, OfferedTo::peers);
   command.add_option("--worker", request.worker, "command of a peer's worker")->type_name("WORD")->group("");
   commands.add_model_argument(command, options.cases);
+  add_parsed(command, "--with", options.with, parse_peer,
+             "run each case in that framework, too, in turn with ours: pytorch, eager and compiled")
+      ->type_name("FRAMEWORK")
+      ->group("What to run");
   add_parsed(command, "--repetitions", options.repetitions, parse_repetitions,
-             "number of times that all cases run (default: the suite's, or 1)")
+             "number of times that all cases run (default: the suite's, or 1; with --with 5 or more)")
       ->type_name("N")
       ->group("How long");
   add_parsed(command, "--budget", request.budget_seconds, parse_budget,

@@ -92,13 +92,18 @@ std::string gpu_of(const PlannedCase& planned, const std::vector<GpuInfo>& gpus)
   return known ? gpus[index].name : "";
 }
 
+constexpr double kPeerHungSeconds = 1800;  // torch.compile works in other processes
+
 // A case that the end of the budget stops has measured something, but not what was asked for.
 Run measured(const PlannedCase& planned, const WorkerCommand& worker, const Budget& budget, const MachineMeters& meters,
              const std::vector<GpuInfo>& gpus, ProgressDisplay& display, TimeLeft& left) {
   if (planned.obstacle) return skipped_run(planned, planned.obstacle->reason);
   if (budget.over()) return skipped_run(planned, budget.reason(false));
   DriverOptions options{.meters = &meters, .gpu = gpu_of(planned, gpus)};
-  if (planned.spec.framework != Framework::epochbench) options.workload = planned.workload;
+  if (planned.spec.framework != Framework::epochbench) {
+    options.workload = planned.workload;
+    options.process.hung_seconds = kPeerHungSeconds;
+  }
   Run run = run_case(
       planned.spec, worker,
       [&](const Progress& progress) {
@@ -201,7 +206,9 @@ Measurement measure(const MeasuringRequest& request) {
   SpreadPeaks peaks(result.context.cpu, count_to_run(remaining), steady_seconds() - peaks_begin);
   fill_peaks(result.context.gpus, remaining);
 
-  const WorkerCommand worker = request.worker.empty() ? WorkerCommand::own() : WorkerCommand(request.worker);
+  const WorkerCommand own = WorkerCommand::own();
+  const std::optional<WorkerCommand> peer =
+      request.worker.empty() ? std::nullopt : std::optional<WorkerCommand>(WorkerCommand(request.worker));
   TimeLeft left = expected_times(remaining, request.budget_seconds, &result.context);
   if (count_to_run(remaining) > 0) display.line(expected_text(remaining, left));
   std::size_t done = 0;
@@ -209,6 +216,7 @@ Measurement measure(const MeasuringRequest& request) {
     const PlannedCase& planned = remaining[i];
     if (!planned.obstacle) display.begin(planned.spec.name);  // print_obstacles() has shown the others
     left.begin(i);
+    const WorkerCommand& worker = peer && planned.spec.framework != Framework::epochbench ? *peer : own;
     Run run = finished_run(measured(planned, worker, budget, meters, result.context.gpus, display, left), planned,
                            limits_of(result.context, planned), &prices);
     left.end(run.status == RunStatus::ok);

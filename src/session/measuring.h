@@ -53,7 +53,7 @@ struct MeasuringRequest {
   std::optional<double> budget_seconds = {};  // from the call of measure()
   std::vector<std::string> command_line;
   std::optional<std::string> suite = {};       // as Context has it
-  std::vector<std::string> worker = {};        // the command of a peer's worker (scripts/peers); empty: this program
+  std::vector<std::string> worker = {};        // the command for cases of another framework
   std::function<void(Result&)> conclude = {};  // adds what follows from all runs so far, before each save; may be empty
 };
 

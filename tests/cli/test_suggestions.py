@@ -23,7 +23,7 @@ TOKENS = pathlib.Path(__file__).resolve().parents[1] / "data/wordpiece/uncased.t
 # Options of `run` that say how it measures and what it prints, or that a test of their own has.
 OTHERS = {"--suite", "--recipe", "--model", "--repetitions", "--budget", "--price", "--price-scaling", "--out", "--also",
           "--overwrite", "--allow-skipped", "--dry-run", "--resume", "--anonymous", "--quiet", "--json", "--feed", "--verbose",
-          "--profile", "--help"}
+          "--profile", "--with", "--help"}
 VALUES = {  # of all other options, a right one first; None: it takes no value
     "--device": ["reference", "cuda:0", "gpu", "tpu", "cuda:x"],
     "--precision": ["fp32", "tf32", "bf16", "fp16", "int8", "fp8", "FP32"],

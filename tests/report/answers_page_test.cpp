@@ -73,6 +73,36 @@ std::vector<Run> both_devices() {
   return runs;
 }
 
+// PyTorch's on both devices: half as fast on the GPU, and four fifths as fast on the CPU.
+std::vector<Run> with_pytorch(std::vector<Run> runs) {
+  for (const Run& ours : std::vector<Run>(runs)) {
+    const bool on_gpu = ours.device.backend == "cuda";
+    const double factor = on_gpu ? 0.5 : 0.8;
+    Run& run =
+        runs.emplace_back(run_of("pytorch", ours.precision, 32, factor * ours.throughput->samples_per_second, ours.repetition));
+    rename(run, run.name + (on_gpu ? "/compile=default/device=cuda:0" : "/compile=default"));
+    run.device.name = ours.device.name;
+    run.device.threads = ours.device.threads;
+    run.device.versions = {{"torch", "2.9"}, {"memory_format", "channels_last"}, {"attention", std::nullopt}};
+  }
+  return runs;
+}
+
+TEST(AnswerSections, SaySpeedBesidePyTorchOnBothDevices) {
+  const AnswerSection speed = answer_sections(named_result(with_pytorch(both_devices())))[kSpeed];
+  EXPECT_THAT(speed.answers.front(),
+              AllOf(HasSubstr("resnet50 b32, cuda bf16 over cpu bf16: this program 15.6x ("), HasSubstr("; PyTorch 9.77x (")));
+  EXPECT_THAT(speed.answers, Contains(AllOf(HasSubstr("resnet50/cpu/fp32/b32"), HasSubstr(": this program trains 1.25x ("),
+                                            HasSubstr("(PyTorch 2.9, torch.compile, channels_last)"))));
+  EXPECT_THAT(speed.answers, Contains(AllOf(HasSubstr("resnet50/cuda/bf16/b32"), HasSubstr(": this program trains 2.00x ("))));
+  EXPECT_THAT(speed.answers, Not(Contains(HasSubstr("not measured"))));
+}
+
+TEST(AnswerSections, SayThatPyTorchWasNotMeasured) {
+  const AnswerSection speed = answer_sections(named_result(both_devices()))[kSpeed];
+  EXPECT_THAT(speed.answers, Contains("PyTorch was not measured: epochbench run resnet50 --with pytorch"));
+}
+
 TEST(AnswerSections, SaySpeedWithItsInterval) {
   const AnswerSection speed = answer_sections(named_result(both_devices()))[kSpeed];
   EXPECT_THAT(speed.answers, Contains(AllOf(HasSubstr("resnet50 b32, cuda fp32 over cpu fp32: 10.0x ("), HasSubstr(" to "))));
@@ -91,7 +121,8 @@ TEST(AnswerSections, BeginWithEachDeviceAtItsBestAndNameBothPrecisionsAndBatches
   EXPECT_EQ(speed.question, "How much faster is the GPU, each at its best?");
   EXPECT_THAT(speed.answers,
               ElementsAre(starts(", cuda fp16 b256 over cpu bf16 b32: 39.2x"), starts(" b32, cuda fp32 over cpu fp32: 10.0x"),
-                          starts(" b32, cuda tf32 over cpu fp32: 14.7x"), starts(" b32, cuda bf16 over cpu bf16: 15.6x")));
+                          starts(" b32, cuda tf32 over cpu fp32: 14.7x"), starts(" b32, cuda bf16 over cpu bf16: 15.6x"),
+                          HasSubstr("PyTorch was not measured")));
 }
 
 TEST(AnswerSections, LeaveOutWhatWasRestrictedOnPurpose) {

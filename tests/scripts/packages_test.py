@@ -28,7 +28,8 @@ class Wheel(unittest.TestCase):
     def make(self, program, name="epochbench-1.2.0-linux-x86_64.tar.gz"):
         with tarfile.open(self.folder / name, "w:gz") as packed:
             for path, file in {"bin/epochbench": program, "share/doc/epochbench/LICENSE": __file__,
-                               "share/doc/epochbench/licenses/libpng-dev": __file__, "share/man/man1/epochbench.1": __file__}.items():
+                               "share/doc/epochbench/licenses/libpng-dev": __file__, "share/man/man1/epochbench.1": __file__,
+                               "share/epochbench/peers/training.py": __file__}.items():
                 packed.add(file, f"epochbench-1.2.0-linux-x86_64/{path}")
         return subprocess.run([sys.executable, LIB / "make_wheel.py", self.folder / name, self.folder], env=ENVIRONMENT,
                               capture_output=True, text=True)
@@ -49,6 +50,7 @@ class Wheel(unittest.TestCase):
             names = wheel.namelist()
             self.assertIn("epochbench-1.2.0.dist-info/licenses/libpng-dev", names)
             self.assertNotIn("share/man/man1/epochbench.1", names)
+            self.assertIn("epochbench-1.2.0.data/data/share/epochbench/peers/training.py", names)  # of `run --with pytorch`
             rows = list(csv.reader(io.StringIO(wheel.read("epochbench-1.2.0.dist-info/RECORD").decode())))
             self.assertEqual(sorted(row[0] for row in rows), sorted(names))
             for name, digest, size in rows[:-1]:

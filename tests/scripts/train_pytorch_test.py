@@ -36,11 +36,12 @@ for line in sys.stdin:
                              "threads": None if on_gpu else case["threads"] or 2}}
     elif name in ("warm_up", "step"):
         n, one = command["steps"], float(os.environ["STEP"])
-        answer = {"event": "steps", "seconds": [one] * n, "loss": [1.5] * n, "samples": n * case["batch"],
-                  "data_wait_seconds": 0.0, "idle_seconds": 0.0, "harness_seconds": 0.0, "wall_seconds": one * n,
-                  "page_faults": 0, "own_cpu_seconds": one * n, "busy_cpu_seconds": None}
+        seconds = [one * (1 + 0.01 * case["repetition"] * (i % 3)) for i in range(n)]
+        answer = {"event": "steps", "seconds": seconds, "loss": [1.5] * n, "samples": n * case["batch"],
+                  "data_wait_seconds": 0.0, "idle_seconds": 0.0, "harness_seconds": 0.0, "wall_seconds": sum(seconds),
+                  "page_faults": 0, "own_cpu_seconds": sum(seconds), "busy_cpu_seconds": None}
     elif name == "finish":
-        answer = {"event": "result", "peak_bytes": 1000, "skipped_steps": 1 if case["precision"] == "fp16" else None}
+        answer = {"event": "result", "peak_bytes": int(os.environ.get("PEAK", "1000")), "skipped_steps": 1 if case["precision"] == "fp16" else None}
     else:
         answer = {"event": "epoch"}
     if fault == "no memory" and name == "warm_up":
@@ -171,6 +172,89 @@ class TrainPytorch(unittest.TestCase):
         self.out.write_text("{")
         done = self.call("--model", "lenet5", into="--resume")
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1))
+
+
+class RunWith(unittest.TestCase):
+    """`run --with pytorch`, where a made-up Python has a made-up PyTorch."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+        (self.folder / "case.py").write_text(CASE)
+        self.out, self.asked, self.python = self.folder / "out.json", self.folder / "asked", self.folder / "python"
+        self.make_python("""echo '{"torch": "9.8", "cuda": false}'""")
+        self.out.write_text(known_peaks())
+
+    def make_python(self, probed):
+        self.python.write_text(f"""#!/bin/sh
+case $1 in -c) {probed} ;; */pytorch_case) exec {sys.executable} {self.folder}/case.py ;; *) exit 9 ;; esac
+""")
+        self.python.chmod(0o755)
+
+    def call(self, *arguments, fault="", code=0):
+        done = subprocess.run([BINARY, "run", "--with", "pytorch", "--quiet", "--resume", self.out, *map(str, arguments)],
+                              env={**os.environ, "EPOCHBENCH_PYTHON": str(self.python), "FAULT": fault, "ASKED": str(self.asked),
+                                   "STEP": "1e-4", "PEAK": "1000000"}, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def runs(self):
+        document = json.loads(self.out.read_text())
+        VALIDATOR.validate(document)
+        return document["runs"]
+
+    def answers(self):
+        return json.loads(subprocess.run([BINARY, "answers", self.out, "--json"], check=True, capture_output=True).stdout)
+
+    def test_each_case_runs_there_too_in_turn(self):
+        self.call("--model", "lenet5", "--batch", 8, "--threads", 1, "--steps", 3, "--repetitions", 2)
+        runs = self.runs()
+        in_turn = ["lenet5/cpu/fp32/b8", "lenet5/pytorch/fp32/b8", "lenet5/pytorch/fp32/b8/compile=default"]
+        self.assertEqual([run["name"].replace("/data=synthetic", "").replace("/threads=1", "") for run in runs], 2 * in_turn)
+        self.assertEqual({run["status"] for run in runs}, {"ok"})
+        self.assertEqual({run["workload"]["fingerprint"] for run in runs}, {runs[0]["workload"]["fingerprint"]})
+        self.assertEqual({run["workload"]["dataset"] for run in runs}, {"synthetic"})
+        self.assertEqual({run["device"]["threads"] for run in runs}, {1})
+        speed = "\n".join(self.answers()["sections"][0]["answers"])
+        self.assertRegex(speed, r"this program trains \S+x as fast as PyTorch on this device \(PyTorch, ")
+        self.assertNotIn("not measured", speed)
+
+    def test_without_it_answers_say_so_with_the_command(self):
+        done = subprocess.run([BINARY, "run", "lenet5", "--steps", "3", "--threads", "1", "-q", "--resume", self.out], check=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("PyTorch was not measured: epochbench run lenet5 --with pytorch", self.answers()["sections"][0]["answers"])
+
+    def test_what_fails_there_leaves_our_runs(self):
+        for fault, status, text in (("no memory", "out_of_memory", "too large"), ("another model", "failed", "not the same workload")):
+            self.out.write_text(known_peaks())
+            done = self.call("--model", "lenet5", "--steps", 3, "--repetitions", 1, "--compile", "eager", fault=fault, code=1)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn(text, done.stderr)
+            self.assertEqual([run["status"] for run in self.runs()], ["ok", status])
+
+    def test_a_pytorch_without_cuda_is_one_line_and_exit_code_3(self):
+        done = self.call("--model", "lenet5", "--steps", 3, "--repetitions", 1, "--device", "cpu,cuda:0", "--compile", "eager", code=3)
+        self.assertEqual(sum("PyTorch 9.8" in line for line in done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual([run["status"] for run in self.runs() if run["device"]["threads"]], ["ok", "ok"])
+
+    def test_wrong_calls_are_found_before_anything_is_measured(self):
+        lenet5 = ("--model", "lenet5", "--steps", 3)
+        for arguments, text in (((*lenet5, "--mode", "forward"), "no case of this call does"),
+                                ((*lenet5, "--data", "digits"), "no case of this call does"),
+                                ((*lenet5, "--without", "fusion"), "no case of this call does"),
+                                ((*lenet5, "--compile", "fast"), "--compile: 'fast' is unknown")):
+            done = self.call(*arguments, code=2)
+            self.assertIn(text, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.make_python("echo \"ModuleNotFoundError: No module named 'torch'\" >&2; exit 1")
+        done = self.call(*lenet5, code=2)
+        self.assertIn(f"no Python here has PyTorch ({self.python}: ModuleNotFoundError: No module named 'torch'); install", done.stderr)
+        self.make_python("echo well")
+        self.assertIn("no Python here has PyTorch", self.call(*lenet5, code=2).stderr)
+        self.python.unlink()
+        self.assertIn(f"{self.python}: No such file or directory", self.call(*lenet5, code=2).stderr)
+        self.assertEqual(self.runs(), [])
 
 
 class Worker(unittest.TestCase):

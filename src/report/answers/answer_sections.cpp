@@ -13,6 +13,7 @@
 #include "src/analysis/precision_quality.h"
 #include "src/analysis/series.h"
 #include "src/analysis/speedup/headline.h"
+#include "src/analysis/speedup/peer_speedup.h"
 #include "src/base/text.h"
 #include "src/report/answers/answers_page.h"
 #include "src/report/text/result_text.h"
@@ -171,22 +172,58 @@ std::vector<std::string> epoch_costs(const std::vector<RunGroup>& works) {
 
 }  // namespace
 
+namespace {
+
+// "1.35x (1.30 to 1.40)"; without the reason where there is no interval.
+std::string value_and_interval(const Estimate& ratio) {
+  return format_times(ratio.value) + (ratio.ci95 ? interval_text(ratio) : "");
+}
+
+// "resnet50 b256, cuda fp32 over cpu fp32: 77.0x", and where PyTorch ran on both devices "...: this program 77.0x;
+// PyTorch 45.0x".
+std::string devices_line(const std::vector<Run>& runs, const SpeedupPair& pair) {
+  const bool usable_pair = why_unusable(pair).empty();
+  const std::string parts = pair.each_at_best && pair.parts && usable_pair ? " = " + explanation(pair) : "";
+  const auto peer = pair.target.empty() && usable_pair ? peer_speedup(runs, pair) : std::nullopt;
+  if (!peer) return answer_line(pair) + parts + notes_text(pair);
+  return sides_text(pair) + ": this program " + sooner_text(pair) + parts + "; PyTorch " + value_and_interval(*peer) +
+         notes_text(pair);
+}
+
+// How our cases compare with PyTorch on the same device, or that nothing of PyTorch was measured.
+std::vector<std::string> peer_lines(const std::vector<Run>& runs) {
+  std::vector<std::string> lines;
+  for (const PeerRatio& peer : peer_ratios(runs))
+    lines.push_back(peer.ours.name + load_mark(any_loaded(peer.ours.runs) || any_loaded(peer.theirs.runs)) +
+                    ": this program trains " + value_and_interval(peer.ratio) + " as fast as PyTorch on this device (" +
+                    peer_text(peer.theirs.first()) + ")");
+  const auto training = std::ranges::find_if(runs, [](const Run& run) { return usable(run) && run.workload.mode == "train"; });
+  if (std::ranges::all_of(runs, is_ours) && training != runs.end())
+    lines.push_back("PyTorch was not measured: epochbench run " + training->workload.model + " --with pytorch");
+  return lines;
+}
+
+}  // namespace
+
 AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup, const Speedup& to_quality) {
   AnswerSection section{"How much faster is the GPU, each at its best?", {}, ""};
   for (const Speedup* asked : {&speedup, &to_quality})
-    for (const SpeedupPair* pair : gpu_over_cpu(*asked)) {
-      const bool explained = pair->each_at_best && pair->parts && why_unusable(*pair).empty();
-      section.answers.push_back(answer_line(*pair) + (explained ? " = " + explanation(*pair) : "") + notes_text(*pair));
-    }
+    for (const SpeedupPair* pair : gpu_over_cpu(*asked)) section.answers.push_back(devices_line(runs, *pair));
+  const std::vector<std::string> peers = peer_lines(runs);
   section.read =
       "times as many samples per second, in brackets the 95 % interval over processes; first each device at its fastest "
       "precision and batch, then both in one precision, at one batch; all pairs: epochbench speedup RESULT";
-  if (!section.answers.empty()) return section;
+  const auto add_peers = [&] { section.answers.insert(section.answers.end(), peers.begin(), peers.end()); };
+  if (!section.answers.empty()) {
+    add_peers();
+    return section;
+  }
   const bool gpu_ran = any_on_gpu(runs);
   section.answers.push_back(gpu_ran ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
                                     : no_gpu_text(runs));
   const std::vector<RunGroup> works = compared_workloads(runs);
   for (const RunGroup& work : works) section.answers.push_back(epoch_text(work));
+  add_peers();
   section.read =
       (gpu_ran ? "this is the GPU's half of the answer; a CPU would show how many times as fast the GPU is"
                : "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be") +

@@ -1,0 +1,82 @@
+#include "src/analysis/speedup/peer_speedup.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "src/base/statistics.h"
+#include "src/base/text.h"
+
+namespace epochbench {
+namespace {
+
+double rate_of_group(const RunGroup& group) { return geometric_mean(values_of(group.runs, kThroughput)); }
+
+// Null if none fits.
+const RunGroup* fastest(const std::vector<RunGroup>& groups, const std::function<bool(const Run&)>& fits) {
+  const RunGroup* best = nullptr;
+  for (const RunGroup& group : groups)
+    if (fits(group.first()) && (!best || rate_of_group(group) > rate_of_group(*best))) best = &group;
+  return best;
+}
+
+bool same_device(const Run& ours, const Run& theirs) {
+  if (runs_on_gpu(ours) != runs_on_gpu(theirs)) return false;
+  return runs_on_gpu(ours) ? ours.device.name == theirs.device.name : ours.device.threads == theirs.device.threads;
+}
+
+std::vector<RunGroup> peers_among(const std::vector<Run>& runs) {
+  return measured_cases(runs, [](const Run& run) { return !is_ours(run); });
+}
+
+// Whether the peer's run is one that the side of a pair stands for.
+bool stands_for(const Run& run, const SpeedupSide& side, bool at_best) {
+  const Workload &a = run.workload, &b = side.workload;
+  if (runs_on_gpu(run) != side.on_gpu || a.model != b.model || a.mode != b.mode || a.dataset != b.dataset) return false;
+  return at_best || (same_work(a, b) && run.precision == side.precision);
+}
+
+}  // namespace
+
+std::vector<PeerRatio> peer_ratios(const std::vector<Run>& runs) {
+  const std::vector<RunGroup> peers = peers_among(runs);
+  std::vector<PeerRatio> ratios;
+  if (peers.empty()) return ratios;
+  for (const RunGroup& ours : measured_cases(runs, is_ours)) {
+    const Run& run = ours.first();
+    const RunGroup* theirs = fastest(peers, [&](const Run& other) {
+      return same_work(other.workload, run.workload) && other.precision == run.precision && same_device(run, other);
+    });
+    if (theirs)
+      ratios.push_back(
+          {ours, *theirs, ratio_estimate(values_of(theirs->runs, kThroughput), values_of(ours.runs, kThroughput))});
+  }
+  return ratios;
+}
+
+std::optional<Estimate> peer_speedup(const std::vector<Run>& runs, const SpeedupPair& pair) {
+  const std::vector<RunGroup> peers = peers_among(runs);
+  const auto of_side = [&](const SpeedupSide& side) {
+    return fastest(peers, [&](const Run& run) { return stands_for(run, side, pair.each_at_best); });
+  };
+  const RunGroup *baseline = of_side(pair.baseline), *contender = of_side(pair.contender);
+  if (!baseline || !contender) return std::nullopt;
+  return ratio_estimate(values_of(baseline->runs, kThroughput), values_of(contender->runs, kThroughput));
+}
+
+std::string peer_text(const Run& run) {
+  const auto known = [&](const char* key) {
+    const auto found = run.device.versions.find(key);
+    return found == run.device.versions.end() ? std::nullopt : found->second;
+  };
+  std::string text = "PyTorch";
+  if (const auto version = known("torch")) text += " " + *version;
+  const auto mode = run.settings.find("compile");
+  const std::string compiled = mode == run.settings.end() ? "eager" : to_text(mode->second);
+  append(text, compiled == "eager" ? "eager" : compiled == "default" ? "torch.compile" : "torch.compile " + compiled);
+  if (const auto attention = known("attention")) append(text, "attention " + *attention);
+  if (const auto format = known("memory_format")) append(text, *format);
+  if (const auto clock = known("clock")) append(text, "timed by " + *clock);
+  return text;
+}
+
+}  // namespace epochbench
