@@ -101,13 +101,16 @@ void add_rows(Real* y, const Real* x, const Real* table, std::int64_t rows, std:
 
 void add_rows_grad(float* dtable, const Real* dy, std::int64_t rows, std::int64_t width, std::int64_t period,
                    std::int64_t table_rows, int threads) {
-  const std::int64_t used = period * width;
+  const std::int64_t used = period * width, last = rows % period * width;  // elements of a last turn that ends early
 #pragma omp parallel num_threads(threads) if (rows * width > kSerialElements)
   {
     const int thread = omp_get_thread_num(), team = omp_get_num_threads();
     const Range part = part_of(used, thread, team, 16);
-    for (std::int64_t i = part.begin; i < part.end; i += kTile)
-      sum_rows(dtable + i, dy + i, rows / period, used, min_of(kTile, part.end - i));
+    for (std::int64_t i = part.begin; i < part.end;) {
+      const std::int64_t end = i < last ? min_of(last, part.end) : part.end, n = min_of(kTile, end - i);
+      sum_rows(dtable + i, dy + i, rows / period + (i < last ? 1 : 0), used, n);
+      i += n;
+    }
     const auto [begin, end] = part_of(table_rows * width - used, thread, team, 16);
     zero(dtable + used + begin, end - begin);
   }

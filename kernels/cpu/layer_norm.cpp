@@ -140,7 +140,7 @@ void layer_norm_grad(Real* dx, float* dscale, float* dbias, const Real* dy, cons
 void add_layer_norm_grad(Real* dx, float* dscale, float* dbias, Real* dsum, const Real* dy, const Real* sum, const float* scale,
                          const float* mean, const float* inv_std, const std::int32_t* step, const Dropout& dropout,
                          std::int64_t rows, std::int64_t channels, void* workspace, int threads) {
-  const PhiloxKeys keys(*step, dropout);
+  const PhiloxKeys keys(step == nullptr ? 0 : *step, dropout);
   grad({dsum, dx, dscale, dbias}, {&keys, &dropout}, dy, sum, scale, mean, inv_std, rows, channels, workspace, threads);
 }
 
