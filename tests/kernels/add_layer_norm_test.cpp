@@ -1,97 +1,193 @@
-// The fused sums and normalizations on the CPU: the sum against the reference, the rest bit for bit against the kernels that
-// they replace.
-#include "tests/support/kernel_test.h"
+// Layer normalization of dropout(x) + shortcut, and its gradient: the sum against the reference, the rest against the kernels
+// that they replace, in every form: without the sum or a gradient, without statistics, in place.
+#include "tests/support/op_test.h"
 
 namespace epochbench {
 namespace {
 
 constexpr double kEpsilon = 1e-12;
 constexpr std::int32_t kStep = 5;
-constexpr Matrix kMatrices[] = {{1, 2}, {3, 16}, {4, 768}, {301, 5}, {33, 1}, {70, 255}, {37, 513}, {5, 2049}, {2, 9000}};
 
-Dropout dropout_of(double probability) {
-  return {0x0123456789abcdefu, 9, static_cast<std::uint32_t>(std::lround(probability * 0x1p32)),
-          static_cast<float>(1 / (1 - probability))};
+// CUDA has one row per warp, with 8 to 32 values per lane (8 to 1024), and one per block, in packs (1032, 2048) or one by one
+// (all others; 100 and 1028 for 16 bits).
+constexpr Matrix kMatrices[] = {{5, 8},    {3, 64}, {9, 256}, {7, 512}, {6, 768}, {3, 1024}, {3, 1032}, {2, 2048}, {9, 100},
+                                {2, 1028}, {1, 2},  {33, 1},  {1, 17},  {40, 3},  {37, 33},  {5, 513},  {2, 2049}, {60, 24}};
+constexpr Matrix kLarge[] = {{3, 16}, {4, 768}, {301, 5}, {70, 255}, {37, 513}, {5, 2049}, {2, 9000}};
+
+std::vector<Matrix> matrices() {
+  std::vector<Matrix> all(std::begin(kMatrices), std::end(kMatrices));
+  if (test::op_large()) all.insert(all.end(), std::begin(kLarge), std::end(kLarge));
+  return all;
 }
 
-template <typename Real>
-class AddLayerNorm : public test::OfReal<Real> {};
-TYPED_TEST_SUITE(AddLayerNorm, test::Reals, test::RealName);
-
-template <typename Real>
-GuardedBuffer<float> reference_sum(const Matrix& m, const GuardedBuffer<Real>& x, const GuardedBuffer<Real>& shortcut,
-                                   const Dropout& dropout) {
-  GuardedBuffer<float> dropped(m.elements()), sum(m.elements());
-  reference::dropout(dropped.data(), floats(x).data(), &kStep, dropout, m.elements());
-  reference::add(sum.data(), dropped.data(), floats(shortcut).data(), m.elements());
-  return sum;
+// The mask of a part of a batch that begins after three rows.
+Dropout dropout_of(double probability, const Matrix& m) {
+  Dropout dropout = {0x0123456789abcdefu, 9, static_cast<std::uint32_t>(std::lround(probability * 0x1p32)),
+                     static_cast<float>(1 / (1 - probability))};
+  dropout.first = 3 * m.channels;
+  return dropout;
 }
 
-TYPED_TEST(AddLayerNorm, MatchesItsParts) {
-  using Real = TypeParam;
-  for (const Matrix& m : kMatrices)
-    for (double probability : {0.0, 0.3}) {
-      const Dropout dropout = dropout_of(probability);
-      const std::int32_t* const step = probability > 0 ? &kStep : nullptr;
-      const GuardedBuffer<Real> x = random_reals<Real>(m.elements(), 1), shortcut = random_reals<Real>(m.elements(), 2);
-      const GuardedBuffer<float> scale = random_floats(m.channels, 3, 0.5, 2), bias = random_floats(m.channels, 4);
-      const GuardedBuffer<float> expected_sum = reference_sum(m, x, shortcut, dropout);
-      for_each_kernels_of<Real>(describe(m), [&](const cpu::Kernels<Real>& kernels, int threads) {
-        GuardedBuffer<Real> y(m.elements()), sum(m.elements()), expected_y(m.elements());
-        GuardedBuffer<float> mean(m.rows), inv_std(m.rows), expected_mean(m.rows), expected_inv_std(m.rows);
-        const auto call = [&](GuardedBuffer<Real>& to, Real* to_sum, const GuardedBuffer<Real>& from,
-                              const GuardedBuffer<Real>& from_shortcut, bool statistics) {
-          kernels.add_layer_norm(to.data(), statistics ? mean.data() : nullptr, statistics ? inv_std.data() : nullptr, to_sum,
-                                 from.data(), from_shortcut.data(), scale.data(), bias.data(), step, dropout, m.rows,
-                                 m.channels, kEpsilon, threads);
-        };
-        call(y, sum.data(), x, shortcut, true);
-        expect_close(floats(sum), expected_sum, rounded<Real>({kEps, 4 * kEps}));
-        kernels.layer_norm(expected_y.data(), expected_mean.data(), expected_inv_std.data(), sum.data(), scale.data(),
-                           bias.data(), m.rows, m.channels, kEpsilon, threads);
-        EXPECT_TRUE(test::bit_equal(y, expected_y));
-        EXPECT_TRUE(test::bit_equal(mean, expected_mean) && test::bit_equal(inv_std, expected_inv_std));
-        EXPECT_TRUE(y.guards_intact() && sum.guards_intact() && mean.guards_intact() && inv_std.guards_intact());
-
-        GuardedBuffer<Real> alone(m.elements()), over_x = x, over_shortcut = shortcut;
-        call(alone, nullptr, x, shortcut, false);
-        EXPECT_TRUE(test::bit_equal(alone, y));
-        call(over_x, over_shortcut.data(), over_x, over_shortcut, true);
-        EXPECT_TRUE(test::bit_equal(over_x, y) && test::bit_equal(over_shortcut, sum));
-      });
-    }
-}
-
-TYPED_TEST(AddLayerNorm, GradientMatchesItsParts) {
-  using Real = TypeParam;
-  const Dropout dropout = dropout_of(0.3);
-  for (const Matrix& m : kMatrices) {
-    const GuardedBuffer<Real> dy = random_reals<Real>(m.elements(), 5), sum = random_reals<Real>(m.elements(), 6);
-    const GuardedBuffer<float> scale = random_floats(m.channels, 3, 0.5, 2), mean = random_floats(m.rows, 7);
-    const GuardedBuffer<float> inv_std = random_floats(m.rows, 8, 0.5, 2);
-    for_each_kernels_of<Real>(describe(m), [&](const cpu::Kernels<Real>& kernels, int threads) {
-      GuardedBuffer<float> workspace = test::reduction_workspace(kernels, m.channels, threads);
-      GuardedBuffer<Real> dx(m.elements()), dsum(m.elements()), expected_dx(m.elements()), expected_dsum(m.elements());
-      GuardedBuffer<float> dscale(m.channels), dbias(m.channels), expected_dscale(m.channels), expected_dbias(m.channels);
-      kernels.layer_norm_grad(expected_dsum.data(), expected_dscale.data(), expected_dbias.data(), dy.data(), sum.data(),
-                              scale.data(), mean.data(), inv_std.data(), m.rows, m.channels, workspace.data(), threads);
-      kernels.dropout(expected_dx.data(), expected_dsum.data(), &kStep, dropout, m.elements(), threads);
-      workspace.poison();
-      const auto call = [&](Real* to, Real* to_sum, const GuardedBuffer<Real>& from) {
-        kernels.add_layer_norm_grad(to, dscale.data(), dbias.data(), to_sum, from.data(), sum.data(), scale.data(), mean.data(),
-                                    inv_std.data(), &kStep, dropout, m.rows, m.channels, workspace.data(), threads);
-      };
-      call(dx.data(), dsum.data(), dy);
-      EXPECT_TRUE(test::bit_equal(dx, expected_dx) && test::bit_equal(dsum, expected_dsum));
-      EXPECT_TRUE(test::bit_equal(dscale, expected_dscale) && test::bit_equal(dbias, expected_dbias));
-      EXPECT_TRUE(dx.guards_intact() && dsum.guards_intact() && workspace.guards_intact());
-
-      GuardedBuffer<Real> alone(m.elements()), over_dy = dy;
-      call(alone.data(), nullptr, dy);
-      call(over_dy.data(), dsum.data(), over_dy);
-      EXPECT_TRUE(test::bit_equal(alone, expected_dx) && test::bit_equal(over_dy, expected_dx));
-    });
+// What both directions read beside the tensors.
+struct Parameters {
+  DeviceBuffer<float> scale, bias;
+  DeviceBuffer<std::int32_t> step{1};
+  explicit Parameters(std::int64_t channels)
+      : scale(random_device_floats(channels, 3, 0.5, 2)), bias(random_device_floats(channels, 4)) {
+    step[0] = kStep;
   }
+};
+
+GuardedBuffer<float> dropped(const GuardedBuffer<float>& x, const Dropout& dropout) {
+  GuardedBuffer<float> y(static_cast<std::int64_t>(x.size()));
+  reference::dropout(y.data(), x.data(), &kStep, dropout, static_cast<std::int64_t>(x.size()));
+  return y;
+}
+
+struct Forward {
+  Tensor y, sum;
+  DeviceBuffer<float> mean, inv_std;
+  Forward(const Matrix& m, Element element)
+      : y(m.elements(), element), sum(m.elements(), element), mean(m.rows), inv_std(m.rows) {}
+  bool guards_intact() const {
+    return y.guards_intact() && sum.guards_intact() && mean.guards_intact() && inv_std.guards_intact();
+  }
+};
+
+void check_forward(const Matrix& m, Element element, const Dropout& dropout) {
+  const std::int64_t n = m.elements();
+  const Parameters p(m.channels);
+  const Tensor x = random_tensor(n, element, 1), shortcut = random_tensor(n, element, 2);
+  GuardedBuffer<float> sum(n);
+  reference::add(sum.data(), dropped(x.floats(), dropout).data(), shortcut.floats().data(), n);
+  SameBits same(false);  // no sum is divided among threads
+  for_each_device(element, [&](const OpDevice& k) {
+    const auto run = [&](Forward& f, void* to_sum, const Tensor& from_x, const Tensor& from_shortcut, bool statistics = true) {
+      k.add_layer_norm(f.y.data(), statistics ? f.mean.data() : nullptr, statistics ? f.inv_std.data() : nullptr, to_sum,
+                       from_x.data(), from_shortcut.data(), p.scale.data(), p.bias.data(),
+                       dropout.threshold > 0 ? p.step.data() : nullptr, dropout, m.rows, m.channels, kEpsilon);
+      EXPECT_TRUE(f.guards_intact());
+    };
+    Forward f(m, element), expected(m, element);
+    run(f, f.sum.data(), x, shortcut);
+    expect_close(f.sum.floats(), sum, stored(element, {kEps, 4 * kEps * dropout.scale}));
+    k.layer_norm(expected.y.data(), expected.mean.data(), expected.inv_std.data(), f.sum.data(), p.scale.data(), p.bias.data(),
+                 m.rows, m.channels, kEpsilon);
+    const GuardedBuffer<float> result = f.y.floats();
+    EXPECT_TRUE(bit_equal(result, expected.y.floats()));
+    EXPECT_TRUE(bit_equal(f.mean, expected.mean) && bit_equal(f.inv_std, expected.inv_std));
+    same.expect(k, result);
+
+    Forward alone(m, element), over_x(m, element), over_shortcut(m, element), over_both(m, element), over_x_alone(m, element);
+    over_x.y = over_x_alone.y = over_both.y = x;
+    over_shortcut.y = over_both.sum = shortcut;
+    run(alone, nullptr, x, shortcut, false);
+    run(over_x, over_x.sum.data(), over_x.y, shortcut);
+    run(over_x_alone, nullptr, over_x_alone.y, shortcut);
+    run(over_shortcut, over_shortcut.sum.data(), x, over_shortcut.y);
+    run(over_both, over_both.sum.data(), over_both.y, over_both.sum);
+    for (const Forward* other : {&alone, &over_x, &over_x_alone, &over_shortcut, &over_both})
+      EXPECT_TRUE(bit_equal(other->y.floats(), result));
+    for (const Forward* other : {&over_x, &over_x_alone, &over_shortcut, &over_both})
+      EXPECT_TRUE(bit_equal(other->mean, f.mean) && bit_equal(other->inv_std, f.inv_std));
+    for (const Forward* other : {&over_x, &over_shortcut, &over_both})
+      EXPECT_TRUE(bit_equal(other->sum.floats(), f.sum.floats()));
+  });
+}
+
+TEST(AddLayerNorm, MatchesItsParts) {
+  for (const Matrix& m : matrices())
+    for_each_op_element(describe(m), [&](Element element) {
+      for (double probability : {0.0, 0.3}) check_forward(m, element, dropout_of(probability, m));
+    });
+}
+
+TEST(AddLayerNorm, ManyRowsMatchTheirParts) {  // several rows per warp
+  const Matrix m = {6401, 8};
+  check_forward(m, Element::f32, dropout_of(0.1, m));
+}
+
+// Dropped where the mask says so, and in the row of the others: a NaN there reaches nothing.
+TEST(AddLayerNorm, ADroppedNanReachesNothing) {
+  for (const Matrix& m : {Matrix{50, 72}, Matrix{50, 71}, Matrix{3, 1032}})
+    for_each_op_element(describe(m), [&](Element element) {
+      const Parameters p(m.channels);
+      const Dropout dropout = dropout_of(0.5, m);
+      GuardedBuffer<float> values = random_floats(m.elements(), 6);
+      std::vector<bool> nan(static_cast<std::size_t>(m.rows));
+      for (std::int64_t r = 0; r < m.rows; ++r) {
+        values[r * m.channels + r] = 1;
+        nan[static_cast<std::size_t>(r)] = dropped(values, dropout)[r * m.channels + r] != 0;
+        values[r * m.channels + r] = NAN;
+      }
+      const Tensor x(values, element), shortcut = random_tensor(m.elements(), element, 4);
+      for_each_device(element, [&](const OpDevice& k) {
+        Tensor y(m.elements(), element);
+        k.add_layer_norm(y.data(), nullptr, nullptr, nullptr, x.data(), shortcut.data(), p.scale.data(), p.bias.data(),
+                         p.step.data(), dropout, m.rows, m.channels, kEpsilon);
+        const GuardedBuffer<float> result = y.floats();
+        for (std::int64_t i = 0; i < m.elements(); ++i)
+          ASSERT_EQ(std::isnan(result[i]), nan[static_cast<std::size_t>(i / m.channels)]) << i;
+      });
+    });
+}
+
+struct Gradients {
+  Tensor dx, dsum;
+  DeviceBuffer<float> dscale, dbias;
+  Gradients(const Matrix& m, Element element)
+      : dx(m.elements(), element), dsum(m.elements(), element), dscale(m.channels), dbias(m.channels) {}
+  bool guards_intact() const {
+    return dx.guards_intact() && dsum.guards_intact() && dscale.guards_intact() && dbias.guards_intact();
+  }
+};
+
+void check_gradient(const Matrix& m, Element element, double probability) {
+  const std::int64_t n = m.elements();
+  const Parameters p(m.channels);
+  const Dropout dropout = dropout_of(probability, m);
+  const Tensor dy = random_tensor(n, element, 5), sum = random_tensor(n, element, 6);
+  const DeviceBuffer<float> mean = random_device_floats(m.rows, 7), inv_std = random_device_floats(m.rows, 8, 0.5, 2);
+  for_each_device(element, [&](const OpDevice& k) {
+    const auto run = [&](Gradients& g, void* dx, void* dsum, const Tensor& from_dy, const Tensor& from_sum) {
+      k.add_layer_norm_grad(dx, g.dscale.data(), g.dbias.data(), dsum, from_dy.data(), from_sum.data(), p.scale.data(),
+                            mean.data(), inv_std.data(), probability > 0 ? p.step.data() : nullptr, dropout, m.rows,
+                            m.channels);
+      EXPECT_TRUE(g.guards_intact());
+    };
+    Gradients expected(m, element), g(m, element);
+    k.layer_norm_grad(expected.dsum.data(), expected.dscale.data(), expected.dbias.data(), dy.data(), sum.data(),
+                      p.scale.data(), mean.data(), inv_std.data(), m.rows, m.channels);
+    k.dropout(expected.dx.data(), expected.dsum.data(), p.step.data(), dropout, n);
+    run(g, g.dx.data(), g.dsum.data(), dy, sum);
+
+    Gradients over_dy(m, element), over_sum(m, element), only_dx(m, element), only_dsum(m, element);
+    over_dy.dx = dy;
+    over_sum.dx = sum;
+    run(over_dy, over_dy.dx.data(), over_dy.dsum.data(), over_dy.dx, sum);
+    run(over_sum, over_sum.dx.data(), over_sum.dsum.data(), dy, over_sum.dx);
+    run(only_dx, only_dx.dx.data(), nullptr, dy, sum);
+    run(only_dsum, nullptr, only_dsum.dsum.data(), dy, sum);
+    // CUDA rounds to 16 bits after the dropout only, its parts also before.
+    Tolerance of_dx = stored(element, kExact);
+    of_dx.absolute *= dropout.scale;
+    expect_close(g.dx.floats(), expected.dx.floats(), k.code == nullptr ? stored(element, of_dx) : kExact);
+    for (const Gradients* each : {&over_dy, &over_sum, &only_dx}) EXPECT_TRUE(bit_equal(each->dx.floats(), g.dx.floats()));
+    for (const Gradients* each : {&g, &over_dy, &over_sum, &only_dsum})
+      EXPECT_TRUE(bit_equal(each->dsum.floats(), expected.dsum.floats()));
+    for (const Gradients* each : {&g, &over_dy, &over_sum, &only_dx, &only_dsum})
+      EXPECT_TRUE(bit_equal(each->dscale, expected.dscale) && bit_equal(each->dbias, expected.dbias));
+  });
+}
+
+TEST(AddLayerNormGrad, MatchesItsParts) {
+  for (const Matrix& m : matrices())
+    for_each_op_element(describe(m), [&](Element element) { check_gradient(m, element, 0.3); });
+  for (const Matrix& m : {Matrix{9, 256}, Matrix{2, 1028}}) check_gradient(m, Element::bf16, 0);
+}
+
+TEST(AddLayerNormGrad, ManyRowsMatchTheirParts) {  // several rows per warp and per block
+  for (const Matrix& m : {Matrix{4001, 8}, Matrix{1001, 6}}) check_gradient(m, Element::f32, 0.1);
 }
 
 }  // namespace

@@ -1,212 +1,181 @@
-// Embedding, row addition, gathered rows and their gradients on the CPU against the reference. Copies and sums of two values
-// are exact, and nothing depends on the number of threads.
+// Embedding, row addition, gathered rows and their gradients against the reference. Copies and sums of two values are exact.
 #include <set>
 
-#include "epochbench/philox.h"
-#include "tests/support/kernel_test.h"
+#include "tests/support/lookups.h"
+#include "tests/support/op_test.h"
 
 namespace epochbench {
 namespace {
 
-template <typename Real>
-class Embedding : public test::OfReal<Real> {};
-TYPED_TEST_SUITE(Embedding, test::Reals, test::RealName);
-template <typename Real>
-class EmbeddingGrad : public test::OfReal<Real> {};
-TYPED_TEST_SUITE(EmbeddingGrad, test::Reals, test::RealName);
-template <typename Real>
-class AddRows : public test::OfReal<Real> {};
-TYPED_TEST_SUITE(AddRows, test::Reals, test::RealName);
-template <typename Real>
-class AddRowsGrad : public test::OfReal<Real> {};
-TYPED_TEST_SUITE(AddRowsGrad, test::Reals, test::RealName);
-template <typename Real>
-class GatherRows : public test::OfReal<Real> {};
-TYPED_TEST_SUITE(GatherRows, test::Reals, test::RealName);
-template <typename Real>
-class GatherRowsGrad : public test::OfReal<Real> {};
-TYPED_TEST_SUITE(GatherRowsGrad, test::Reals, test::RealName);
+using test::Ids;
+using test::ids_for;
+using test::Lookup;
 
-struct Lookup {
-  std::int64_t rows, vocabulary, width;
-};
-constexpr Lookup kLookups[] = {{1, 1, 1},    {5, 3, 2},      {7, 100, 16},   {64, 9, 17},
-                               {33, 50, 65}, {257, 31, 130}, {40, 1000, 33}, {3000, 5, 24}};
+// Widths that fill 16 bytes, four elements, or neither; more columns than a warp or a block of CUDA processes at once; rows
+// that do and do not fill blocks.
+constexpr Lookup kLookups[] = {{1, 1, 1},    {5, 3, 2},     {7, 100, 16},  {64, 9, 17},    {33, 50, 12},  {33, 50, 65},
+                               {257, 31, 8}, {70, 300, 65}, {19, 7, 1300}, {1000, 5, 260}, {128, 40, 130}};
+constexpr Lookup kLargeLookups[] = {{257, 31, 130}, {40, 1000, 33}, {3000, 5, 24}};
 
-std::string describe(const Lookup& l) {
-  return std::to_string(l.rows) + " of " + std::to_string(l.vocabulary) + "x" + std::to_string(l.width);
+std::vector<Lookup> lookups() {
+  std::vector<Lookup> all(std::begin(kLookups), std::end(kLookups));
+  if (test::op_large()) all.insert(all.end(), std::begin(kLargeLookups), std::end(kLargeLookups));
+  return all;
 }
 
-enum class Ids { random, all_equal };
-
-GuardedBuffer<std::int32_t> ids_of(const Lookup& l, Ids kind) {
-  GuardedBuffer<std::int32_t> ids(l.rows);
-  for (std::int64_t r = 0; r < l.rows; ++r) {
-    const std::uint32_t word = philox(1, {static_cast<std::uint32_t>(r), 0, 0, 0})[0];
-    ids[r] = static_cast<std::int32_t>(kind == Ids::all_equal ? l.vocabulary - 1 : word % l.vocabulary);
-  }
-  return ids;
-}
-
-TYPED_TEST(Embedding, MatchesReference) {
-  using Real = TypeParam;
-  for (const Lookup& l : kLookups) {
-    const GuardedBuffer<Real> table = random_reals<Real>(l.vocabulary * l.width, 1);
-    const GuardedBuffer<std::int32_t> ids = ids_of(l, Ids::random);
-    GuardedBuffer<float> expected(l.rows * l.width);
-    reference::embedding(expected.data(), floats(table).data(), ids.data(), l.rows, l.width);
-    for_each_kernels_of<Real>(describe(l), [&](const cpu::Kernels<Real>& kernels, int threads) {
-      GuardedBuffer<Real> y(l.rows * l.width);
-      kernels.embedding(y.data(), table.data(), ids.data(), l.rows, l.width, threads);
-      expect_close(floats(y), expected, kExact);
-      EXPECT_TRUE(y.guards_intact());
+TEST(Embedding, MatchesReference) {
+  for (const Lookup& l : lookups())
+    for_each_op_element(describe(l), [&](Element element) {
+      const Tensor table = random_tensor(l.vocabulary * l.width, element, 1);
+      const DeviceBuffer<std::int32_t> ids = ids_for(l, Ids::random);
+      GuardedBuffer<float> expected(l.rows * l.width);
+      reference::embedding(expected.data(), table.floats().data(), ids.data(), l.rows, l.width);
+      for_each_device(element, [&](const OpDevice& k) {
+        Tensor y(l.rows * l.width, element);
+        k.embedding(y.data(), table.data(), ids.data(), l.rows, l.width);
+        expect_close(y.floats(), expected, kExact);
+        EXPECT_TRUE(y.guards_intact());
+      });
     });
-  }
 }
 
-template <typename Real>
-void check_embedding_grad(const Lookup& l, Ids kind) {
+void check_embedding_grad(const Lookup& l, Ids kind, Element element) {
   const std::int64_t n = l.vocabulary * l.width;
-  const GuardedBuffer<Real> base_real = random_reals<Real>(n, 2), dy_real = random_reals<Real>(l.rows * l.width, 3);
-  const GuardedBuffer<float> base = floats(base_real), dy = floats(dy_real);
-  const GuardedBuffer<std::int32_t> ids = ids_of(l, kind);
+  const Tensor base = random_tensor(n, element, 2), dy = random_tensor(l.rows * l.width, element, 3);
+  const GuardedBuffer<float> base_floats = base.floats(), dy_floats = dy.floats();
+  const DeviceBuffer<std::int32_t> ids = ids_for(l, kind);
   const std::set<std::int32_t> met(ids.begin(), ids.end());
-  GuardedBuffer<float> from_base(n), from_zero(n), first(n);
-  reference::embedding_grad(from_base.data(), dy.data(), ids.data(), base.data(), l.rows, l.vocabulary, l.width);
-  reference::embedding_grad(from_zero.data(), dy.data(), ids.data(), nullptr, l.rows, l.vocabulary, l.width);
-  // Rows of one id are added sequentially in float; partial sums grow no faster than a random walk.
-  const double rows = static_cast<double>(l.rows);
-  const test::Tolerance tolerance = test::sum_tolerance(rows, std::sqrt(rows));
-  for_each_kernels_of<Real>(describe(l), [&](const cpu::Kernels<Real>& kernels, int threads) {
-    GuardedBuffer<float> apart(n), zeroed(n);
-    kernels.embedding_grad(apart.data(), dy_real.data(), ids.data(), base_real.data(), l.rows, l.vocabulary, l.width, threads);
-    kernels.embedding_grad(zeroed.data(), dy_real.data(), ids.data(), nullptr, l.rows, l.vocabulary, l.width, threads);
+  GuardedBuffer<float> from_base(n), from_zero(n);
+  reference::embedding_grad(from_base.data(), dy_floats.data(), ids.data(), base_floats.data(), l.rows, l.vocabulary, l.width);
+  reference::embedding_grad(from_zero.data(), dy_floats.data(), ids.data(), nullptr, l.rows, l.vocabulary, l.width);
+  const Tolerance tolerance = test::embedding_grad_tolerance(l);
+  SameBits same(false);
+  for_each_device(element, [&](const OpDevice& k) {
+    const auto run = [&](DeviceBuffer<float>& dtable, const void* from) {
+      k.embedding_grad(dtable.data(), dy.data(), ids.data(), from, l.rows, l.vocabulary, l.width);
+      EXPECT_TRUE(dtable.guards_intact());
+    };
+    DeviceBuffer<float> apart(n), zeroed(n);
+    run(apart, base.data());
+    run(zeroed, nullptr);
     expect_close(apart, from_base, tolerance);
     expect_close(zeroed, from_zero, tolerance);
-    if constexpr (std::is_same_v<Real, float>) {
-      GuardedBuffer<float> in_place = base;
-      kernels.embedding_grad(in_place.data(), dy.data(), ids.data(), in_place.data(), l.rows, l.vocabulary, l.width, threads);
-      EXPECT_TRUE(test::bit_equal(in_place, apart));
-      EXPECT_TRUE(in_place.guards_intact());
-    }
     for (std::int64_t i = 0; i < n; ++i)
       if (!met.contains(static_cast<std::int32_t>(i / l.width))) {
-        ASSERT_EQ(apart[i], base[i]);
+        ASSERT_EQ(apart[i], base_floats[i]);
         ASSERT_EQ(zeroed[i], 0);
       }
-    EXPECT_TRUE(apart.guards_intact() && zeroed.guards_intact());
-    if (std::isnan(first[0])) first = apart;  // from the first instruction set with one thread
-    EXPECT_TRUE(test::bit_equal(apart, first));
+    const bool any_order = k.code == nullptr;  // CUDA adds with atomics
+    if (!any_order) same.expect(k, apart);
+    if (element != Element::f32) return;
+    DeviceBuffer<float> in_place = on_device<float>(base_floats);
+    run(in_place, in_place.data());
+    expect_close(in_place, from_base, tolerance);
+    EXPECT_TRUE(any_order || bit_equal(in_place, apart));
   });
 }
 
-TYPED_TEST(EmbeddingGrad, MatchesReference) {
-  for (const Lookup& l : kLookups) check_embedding_grad<TypeParam>(l, Ids::random);
+void check_embedding_grads(Ids kind) {
+  for (const Lookup& l : lookups())
+    for_each_op_element(describe(l), [&](Element element) { check_embedding_grad(l, kind, element); });
 }
 
-TYPED_TEST(EmbeddingGrad, AddsAllRowsOfOneId) {
-  for (const Lookup& l : kLookups) check_embedding_grad<TypeParam>(l, Ids::all_equal);
-}
+TEST(EmbeddingGrad, MatchesReference) { check_embedding_grads(Ids::random); }
+TEST(EmbeddingGrad, AddsAllRowsOfOneId) { check_embedding_grads(Ids::all_equal); }
+TEST(EmbeddingGrad, AddsTheRowsOfAFrequentId) { check_embedding_grads(Ids::one_frequent); }
 
 struct Turns {
   std::int64_t rows, width, period, table_rows;
 };
-constexpr Turns kTurns[] = {{1, 1, 1, 1},    {6, 3, 2, 5},        {12, 17, 12, 12}, {35, 64, 7, 9}, {300, 33, 1, 2},
-                            {9, 1500, 1, 2}, {256, 130, 64, 100}, {2000, 40, 4, 4}, {5, 70, 5, 512}};
+// In CUDA the last cases end within a pass, and before the end of the first.
+constexpr Turns kTurns[] = {{1, 1, 1, 1},    {6, 3, 2, 5},    {12, 17, 12, 12},  {35, 64, 7, 9},      {5, 70, 5, 512},
+                            {300, 33, 1, 2}, {9, 1500, 1, 2}, {256, 24, 64, 70}, {256, 130, 64, 100}, {2000, 8, 4, 4},
+                            {90, 520, 2, 3}, {23, 12, 5, 6},  {41, 16, 4, 7},    {3, 20, 8, 8}};
 
 std::string describe(const Turns& t) {
   return std::to_string(t.rows) + "x" + std::to_string(t.width) + " period " + std::to_string(t.period);
 }
 
-TYPED_TEST(AddRows, MatchesReference) {
-  using Real = TypeParam;
-  for (const Turns& t : kTurns) {
-    const std::int64_t n = t.rows * t.width;
-    const GuardedBuffer<Real> x = random_reals<Real>(n, 4), table = random_reals<Real>(t.table_rows * t.width, 5);
-    GuardedBuffer<float> expected(n);
-    reference::add_rows(expected.data(), floats(x).data(), floats(table).data(), t.rows, t.width, t.period);
-    const GuardedBuffer<Real> rounded = reals<Real>(expected);
-    for_each_kernels_of<Real>(describe(t), [&](const cpu::Kernels<Real>& kernels, int threads) {
-      GuardedBuffer<Real> y(n), in_place = x;
-      kernels.add_rows(y.data(), x.data(), table.data(), t.rows, t.width, t.period, threads);
-      kernels.add_rows(in_place.data(), in_place.data(), table.data(), t.rows, t.width, t.period, threads);
-      EXPECT_TRUE(test::bit_equal(y, rounded));
-      EXPECT_TRUE(test::bit_equal(in_place, y));
-      EXPECT_TRUE(y.guards_intact());
+TEST(AddRows, MatchesReference) {
+  for (const Turns& t : kTurns)
+    for_each_op_element(describe(t), [&](Element element) {
+      const std::int64_t n = t.rows * t.width;
+      const Tensor x = random_tensor(n, element, 4), table = random_tensor(t.table_rows * t.width, element, 5);
+      GuardedBuffer<float> expected(n);
+      reference::add_rows(expected.data(), x.floats().data(), table.floats().data(), t.rows, t.width, t.period);
+      const Tensor rounded(expected, element);
+      for_each_device(element, [&](const OpDevice& k) {
+        Tensor y(n, element), in_place = x;
+        k.add_rows(y.data(), x.data(), table.data(), t.rows, t.width, t.period);
+        k.add_rows(in_place.data(), in_place.data(), table.data(), t.rows, t.width, t.period);
+        EXPECT_TRUE(bit_equal(y.floats(), rounded.floats()) && bit_equal(in_place.floats(), y.floats()));
+        EXPECT_TRUE(y.guards_intact() && in_place.guards_intact());
+      });
     });
-  }
 }
 
-TYPED_TEST(AddRowsGrad, MatchesReference) {
-  using Real = TypeParam;
-  for (const Turns& t : kTurns) {
-    const std::int64_t n = t.table_rows * t.width;
-    const GuardedBuffer<Real> dy = random_reals<Real>(t.rows * t.width, 6);
-    GuardedBuffer<float> expected(n), first(n);
-    reference::add_rows_grad(expected.data(), floats(dy).data(), t.rows, t.width, t.period, t.table_rows);
-    for_each_kernels_of<Real>(describe(t), [&](const cpu::Kernels<Real>& kernels, int threads) {
-      GuardedBuffer<float> dtable(n);
-      kernels.add_rows_grad(dtable.data(), dy.data(), t.rows, t.width, t.period, t.table_rows, threads);
-      expect_close(dtable, expected, test::sum_tolerance(static_cast<double>(t.rows / t.period), 1));
-      for (std::int64_t i = t.period * t.width; i < n; ++i) ASSERT_EQ(dtable[i], 0);
-      EXPECT_TRUE(dtable.guards_intact());
-      if (std::isnan(first[0])) first = dtable;
-      EXPECT_TRUE(test::bit_equal(dtable, first));
+TEST(AddRowsGrad, MatchesReference) {
+  for (const Turns& t : kTurns)
+    for_each_op_element(describe(t), [&](Element element) {
+      const std::int64_t n = t.table_rows * t.width;
+      const Tensor dy = random_tensor(t.rows * t.width, element, 6);
+      GuardedBuffer<float> expected(n);
+      reference::add_rows_grad(expected.data(), dy.floats().data(), t.rows, t.width, t.period, t.table_rows);
+      const double turns = std::ceil(static_cast<double>(t.rows) / static_cast<double>(t.period));
+      SameBits same(false);
+      for_each_device(element, [&](const OpDevice& k) {
+        DeviceBuffer<float> dtable(n);
+        k.add_rows_grad(dtable.data(), dy.data(), t.rows, t.width, t.period, t.table_rows);
+        expect_close(dtable, expected, test::sum_tolerance(turns, 1));
+        for (std::int64_t i = t.period * t.width; i < n; ++i) ASSERT_EQ(dtable[i], 0);
+        EXPECT_TRUE(dtable.guards_intact());
+        same.expect(k, dtable);
+      });
     });
-  }
 }
 
 struct Gather {
   std::int64_t batch, sequence, count, width;
+  std::int64_t inputs() const { return batch * sequence * width; }
+  std::int64_t outputs() const { return batch * count * width; }
 };
-constexpr Gather kGathers[] = {{1, 1, 1, 1},      {2, 5, 3, 2},   {3, 16, 16, 17},
-                               {4, 128, 20, 130}, {7, 33, 1, 64}, {1, 200, 20, 100}};
+// More positions than a warp has lanes; all of a sequence; one.
+constexpr Gather kGathers[] = {{1, 1, 1, 1},      {2, 5, 3, 2},   {3, 16, 16, 17},  {4, 128, 20, 130},
+                               {4, 128, 40, 136}, {7, 33, 1, 64}, {1, 200, 20, 100}};
 
 std::string describe(const Gather& g) {
   return std::to_string(g.batch) + "x" + std::to_string(g.count) + " of " + std::to_string(g.sequence) + "x" +
          std::to_string(g.width);
 }
 
-// Distinct within a sequence, including the last position, in random order.
-GuardedBuffer<std::int32_t> positions_of(const Gather& g) {
-  GuardedBuffer<std::int32_t> positions(g.batch * g.count);
+// Distinct within a sequence, different in each, in random order, including the last position of the first sequence.
+DeviceBuffer<std::int32_t> positions_for(const Gather& g) {
+  DeviceBuffer<std::int32_t> positions(g.batch * g.count);
   for (std::int64_t b = 0; b < g.batch; ++b)
     for (std::int64_t i = 0; i < g.count; ++i)
-      positions[b * g.count + i] =
-          static_cast<std::int32_t>((g.sequence - 1 + (i + b * (i > 0)) * (g.sequence / g.count)) % g.sequence);
+      positions[b * g.count + (i + b) % g.count] =
+          static_cast<std::int32_t>((g.sequence - 1 + b + i * (g.sequence / g.count)) % g.sequence);
   return positions;
 }
 
-TYPED_TEST(GatherRows, MatchesReference) {
-  using Real = TypeParam;
-  for (const Gather& g : kGathers) {
-    const GuardedBuffer<Real> x = random_reals<Real>(g.batch * g.sequence * g.width, 7);
-    const GuardedBuffer<std::int32_t> positions = positions_of(g);
-    GuardedBuffer<float> expected(g.batch * g.count * g.width);
-    reference::gather_rows(expected.data(), floats(x).data(), positions.data(), g.batch, g.sequence, g.count, g.width);
-    for_each_kernels_of<Real>(describe(g), [&](const cpu::Kernels<Real>& kernels, int threads) {
-      GuardedBuffer<Real> y(g.batch * g.count * g.width);
-      kernels.gather_rows(y.data(), x.data(), positions.data(), g.batch, g.sequence, g.count, g.width, threads);
-      expect_close(floats(y), expected, kExact);
-      EXPECT_TRUE(y.guards_intact());
+TEST(GatherRows, ForwardAndGradientMatchReference) {
+  for (const Gather& g : kGathers)
+    for_each_op_element(describe(g), [&](Element element) {
+      const Tensor x = random_tensor(g.inputs(), element, 7), dy = random_tensor(g.outputs(), element, 8);
+      const DeviceBuffer<std::int32_t> positions = positions_for(g);
+      GuardedBuffer<float> expected(g.outputs()), expected_grad(g.inputs());
+      reference::gather_rows(expected.data(), x.floats().data(), positions.data(), g.batch, g.sequence, g.count, g.width);
+      reference::gather_rows_grad(expected_grad.data(), dy.floats().data(), positions.data(), g.batch, g.sequence, g.count,
+                                  g.width);
+      for_each_device(element, [&](const OpDevice& k) {
+        Tensor y(g.outputs(), element), dx(g.inputs(), element);
+        k.gather_rows(y.data(), x.data(), positions.data(), g.batch, g.sequence, g.count, g.width);
+        k.gather_rows_grad(dx.data(), dy.data(), positions.data(), g.batch, g.sequence, g.count, g.width);
+        expect_close(y.floats(), expected, kExact);
+        expect_close(dx.floats(), expected_grad, kExact);
+        EXPECT_TRUE(y.guards_intact() && dx.guards_intact());
+      });
     });
-  }
-}
-
-TYPED_TEST(GatherRowsGrad, MatchesReference) {
-  using Real = TypeParam;
-  for (const Gather& g : kGathers) {
-    const GuardedBuffer<Real> dy = random_reals<Real>(g.batch * g.count * g.width, 8);
-    const GuardedBuffer<std::int32_t> positions = positions_of(g);
-    GuardedBuffer<float> expected(g.batch * g.sequence * g.width);
-    reference::gather_rows_grad(expected.data(), floats(dy).data(), positions.data(), g.batch, g.sequence, g.count, g.width);
-    for_each_kernels_of<Real>(describe(g), [&](const cpu::Kernels<Real>& kernels, int threads) {
-      GuardedBuffer<Real> dx(g.batch * g.sequence * g.width);
-      kernels.gather_rows_grad(dx.data(), dy.data(), positions.data(), g.batch, g.sequence, g.count, g.width, threads);
-      expect_close(floats(dx), expected, kExact);
-      EXPECT_TRUE(dx.guards_intact());
-    });
-  }
 }
 
 TEST(ReferenceEmbedding, WorkedOutByHand) {

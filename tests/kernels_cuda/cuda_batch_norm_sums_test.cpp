@@ -1,4 +1,5 @@
-// Batch normalization in CUDA from sums that a convolution brings along, against the reference.
+// Batch normalization in CUDA from sums that a convolution brings along, and of very many rows, against the reference. The rest
+// is in tests/kernels/batch_norm_test.cpp.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -132,6 +133,31 @@ TEST(CudaBatchNormOfSums, GradientMatchesReference) {
         EXPECT_TRUE(bit_equal(dx.floats(), over_dz.floats()));
       });
     });
+}
+
+// Enough rows that a block writes more than once; in one order only, since tests/kernels/batch_norm_test.cpp runs both kernels
+// in all orders.
+TEST(CudaBatchNorm, ForwardAndGradientWriteEveryRow) {
+  const Matrix m = {101441, 64};
+  const Tensor x = random_tensor(m.elements(), Element::f32, 37), dy = random_tensor(m.elements(), Element::f32, 38);
+  const DeviceBuffer<float> scale = random_device_floats(m.channels, 13, 0.5, 2), bias = random_device_floats(m.channels, 14);
+  DeviceBuffer<float> mean(m.channels), inv_std(m.channels), expected_mean(m.channels), expected_inv_std(m.channels);
+  GuardedBuffer<float> expected(m.elements());
+  DeviceBuffer<float> workspace = workspace_of(m);
+  Tensor result(m.elements(), Element::f32);
+  reference::batch_norm(expected.data(), expected_mean.data(), expected_inv_std.data(), nullptr, nullptr, x.floats().data(),
+                        scale.data(), bias.data(), nullptr, m.rows, m.channels, kEpsilon, kMomentum, false);
+  cuda::batch_norm(result.data(), nullptr, mean.data(), inv_std.data(), nullptr, nullptr, x.data(), scale.data(), bias.data(),
+                   nullptr, m.rows, m.channels, kEpsilon, kMomentum, false, Element::f32, workspace.data(), kNoStream);
+  expect_close(result.floats(), expected, {0, 16 * kEps * (max_abs(expected) + 2)});
+
+  reference::batch_norm_grad(expected.data(), nullptr, nullptr, nullptr, dy.floats().data(), nullptr, x.floats().data(),
+                             scale.data(), mean.data(), inv_std.data(), m.rows, m.channels);
+  result.poison();
+  cuda::batch_norm_grad(result.data(), nullptr, nullptr, nullptr, dy.data(), nullptr, nullptr, nullptr, x.data(), scale.data(),
+                        mean.data(), inv_std.data(), m.rows, m.channels, Element::f32, workspace.data(), kNoStream);
+  // Uniform in (-1, 1): inverse deviations are near sqrt(3), scales below 2, normalized values below 1.8.
+  expect_close(result.floats(), expected, {0, 16 * kEps * 3.5 * (1 + 1.8 * 1.8)});
 }
 
 }  // namespace

@@ -48,10 +48,16 @@ OpDevice device(const cpu::Kernels<Real>& kernels, int threads) {
 #define COMMON_KERNEL(name, arguments) \
   device.name = [&kernels, threads](auto... values) { run(kernels, threads, kernels.name, values...); };
 #include "kernels/kernel_list.inc"
+  device.cross_entropy_grad = [&kernels, threads](auto... values) {
+    run(kernels, threads, kernels.cross_entropy_grad, values...);
+  };
+  device.embedding_grad = [&kernels, threads](auto... values) { run(kernels, threads, kernels.embedding_grad, values...); };
   device.code = &kernels;
   device.threads = threads;
   // The Bf16 kernels compute the exponential with relative error 2^-13.6.
   device.exponential_error = std::is_same_v<Real, float> ? 0 : 0x1.8p-13;
+  device.mask_channels = kernels.masks ? 16 : 0;
+  device.squares_in_float = 512;
   return device;
 }
 

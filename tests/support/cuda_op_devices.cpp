@@ -38,6 +38,16 @@ OpDevice device(Element element) {
   OpDevice device;
 #define COMMON_KERNEL(name, arguments) device.name = [element](auto... values) { run(#name, element, cuda::name, values...); };
 #include "kernels/kernel_list.inc"
+  device.cross_entropy_grad = [element](auto* dlogits, auto* logits, auto* labels, auto* log_sum_exp, auto rows, auto classes,
+                                        const Targets& targets) {
+    DeviceBuffer<float> workspace = scratch(cuda::cross_entropy_workspace_bytes(rows));
+    cuda::cross_entropy_grad(dlogits, logits, labels, log_sum_exp, nullptr, rows, classes, targets, classes, element,
+                             workspace.data(), kNoStream);
+    EXPECT_TRUE(workspace.guards_intact());
+  };
+  device.embedding_grad = [element](auto* dtable, auto* dy, auto* ids, auto* base, auto rows, auto vocabulary, auto width) {
+    cuda::embedding_grad(dtable, dy, ids, base, element, rows, vocabulary, width, element, kNoStream);
+  };
   return device;
 }
 

@@ -19,11 +19,20 @@ struct OpDevice {
   using Real = void;
 #define COMMON_KERNEL(name, arguments) std::function<void arguments> name;
 #include "kernels/kernel_list.inc"
+  // In CUDA with further arguments among these: a scale of the loss, and the type of the base.
+  std::function<void(Real* dlogits, const Real* logits, const std::int32_t* labels, const float* log_sum_exp, std::int64_t rows,
+                     std::int64_t classes, const Targets& targets)>
+      cross_entropy_grad;
+  std::function<void(float* dtable, const Real* dy, const std::int32_t* ids, const Real* base, std::int64_t rows,
+                     std::int64_t vocabulary, std::int64_t width)>
+      embedding_grad;
 
-  // Devices with the same code give the same bits, unless they divide a sum among different numbers of threads.
+  // Null in CUDA. Devices with the same code give the same bits, unless they divide a sum among different numbers of threads.
   const void* code = nullptr;
   int threads = 1;
   double exponential_error = 0;  // relative, of exp, where it is larger than a few roundings of a float
+  int mask_channels = 1;         // batch_norm has masks where these divide the channels; 0: it has none
+  int squares_in_float = 32;     // of a row, that a normalization adds up at most before it goes on in double
 };
 
 // The types that the devices of the program compute with.
