@@ -9,9 +9,9 @@ install(FILES ${PROJECT_SOURCE_DIR}/results/schema.json DESTINATION ${CMAKE_INST
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/suites DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench FILES_MATCHING PATTERN "*.json")
 # What `run --with pytorch` calls; src/session/peers.cpp finds it beside the program.
 set(peers ${PROJECT_SOURCE_DIR}/scripts/peers)
-install(FILES ${peers}/bert.py ${peers}/device_memory.py ${peers}/environment.py ${peers}/gpt2.py ${peers}/llama.py ${peers}/models.py
-  ${peers}/optimizers.py ${peers}/training.py DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench/peers)
-install(PROGRAMS ${peers}/pytorch_case DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench/peers)
+install(FILES ${peers}/bert.py ${peers}/device_memory.py ${peers}/environment.py ${peers}/front.py ${peers}/gpt2.py ${peers}/llama.py ${peers}/models.py
+  ${peers}/module_training.py ${peers}/optimizers.py ${peers}/training.py DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench/peers)
+install(PROGRAMS ${peers}/profile_module ${peers}/pytorch_case DESTINATION ${CMAKE_INSTALL_DATADIR}/epochbench/peers)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # printed_file(FOLDER NAME ARGUMENT...): installs what the program prints when it is called with the arguments.

@@ -19,7 +19,7 @@ PACKAGES = ("torch", "torchvision", "transformers", "safetensors", "timm==1.0.31
 WORKER_PACKAGES = ("torch", "torchvision")  # of pytorch_case; Hugging Face's classes are used where they are installed
 PROBE = ("import json, torch, torchvision; "
          "print(json.dumps({'torch': torch.__version__, 'cuda': torch.cuda.is_available()}))")
-PROBE_SECONDS = 120  # an import from a cold disk
+PROBE_SECONDS = 300  # an import from a cold disk, beside other jobs
 
 
 def default_folder():

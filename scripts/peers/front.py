@@ -13,12 +13,19 @@ import environment
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+def default_binary():
+    """epochbench of the checkout that has this folder, or of the installation whose share/epochbench/peers it is."""
+    built = HERE.parents[1] / "build" / "epochbench"
+    installed = HERE.parents[2] / "bin" / "epochbench"
+    return installed if installed.exists() and not built.exists() else built
+
+
 def call_epochbench(description, command, arguments, environ=None):
     """Replaces this process by `epochbench COMMAND`. epochbench checks the options that this script does not know."""
     parser = argparse.ArgumentParser(description=description.split("\n\n")[0], add_help=False,
                                      epilog="Other options are those of epochbench, which checks them.")
     parser.add_argument("-h", "--help", action="store_true", help="this help, then epochbench's")
-    parser.add_argument("--binary", metavar="FILE", type=pathlib.Path, default=HERE.parents[1] / "build" / "epochbench",
+    parser.add_argument("--binary", metavar="FILE", type=pathlib.Path, default=default_binary(),
                         help="epochbench (default: build/epochbench)")
     environment.add_option(parser)
     options, others = parser.parse_known_args()

@@ -71,10 +71,11 @@ def set_math(precision):
 class Training:
     """case: of the case protocol (src/worker/protocol.h), with `optimizer` and, for a text, `tokens` besides its own keys."""
 
-    def __init__(self, case):
+    def start(self, case):
+        """Takes the device with its threads and precision, before anything is made on it."""
         self.device = torch.device(case["device"])
         self.on_gpu = self.device.type == "cuda"
-        self.precision, self.batch = case["precision"], case["batch"]
+        self.precision = case["precision"]
         if self.on_gpu:
             torch.cuda.set_device(self.device)
             start_libraries(self.device)
@@ -85,7 +86,20 @@ class Training:
         self.memory_before = peak_resident_bytes()
         torch.manual_seed(case["seed"])
         set_math(self.precision)
+        self.clock = "CUDA events" if self.on_gpu else "the host's clock"
 
+    def make_ready(self, mode):
+        """mode: of torch.compile, or eager."""
+        self.scaler = None
+        if self.precision == "fp16":
+            self.scaler = torch.amp.GradScaler(self.device.type, init_scale=FIRST_SCALE, growth_interval=GROWTH_INTERVAL)
+        self.taken = 0
+        self.loss = self.eager_loss if mode == "eager" else torch.compile(self.eager_loss, mode=mode)
+        self.compile()
+
+    def __init__(self, case):
+        self.start(case)
+        self.batch = case["batch"]
         self.label_smoothing = case["label_smoothing"]
         dropout = case["dropout"] or 0.0  # null for a model without dropout
         self.model = models.build(case["model"], dropout, "sdpa")
@@ -104,19 +118,16 @@ class Training:
             spec["weight_decay"] = case["weight_decay"]
         self.optimizer_spec = spec
         self.optimizer = optimizers.make(self.model, spec, rate, fused=True)
-        self.scaler = None
-        if self.precision == "fp16":
-            self.scaler = torch.amp.GradScaler(self.device.type, init_scale=FIRST_SCALE, growth_interval=GROWTH_INTERVAL)
-        self.taken = 0
-        self.conditions = {"attention": self.attention_backend(), "clock": "CUDA events" if self.on_gpu else "the host's clock",
+        self.conditions = {"attention": self.attention_backend(), "clock": self.clock,
                            "memory_format": str(layout).removeprefix("torch.").removesuffix("_format")}
-        mode = case["compile"]
-        self.loss = self.eager_loss if mode == "eager" else torch.compile(self.eager_loss, mode=mode)
-        self.compile()
+        self.make_ready(case["compile"])
+
+    def autocast(self):
+        half = HALF.get(self.precision)
+        return torch.autocast(self.device.type, dtype=half) if half else contextlib.nullcontext()
 
     def eager_loss(self):
-        half = HALF.get(self.precision)
-        with torch.autocast(self.device.type, dtype=half) if half else contextlib.nullcontext():
+        with self.autocast():
             return models.loss(self.model, self.data, self.label_smoothing)
 
     def attention_backend(self):

@@ -29,8 +29,9 @@ std::string data_sources() { return joined(kDataSources, &DataSource::spec); }
 
 // What to run in place of a model that is not built in.
 std::string instead_of_model(const std::string& name) {
+  const std::string own = "scripts/peers/profile_module measures a PyTorch module of your own";
   const std::string nearest = nearest_model(name);
-  return nearest.empty() ? "" : "; the nearest built-in model is " + nearest;
+  return nearest.empty() ? "; " + own : "; the nearest built-in model is " + nearest + ", and " + own;
 }
 
 Model parse_model(const std::string& text) {

@@ -15,7 +15,7 @@
 namespace epochbench {
 namespace {
 
-constexpr double kFindSeconds = 400;  // several imports of PyTorch from a cold disk
+constexpr double kFindSeconds = 1000;  // several imports of PyTorch from a cold disk
 constexpr const char* kInstall =
     "install it with `python3 -m pip install torch torchvision`, or name a Python that has it in EPOCHBENCH_PYTHON";
 

@@ -82,7 +82,7 @@ class Hints(CliTest):
                               "resnet50:height=640,width=640"), ("Qwen2.5-7B", "llama-7b"), ("timm/swin_tiny", "vit-b-16")):
             with self.subTest(name=name):
                 call = self.call("run", "--model", name)
-                self.assert_refused(call, 2, f"the nearest built-in model is {nearest} (known: ")
+                self.assert_refused(call, 2, f"the nearest built-in model is {nearest}, and scripts/peers/profile_module ")
                 self.assertEqual(self.call("plan", "--model", nearest).returncode, 0)
 
     def test_the_first_wrong_argument_is_named(self):

@@ -98,6 +98,14 @@ TEST(AnswerSections, SaySpeedBesidePyTorchOnBothDevices) {
   EXPECT_THAT(speed.answers, Not(Contains(HasSubstr("not measured"))));
 }
 
+TEST(AnswerSections, SaySpeedOfPyTorchAlone) {
+  std::vector<epochbench::Run> runs = with_pytorch(both_devices());
+  std::erase_if(runs, [](const epochbench::Run& run) { return run.device.backend != "pytorch"; });
+  const AnswerSection speed = answer_sections(named_result(runs))[kSpeed];
+  EXPECT_THAT(speed.answers,
+              Contains(AllOf(HasSubstr("pytorch compile=default, GPU fp32 over CPU fp32: 6.25x ("), HasSubstr(" to "))));
+}
+
 TEST(AnswerSections, SayThatPyTorchWasNotMeasured) {
   const AnswerSection speed = answer_sections(named_result(both_devices()))[kSpeed];
   EXPECT_THAT(speed.answers, Contains("PyTorch was not measured: epochbench run resnet50 --with pytorch"));

@@ -35,6 +35,11 @@ add_test(NAME Claims.QuotesStandInTheArticles COMMAND Python3::Interpreter ${CMA
 set_tests_properties(Claims.QuotesStandInTheArticles PROPERTIES LABELS "unit;scripts" SKIP_REGULAR_EXPRESSION "OK \\(skipped=")
 add_test(NAME Scripts.MutateResults COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/mutate_results_test.py)
 add_test(NAME Scripts.TakeTurns COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/take_turns_test.py)
+foreach(class MadeUp Real)  # Real is skipped where this Python has no PyTorch
+  add_test(NAME Scripts.ProfileModule.${class} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/scripts/profile_module_test.py ${class})
+  set_tests_properties(Scripts.ProfileModule.${class} PROPERTIES LABELS "unit;scripts" SKIP_REGULAR_EXPRESSION "OK \\(skipped=" ENVIRONMENT
+    "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json")
+endforeach()
 set_tests_properties(Scripts.MutateResults Scripts.TrainPytorch Scripts.TakeTurns PROPERTIES ENVIRONMENT
   "EPOCHBENCH_BINARY=$<TARGET_FILE:epochbench>;EPOCHBENCH_SCHEMA=${PROJECT_SOURCE_DIR}/results/schema.json")
 foreach(class Refusals Set)  # Set is skipped without EPOCHBENCH_SOURCES

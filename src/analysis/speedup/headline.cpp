@@ -9,6 +9,8 @@
 namespace epochbench {
 namespace {
 
+constexpr const char* kPeerBackend = "pytorch";
+
 // On real data only the time to a target counts. A baseline with a handicap does not say how fast a device is.
 bool tells_speed(const SpeedupPair& pair) {
   return (pair.contender.workload.dataset == "synthetic" || !pair.target.empty()) && !has_warning(pair, WarningCode::handicap);
@@ -40,10 +42,15 @@ std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
     const auto precision = precision_from_name(pair->contender.precision);
     return std::tuple(!best, workloads.at(pair->contender.workload.fingerprint), best ? std::nullopt : precision);
   };
+  const auto of_devices = [](const SpeedupPair& pair) { return pair.contender.on_gpu && !pair.baseline.on_gpu; };
+  const auto is_peer = [](const SpeedupPair& pair) { return pair.contender.device.backend == kPeerBackend; };
+  const bool ours_on_gpu = std::ranges::any_of(
+      speedup.pairs, [&](const SpeedupPair& pair) { return of_devices(pair) && !is_peer(pair) && tells_speed(pair); });
   for (const SpeedupPair& pair : speedup.pairs) {
+    if (ours_on_gpu && is_peer(pair)) continue;
     const std::string &ours = pair.contender.precision, &theirs = pair.baseline.precision;
     const bool alike = ours == theirs || (ours == name(Precision::tf32) && theirs == name(Precision::fp32));
-    if (!pair.contender.on_gpu || pair.baseline.on_gpu || !tells_speed(pair)) continue;
+    if (!of_devices(pair) || !tells_speed(pair)) continue;
     workloads.try_emplace(pair.contender.workload.fingerprint, workloads.size());
     if (alike || pair.each_at_best || !pair.target.empty()) chosen.push_back(&pair);
   }

@@ -16,7 +16,8 @@ bool has_warning(const SpeedupPair& pair, WarningCode code);
 const SpeedupPair* find_headline(const Speedup& speedup, const std::string& model);
 
 // On synthetic data, where the time of a step depends only on the device, or to a target. The pairs of devices at their best,
-// as they come, are first; then those of one precision, and of tf32, which stands beside fp32.
+// as they come, are first; then those of one precision, and of tf32, which stands beside fp32. Pairs of another framework only
+// if there are none of this program.
 std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup);
 
 // Likewise, 16 bits over a wider precision on the same device.

@@ -190,6 +190,16 @@ class Pairing {
     });
   }
 
+  // For another framework's run on a GPU: the same framework on the CPU, compiled likewise.
+  std::vector<const Series*> peers_on_cpu(const Series& contender) const {
+    const std::string own = contender.first().precision;
+    const std::string precision = own == name(Precision::tf32) ? name(Precision::fp32) : own;
+    return nearest(contender, true, [&](const Series& other) {
+      return !is_ours(other.first()) && !other.on_gpu() && other.first().precision == precision &&
+             compile_mode(other) == compile_mode(contender);
+    });
+  }
+
   std::vector<const Series*> baselines_of(const Series& contender) const {
     const Run& run = contender.first();
     if (what_ == Question::each_at_best)
@@ -197,6 +207,7 @@ class Pairing {
     std::vector<const Series*> found;
     const auto add = [&](const std::vector<const Series*>& more) { found.insert(found.end(), more.begin(), more.end()); };
     if (!is_ours(run)) add(ours_on_same_device(contender));
+    if (!is_ours(run) && contender.on_gpu()) add(peers_on_cpu(contender));
     if (found.empty() && run.device.backend != "cpu") add(cpu_baselines(contender));
     if (found.empty()) add(earlier(contender));
     const auto precision = precision_from_name(run.precision);

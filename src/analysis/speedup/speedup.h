@@ -99,7 +99,7 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch, to_quality };
 //   in 16 bits             also fp32 and tf32 of the same device
 //   in int8                also fp32 and bf16 of the same device
 //   a CPU                  the first CPU in its precision of an earlier file, where that is another machine or build
-//   PyTorch                ours on the same device in its precision; else as above
+//   PyTorch                ours on the same device in its precision; on a GPU also PyTorch on the CPU; else as above
 //   a GPU without any CPU  the first GPU in its precision, where that is another; else in tf32, fp32 of the same device
 //   a complete case        the same case without a part or with portable kernels
 //   several threads        the same case with the fewest threads

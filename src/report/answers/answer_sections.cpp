@@ -182,6 +182,9 @@ std::string value_and_interval(const Estimate& ratio) {
 // "resnet50 b256, cuda fp32 over cpu fp32: 77.0x", and where PyTorch ran on both devices "...: this program 77.0x;
 // PyTorch 45.0x".
 std::string devices_line(const std::vector<Run>& runs, const SpeedupPair& pair) {
+  if (pair.contender.device.backend == "pytorch")  // whose settings name no device
+    return pair_text(pair).subject + ", GPU " + pair.contender.precision + " over CPU " + pair.baseline.precision + ": " +
+           sooner_text(pair) + notes_text(pair);
   const bool usable_pair = why_unusable(pair).empty();
   const std::string parts = pair.each_at_best && pair.parts && usable_pair ? " = " + explanation(pair) : "";
   const auto peer = pair.target.empty() && usable_pair ? peer_speedup(runs, pair) : std::nullopt;
