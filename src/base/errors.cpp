@@ -60,7 +60,7 @@ void print_error(const std::string& message) {
   }
   std::replace(line.begin(), line.end(), '\n', ' ');
   const char* over_progress = obeys_controls(Stream::error) ? "\r\033[K" : "";  // which may be drawn there, by another process
-  std::fprintf(stderr, "%s%s\n", over_progress, visible(line).c_str());
+  std::fprintf(stderr, "%s%s\n", over_progress, fitted(visible(line), output_columns(Stream::error)).c_str());
 }
 
 }  // namespace epochbench

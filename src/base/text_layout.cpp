@@ -257,8 +257,23 @@ std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::
 }
 
 std::string Table::to_string(std::size_t limit) const {
+  constexpr std::size_t kMaxNameLines = 2, kIndent = 2;
   std::vector<Column> columns = columns_;
-  const std::vector<std::size_t> shown = shown_within(columns, limit);
+  std::vector<std::size_t> shown = shown_within(columns, limit);
+  const auto has_room = [&](const auto& row) { return pieces(row[0], columns[0].width).size() <= kMaxNameLines; };
+  const auto is_lost = [&](std::size_t i) {
+    return columns[i].width > 0 && columns[i].spare == 0 && !columns[i].below && std::ranges::find(shown, i) == shown.end();
+  };
+  // A name that would take many lines, or leave no room for what answers, gets a line of its own above its row.
+  bool named_above = !std::ranges::all_of(rows_, has_room);
+  for (std::size_t i = 0; i < columns.size(); ++i) named_above = named_above || is_lost(i);
+  named_above = named_above && columns[0].width > 0 && columns.size() > 1;
+  if (named_above) {
+    Table others = *this;
+    for (auto& row : others.rows_) row[0].clear();
+    columns = columns_;
+    shown = others.shown_within(columns, limit - kIndent);
+  }
   std::string text;
   const auto line = [&](const auto& cell_of) {
     std::vector<std::vector<std::string>> cells;
@@ -267,8 +282,9 @@ std::string Table::to_string(std::size_t limit) const {
       cells.push_back(pieces(cell_of(i), columns[i].width));
       height = std::max(height, cells.back().size());
     }
+    if (named_above) text += fitted(cell_of(0), limit) + "\n";
     for (std::size_t y = 0; y < height; ++y) {
-      std::string row;
+      std::string row(named_above ? kIndent : 0, ' ');
       for (std::size_t at = 0; at < shown.size(); ++at) {
         const Column& column = columns[shown[at]];
         const std::string cell = y < cells[at].size() ? cells[at][y] : "", padding(column.width - display_width(cell), ' ');

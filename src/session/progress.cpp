@@ -64,7 +64,9 @@ void ProgressDisplay::draw(const std::string& text) {
   drawn_ = true;
 }
 
-std::string ProgressDisplay::head() const { return "[" + std::to_string(index_) + "/" + std::to_string(cases_) + "] " + name_; }
+std::string ProgressDisplay::place() const { return "[" + std::to_string(index_) + "/" + std::to_string(cases_) + "]"; }
+
+std::string ProgressDisplay::head() const { return place() + " " + name_; }
 
 void ProgressDisplay::note(const std::string& text) {
   if (in_place_) draw(text);
@@ -77,7 +79,7 @@ void ProgressDisplay::log(const std::string& text) {
 void ProgressDisplay::line(const std::string& text) {
   if (quiet_) return;
   clear();
-  std::fprintf(stderr, "%s\n", text.c_str());
+  std::fprintf(stderr, "%s\n", fitted(text, output_columns(Stream::error)).c_str());
 }
 
 void ProgressDisplay::begin(const std::string& name) {
@@ -106,7 +108,8 @@ void ProgressDisplay::end(const Run& run) {
   clear();
   const bool ok = run.status == RunStatus::ok;
   const char* mark = !color_ ? "" : ok ? "\033[32m" : "\033[31m";
-  std::fprintf(stderr, "%s[%zu/%zu]%s %s\n", mark, index_, cases_, color_ ? "\033[0m" : "", one_line(run).c_str());
+  const std::string line = mark + place() + (color_ ? "\033[0m" : "") + " " + one_line(run);
+  std::fprintf(stderr, "%s\n", fitted(line, output_columns(Stream::error)).c_str());
 }
 
 }  // namespace epochbench

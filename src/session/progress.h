@@ -30,7 +30,8 @@ class ProgressDisplay {
 
  private:
   void draw(const std::string& text);
-  std::string head() const;  // "[2/3] lenet5/cpu/fp32/b64"
+  std::string place() const;  // "[2/3]"
+  std::string head() const;   // "[2/3] lenet5/cpu/fp32/b64"
 
   std::size_t cases_, index_ = 0;
   bool quiet_, in_place_, color_, drawn_ = false;

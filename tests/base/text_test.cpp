@@ -116,6 +116,17 @@ TEST(Text, ATableOfOneRowHidesNothing) {
   EXPECT_EQ(table.to_string(18), "run           rate\nmlp/cpu/fp32    12\nalso: note slow,\n  more 7\n");
 }
 
+TEST(Text, ALongNameStandsAboveItsRow) {
+  Table table({"run", ">local", ">cloud", "-note"});
+  table.add({"resnet20/cpu/fp32/b32/data=digits", "$1", "$0.000041 ($0.000037 to $0.000045)", "x"});
+  table.add({"mlp/cpu/fp32/b64", "$2", "$0.0000011", ""});
+  const std::string rows =
+      "run\n  local                               cloud\nresnet20/cpu/fp32/b32/data=digits\n"
+      "     $1  $0.000041 ($0.000037 to $0.000045)\nmlp/cpu/fp32/b64\n     $2                          $0.0000011\n";
+  EXPECT_THAT(table.to_string(46), testing::StartsWith(rows + "columns hidden to fit: note;"));
+  EXPECT_THAT(table.to_string(70), testing::StartsWith("run                          local ")) << "two lines of a name are few";
+}
+
 TEST(Text, SplitsCommandsAsAShellDoes) {
   const auto parts = [](const char* text) { return split_command(text).value(); };
   EXPECT_THAT(parts("  srun  -n {ranks}\t"), ElementsAre("srun", "-n", "{ranks}"));
