@@ -26,6 +26,8 @@ def page(folder, facts, commands, left_out):
              *machine_lines(folder, facts)]
     for question, names in QUESTIONS:
         asked = [command for command in commands if command.name.startswith(names)]
+        if not asked:  # by a quick call
+            continue
         lines += ["", f"## {question}", "", *answer(asked, stamps, left_out)]
         if "PyTorch" in question:
             try:
@@ -77,9 +79,9 @@ def no_energy(folder):
     return ["", "No energy: " + "; ".join(sorted(filter(None, reasons))) + "."] if any(reasons) else []
 
 
-def results_of(folder, gpu_name):
-    """(file, its name in results/): the result files, named after the card."""
-    card = re.sub(r"[^a-z0-9]+", "-", re.sub(r"^nvidia ", "", gpu_name.lower())).strip("-")
+def results_of(folder, gpu_name, quick=False):
+    """(file, its name in results/): the result files, named after the card; those of --quick have the word in their names."""
+    card = re.sub(r"[^a-z0-9]+", "-", re.sub(r"^nvidia ", "", gpu_name.lower())).strip("-") + ("-quick" if quick else "")
     return [(file, f"{card}-{file.name}") for group in PUBLISHED for file in sorted(folder.glob(f"{group}*.json"))
             if re.fullmatch(rf"{group}(-\d+)?\.json", file.name)] + \
         ([(folder / "page.md", f"{card}-page.md")] if (folder / "page.md").exists() else [])

@@ -22,6 +22,7 @@ SINCE_AMPERE = ("tf32", "bf16")  # formats of tensor cores of compute capability
 RECORD = ("resnet50", "bert-base")
 RECORD_PRECISIONS = ("bf16", "fp32", "fp16", "tf32")  # the most requested first
 LARGE_CARD_BYTES = 40 * 2 ** 30  # holds resnet50 and bert-base at batch 256 in fp32
+QUICK = ("info", "smoke-", "record-", "cpu-")  # with --quick: these commands, and those that they need
 SUITES = {"hour": 240, "claims": 150}  # seconds in one call; later calls go on
 # Comparisons with the CPU, one command per entry: models, batch, precisions and further options. The first three use data sets
 # and loaders. Dropout is off, because cuDNN generates its own masks; the last entry has it on where the masks are ours.
@@ -51,14 +52,17 @@ SANITIZERS = {"memcheck": OURS, "racecheck": OURS, "initcheck": [], "synccheck":
 
 class Plan:
     """capability: such as 9.0. price: options of `epochbench run`. pytorch: None, or what PyTorch's side lacks here.
-    suffix: of result files, "" on the first kind of machine, "-2" on a second one."""
+    suffix: of result files, "" on the first kind of machine, "-2" on a second one. given: an installed program, or None."""
 
-    def __init__(self, root, build, folder, capability, memory_bytes, packages, price, pytorch, suffix, digest, commit):
-        self.root, self.build, self.folder, self.binary = root, build, folder, build / "epochbench"
+    def __init__(self, root, build, folder, capability, memory_bytes, packages, price, pytorch, suffix, digest, commit,
+                 quick=False, given=None):
+        self.root, self.build, self.folder, self.binary = root, build, folder, given or build / "epochbench"
+        self.given, self.quick = given, quick
         self.capability, self.packages, self.price, self.pytorch = capability, packages, price, pytorch
         self.suffix, self.digest, self.commit = suffix, digest, commit
         self.memory_bytes = memory_bytes
         self.batch = 256 if memory_bytes >= LARGE_CARD_BYTES else 64
+        self.cpu_batch = self.batch // 8 if quick else self.batch
         self.left_out = left_out_on(capability)
         self.record_precisions = [precision for precision in RECORD_PRECISIONS if precision not in self.left_out]
         if "bf16" in self.left_out:  # fp16 is then requested most
@@ -72,6 +76,17 @@ class Plan:
         return self.folder / f"{name}{self.suffix}.json"
 
     def commands(self):
+        """With --quick those of QUICK, and what they need."""
+        commands = list(self.all_commands())
+        if not self.quick:
+            return commands
+        wanted = {command.name for command in commands if command.name.startswith(QUICK)}
+        for command in reversed(commands):  # a command comes after those that it needs
+            if command.name in wanted:
+                wanted.update(command.needs)
+        return [command for command in commands if command.name in wanted]
+
+    def all_commands(self):
         yield from self.builds()
         yield self.measuring("info", [self.binary, "info", "--json"], 60, 10, core=True, out=self.folder / "info.json",
                              judge=lambda log: results.gpu_seen(self.folder / "info.json"))
@@ -108,10 +123,12 @@ class Plan:
                                                   *into(self.file(group))], limit, expected, judge, core=core)
 
     def measuring(self, name, argv, limit, expected, judge=None, needs=("build",), **others):
-        return Command(name, argv, limit, expected, judge, needs=needs, **others)
+        return Command(name, argv, limit, expected, judge, needs=() if self.given else needs, **others)
 
     # Programs of this machine; a state may bring the first one along.
     def builds(self):
+        if self.given:
+            return
         yield Command("configure", lambda left: self.configure("OFF"), 120, 15, lambda log: self.mark("configured", "OFF"),
                       core=True, here=lambda: self.is_marked("configured"))
         yield Command("build", self.compile(["epochbench"]), 500, 150, lambda log: self.mark("program"), core=True,
@@ -159,7 +176,7 @@ class Plan:
             yield self.peer(model, first, "max-autotune", 300, 90, core=True)
         for model in RECORD:  # at the GPU's batch a step takes seconds, so there are only a few
             yield self.run(f"cpu-{model}", "record", ["--model", model, "--device", "cpu", "--data", "synthetic", "--batch",
-                           self.batch, "--warmup", 1, "--steps", 2], 300, 60, core=True)
+                           self.cpu_batch, "--warmup", 1, "--steps", 2], 300, 60 * self.cpu_batch // self.batch, core=True)
         for precision in others:
             yield from self.ours_and_eager(precision, core=precision != "tf32")
 

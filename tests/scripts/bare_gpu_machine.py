@@ -53,6 +53,9 @@ if args[0] == "info":
     gpu = {"name": "H100", "cuda": "12.8", "cublas": "12.8.4", "cudnn": "9.19.0"}
     print(json_of({"gpus": [] if fault == "sees none" else [gpu], "gpus_reason": "none built"}))
     sys.exit()
+if args[0] == "answers":
+    print("answers from " + args[1])
+    sys.exit()
 absent = {"tf32", "bf16"} & set(value("--precision").split(",")) if os.environ.get("CARD", "9").startswith("7") else ()
 if absent and value("--suite") == "":
     sys.exit(2)

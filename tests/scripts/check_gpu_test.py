@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -123,6 +124,27 @@ class CheckGpu(unittest.TestCase):
         self.assertIn("-DEPOCHBENCH_CUDA_ARCHITECTURES=90", machine.calls("cmake -S")[0])
         self.assert_ends(machine.call(), 0)
         self.assertEqual(machine.calls(), [])
+
+    def test_quick_runs_what_decides_and_ends_with_the_answers(self):
+        machine = self.bare()
+        planned = machine.call("--quick", "--dry-run").stdout
+        self.assertLessEqual(sum(map(int, re.findall(r"(?m)^# .* about ([0-9]+) s", planned))), 600)
+        self.assert_ends(machine.call("--quick"), 0, "15 of 15 commands passed", "answers from ")
+        for precision in ("bf16", "fp32", "fp16", "tf32"):
+            for model in ("resnet50", "bert-base"):
+                self.assertTrue(machine.calls(f"--model {model} --device cuda:0 --precision {precision} "), (model, precision))
+        self.assertEqual(len(machine.calls("--device cpu --data synthetic --batch 32 ")), 2, "an eighth of the card's")
+        for other in ("train_pytorch", "ctest", "compute-sanitizer", "--suite"):
+            self.assertEqual(machine.calls(other), [])
+        self.assertTrue((machine.root / "results" / "h100-80gb-hbm3-quick-record.json").exists())
+        self.assertFalse((machine.root / "results" / "h100-80gb-hbm3-record.json").exists())
+
+    def test_quick_with_an_installed_program_builds_nothing(self):
+        machine = self.bare()
+        self.assert_ends(machine.call("--quick", "--binary", machine.bin / "stand_in"), 0, "answers from ")
+        self.assertEqual(machine.calls("cmake"), [])
+        self.assert_refused(machine.call("--binary", machine.bin / "stand_in"), 2, "--binary needs --quick")
+        self.assert_refused(machine.call("--quick", "--binary", machine.folder / "none"), 2, "is not a program")
 
     def test_a_card_without_bf16_passes_in_the_precisions_it_has(self):
         machine = self.bare()
