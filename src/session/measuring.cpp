@@ -129,7 +129,9 @@ TimeLeft expected_times(const std::vector<PlannedCase>& cases, std::optional<dou
   std::vector<ExpectedCase> expected;
   const int threads = default_threads();
   for (const PlannedCase& planned : cases)
-    expected.push_back(expected_case(planned, context ? limits_of(*context, planned).flops_per_second : std::nullopt, threads));
+    expected.push_back(context ? expected_case(planned, limits_of(*context, planned).flops_per_second, threads,
+                                               context->cpu.peak_foreign_cpu_cores)
+                               : expected_case(planned, std::nullopt, threads));
   return TimeLeft(std::move(expected), budget_seconds);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/numbers.h"
+#include "src/result/load.h"
 #include "src/worker/warm_up_rule.h"
 
 namespace epochbench {
@@ -14,7 +15,9 @@ constexpr double kTypicalPeakShare = 0.6;       // that a step reaches
 constexpr double kStepOverheadSeconds = 1e-4;   // what a step of the smallest models takes
 constexpr double kSetUpSeconds = 1;             // to start and compile in a process
 constexpr double kTypicalShare = 0.25;          // of the most that a stopping rule allows
+constexpr double kTypicalShareUnderLoad = 0.7;  // likewise, beside other processes
 constexpr double kTypicalShareOfFalling = 0.9;  // likewise, for a target under a learning rate that falls
+constexpr double kMinFree = 0.1;                // of the cores, whatever other processes take
 constexpr double kFlopsPerCore = 1.2e11, kFlopsOfGpu = 3e13, kFlopsOfReference = 5e8;  // per second, of usual devices
 
 double typical_peak(const CaseSpec& spec, int machine_threads) {
@@ -54,7 +57,8 @@ std::optional<double> MeanDurations::of(const std::string& name) const {
   return all_.count > 0 ? std::optional(all_.seconds / static_cast<double>(all_.count)) : std::nullopt;
 }
 
-ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak, int machine_threads) {
+ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak, int machine_threads,
+                           std::optional<double> foreign_cores) {
   const CaseSpec& spec = planned.spec;
   ExpectedCase one;
   one.name = spec.name;
@@ -65,6 +69,10 @@ ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> pea
     *peak *= std::min(1.0, static_cast<double>(spec.ranks * spec.threads.value_or(1)) / machine_threads);
   one.step_seconds = kStepOverheadSeconds + planned.flops_per_sample * static_cast<double>(one.batch) /
                                                 (kTypicalPeakShare * peak.value_or(typical_peak(spec, machine_threads)));
+  if (spec.device.kind != DeviceKind::cuda && is_loaded(foreign_cores)) {
+    one.loaded = true;
+    one.step_seconds /= std::max(1 - *foreign_cores / machine_threads, kMinFree);
+  }
   one.steps_per_epoch = planned.workload.samples_per_epoch / std::max<std::int64_t>(1, one.batch);
   one.warmup = spec.warmup ? spec.warmup : default_warm_up_steps(spec);
   one.stop = spec.stop;
@@ -138,7 +146,9 @@ double TimeLeft::max_seconds(const ExpectedCase& one, double step_seconds) const
 double TimeLeft::timed_seconds(const ExpectedCase& one, double step_seconds) const {
   if (may_stop_early(one.stop)) {
     const StoppingLimits limits;
-    const double usual = one.stop.until && one.falls ? kTypicalShareOfFalling : kTypicalShare;
+    const double usual = one.stop.until && one.falls     ? kTypicalShareOfFalling
+                         : !one.stop.until && one.loaded ? kTypicalShareUnderLoad
+                                                         : kTypicalShare;
     const double most = max_seconds(one, step_seconds), share = share_.own(rule_of(one)).value_or(usual);
     if (one.stop.until) return share * most;
     const double min_seconds = one.queues ? limits.queue.min_seconds : limits.min_seconds;

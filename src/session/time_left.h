@@ -40,14 +40,16 @@ struct ExpectedCase {
   std::optional<int> warmup;  // steps; empty: by time
   StopSpec stop;
   bool falls = false;      // the learning rate falls, so a target is usually reached near the end
+  bool loaded = false;     // other processes take part of the CPU, so noise rarely settles
   bool queues = false;     // the device queues steps
   bool latencies = false;  // are measured after the timed steps
   bool skipped = false;    // takes no time
 };
 
-// Assumes a step at a usual share of the device's peak in FLOP/s, which on a CPU is that of `machine_threads`; without a peak,
-// that of a usual device of its kind.
-ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak, int machine_threads);
+// Assumes a step at a usual share of the device's peak in FLOP/s, which on a CPU is that of `machine_threads`, and that other
+// processes go on taking `foreign_cores` of them; without a peak, that of a usual device of its kind.
+ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> peak, int machine_threads,
+                           std::optional<double> foreign_cores = {});
 
 class TimeLeft {
  public:

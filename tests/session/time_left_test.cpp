@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/case/case_block.h"
+#include "src/data/dataset_sizes.h"
 #include "src/worker/stopping_rule.h"
 
 namespace epochbench {
@@ -196,6 +198,17 @@ TEST(TimeLeft, SkippedCasesTakeNone) {
   ExpectedCase one = expected({"a", 1, 1, steps(100)});
   one.skipped = true;
   EXPECT_EQ(TimeLeft({one, one}).of_all(), 0);
+}
+
+// Other processes take 1.6 of two cores, so a fifth is left, and noise takes longer to settle.
+TEST(TimeLeft, OfACaseBesideOtherProcessesIsOnWhatTheyLeave) {
+  DatasetSizes sizes;
+  const PlannedCase planned = plan_case(expand({{"model", {{"resnet20"}, "--model"}}}).front(), sizes);
+  const ExpectedCase alone = expected_case(planned, 4e11, 2), beside = expected_case(planned, 4e11, 2, 1.6);
+  EXPECT_NEAR(beside.step_seconds / alone.step_seconds, 5, 1e-9);
+  EXPECT_GT(TimeLeft({beside}).duration(0), 2 * TimeLeft({alone}).duration(0));
+  EXPECT_EQ(expected_case(planned, 4e11, 2, 0.1).step_seconds, alone.step_seconds) << "an idle machine's services";
+  EXPECT_TRUE(std::isfinite(expected_case(planned, 4e11, 2, 2.5).step_seconds));
 }
 
 TEST(TimeLeft, ACaseThatFailedSaysNothingOfOthers) {
