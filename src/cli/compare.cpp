@@ -25,6 +25,7 @@ constexpr const char* kCompareExamples = R"(Examples:
   epochbench compare main/ branch/ --threshold 5 --json   folders of results
   epochbench compare baseline.json new.json --github      annotations and a job summary for GitHub Actions
   epochbench compare --interleave old/epochbench new/epochbench --suite gate -o turns.json    also on a shared machine
+  epochbench compare --interleave old/epochbench new/epochbench --model lenet5    one model
   epochbench compare --history nightly/                   the commits at which many results changed their level; advisory
 
 Each side needs at least 5 repetitions on the same machine, with the same compiler, build type and number of threads, during which
@@ -52,6 +53,8 @@ void refuse_options_of_turns(const CompareOptions& options) {
                                       {options.anonymous, "--anonymous"},
                                       {options.quiet, "--quiet"}})
     if (given) throw CallError(std::string(option) + " needs --interleave BINARY_A BINARY_B; add it, or leave out " + option);
+  for (const auto& [key, given] : options.cases)
+    throw CallError(given.where + " needs --interleave BINARY_A BINARY_B; add it, or leave out " + given.where);
 }
 
 std::vector<std::string> names_of(const Comparison& comparison) {
@@ -105,12 +108,16 @@ int compare(const CompareOptions& options) {
   return options.history.empty() ? compare_results(options) : compare_history(options);
 }
 
-void add_options_of_turns(CLI::App& command, CompareOptions& options) {
+void add_options_of_turns(Commands& commands, CLI::App& command, CompareOptions& options) {
   command.add_option("--interleave", options.interleave, "measure two binaries interleaved, in place of BASELINE and NEW")
       ->type_name("BINARY")
       ->expected(2);
   command.add_option("--suite", options.suite, "with --interleave: name of a suite or a suite file (default: gate)")
       ->type_name("NAME|FILE");
+  commands.add_case_options(
+      command, options.cases, OfferedTo::calls,
+      {"model", "batch", "accumulate", "checkpoint", "precision", "mode", "device", "threads", "data", "dropout"});
+  command.get_option("--model")->description("with --interleave: a model instead of a suite; the next options are of it");
   add_parsed(command, "--max-pairs", options.max_pairs, whole<std::size_t>(1, kMaxPairsOfACall),
              "with --interleave: maximum number of pairs of processes per case, if 10 do not decide (default 20)")
       ->type_name("N");
@@ -194,7 +201,7 @@ void add_compare(Commands& commands) {
   command.add_flag("--force", options.force, "accept debug builds");
   command.add_flag("--github", options.github, "print annotations and write a job summary for GitHub Actions");
   command.add_flag("--json", options.json, "print JSON");
-  add_options_of_turns(command, options);
+  add_options_of_turns(commands, command, options);
 }
 
 }  // namespace epochbench

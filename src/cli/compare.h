@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/analysis/compare/comparison.h"
+#include "src/case/case_block.h"
 
 namespace epochbench {
 
@@ -19,6 +20,7 @@ struct CompareOptions {
   // For two binaries that take turns, instead of results.
   std::vector<std::string> interleave;  // their paths: the baseline and the new one; empty: not asked for
   std::string suite;
+  CaseBlock cases;  // of one model, instead of a suite
   std::optional<std::size_t> max_pairs;
   std::optional<std::uint64_t> order_seed;
   std::string out;  // keeps every pair; empty: nowhere

@@ -38,11 +38,18 @@ BinaryIdentity identified(const WorkerCommand& binary, const CompareOptions& opt
 
 int compare_interleave(const CompareOptions& call) {
   CompareOptions options = call;
-  if (options.suite.empty()) options.suite = "gate";
+  const bool of_model = options.cases.contains("model");
+  if (of_model && !options.suite.empty()) throw CallError("--suite and --model exclude each other; give one of them");
+  if (!of_model && !options.cases.empty()) {
+    const std::string& option = options.cases.begin()->second.where;
+    throw CallError(option + " is of a model, not of a suite; add --model, or leave out " + option);
+  }
+  if (!of_model && options.suite.empty()) options.suite = "gate";
   refuse_several_copies();
   refuse_beside_interleave(options);
   const PairedRule rule = rule_of(options);
-  plan_pairs(options.suite);  // refuses what is wrong before a binary is started
+  // Refuses what is wrong before a binary is started.
+  std::vector<PlannedCase> planned = of_model ? plan_pairs(options.cases) : plan_pairs(options.suite);
   const std::array<WorkerCommand, 2> binaries{options.interleave.at(0), options.interleave.at(1)};
   catch_interrupts();
   std::array<BuildInfo, 2> builds;
@@ -52,7 +59,7 @@ int compare_interleave(const CompareOptions& call) {
     builds[side] = std::move(identity.build);
     if (identity.suite) suites.push_back(std::move(*identity.suite));
   }
-  const std::vector<PlannedCase> planned = plan_pairs(options.suite, suites);
+  if (!of_model) planned = plan_pairs(options.suite, suites);
   const std::vector<PairedCase> cases = pool_seeds(planned);
   std::vector<std::string> names;
   for (const PairedCase& one : cases) names.push_back(one.spec.name);

@@ -175,6 +175,27 @@ TurnsCase turns_of(const PairedCase& one) {
 
 }  // namespace
 
+namespace {
+
+// Adds the cases that are not there yet.
+void add_pairs(std::vector<CaseSpec>& cases, const CaseBlock& block, const std::string& where) {
+  for (CaseSpec& spec : expand(block)) {
+    if (!spec.save.empty() || !spec.trace.empty())
+      throw CallError(where + "save and trace: both binaries would write there; leave them out");
+    spec.repetitions.reset();
+    if (std::ranges::none_of(cases, [&](const CaseSpec& other) { return are_one_pair(spec, other); }))
+      cases.push_back(std::move(spec));
+  }
+}
+
+}  // namespace
+
+std::vector<PlannedCase> plan_pairs(const CaseBlock& block) {
+  std::vector<CaseSpec> cases;
+  add_pairs(cases, block, "");
+  return plan_cases(cases, 1);
+}
+
 std::vector<PlannedCase> plan_pairs(const std::string& name, const std::vector<std::string>& of_binaries) {
   std::vector<Suite> suites{load_suite(name)};
   for (const std::string& text : of_binaries) {
@@ -186,14 +207,7 @@ std::vector<PlannedCase> plan_pairs(const std::string& name, const std::vector<s
   }
   std::vector<CaseSpec> cases;
   for (const Suite& suite : suites)
-    for (const CaseBlock& block : suite.cases)
-      for (CaseSpec& spec : expand(block)) {
-        if (!spec.save.empty() || !spec.trace.empty())
-          throw CallError("suite " + suite.name + ": save and trace: both binaries would write there; leave them out");
-        spec.repetitions.reset();
-        if (std::ranges::none_of(cases, [&](const CaseSpec& other) { return are_one_pair(spec, other); }))
-          cases.push_back(std::move(spec));
-      }
+    for (const CaseBlock& block : suite.cases) add_pairs(cases, block, "suite " + suite.name + ": ");
   return plan_cases(cases, 1);
 }
 

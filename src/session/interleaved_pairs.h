@@ -29,10 +29,14 @@ struct PairedCase {
 // plan_cases; CallError for a case that leaves a file behind, since both binaries would write the same one.
 std::vector<PlannedCase> plan_pairs(const std::string& suite, const std::vector<std::string>& of_binaries = {});
 
+// The cases of a call that names a model. Errors: likewise.
+std::vector<PlannedCase> plan_pairs(const CaseBlock& block);
+
 // In the order of the first seeds.
 std::vector<PairedCase> pool_seeds(const std::vector<PlannedCase>& planned);
 
-// A document of this machine about these cases, in their order, without pairs. The caller says which binaries it is about.
+// A document of this machine about these cases, in their order, without pairs; `suite` is empty for those of a call. The caller
+// says which binaries it is about.
 TurnsDocument begin_turns(const std::string& suite, const std::vector<PairedCase>& cases, const PairedRule& rule,
                           const std::vector<std::string>& command_line);
 

@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import re
+import shlex
 import shutil
 import signal
 import unittest
@@ -60,6 +62,18 @@ class Interleave(Turns):
             self.assertIsNotNone(pair["foreign_cpu_cores"])
         self.assertEqual(len({pair["steps_per_turn"] for pair in pairs}), 1)
         self.assertNotEqual(pairs[0]["first_by_round"], pairs[1]["first_by_round"])
+
+    def test_a_model_needs_no_suite(self):
+        call = self.call("compare", "--interleave", BINARY, BINARY, "--model", "mlp:width=1,depth=1", "--batch", 1, "--data", "synthetic",
+                         "--threads", 1, "--max-pairs", 3, "-o", self.out)
+        self.assertEqual(call.returncode, 4, call.stderr)
+        document = self.kept()
+        self.assertEqual((document["suite"], [case["name"] for case in document["cases"]]), ("", [NAME + "/data=synthetic/threads=1"]))
+        more = re.search(r"next: more pairs:\n  epochbench (.+)", call.stdout)
+        self.assertIsNotNone(more, call.stdout)
+        again = self.call(*shlex.split(re.sub("--max-pairs [0-9]+", "--max-pairs 1", more[1])), "-o", self.out, "--overwrite")
+        self.assertEqual(again.returncode, 4, again.stderr)
+        self.assertEqual([case["settings"] for case in self.kept()["cases"]], [case["settings"] for case in document["cases"]])
 
     def test_a_case_that_is_not_ok_any_more_is_reported_by_name(self):
         # What the delayed binary cannot do: a delay so long that nothing but the kill of its process ends it.
@@ -139,6 +153,10 @@ class Refusals(Turns):
             (["--interleave", BINARY, BINARY, "--suite", suite, "--threshold", "-1"], 2, ["--threshold"]),
             (["--interleave", BINARY, BINARY, "--suite", suite, "--order-seed", "x"], 2, ["--order-seed"]),
             (["--interleave", BINARY, BINARY, "--suite", suite, "--", "old.json", "new.json"], 2, ["--interleave", "old.json"]),
+            (["--interleave", BINARY, BINARY, "--suite", suite, "--model", "mlp"], 2, ["--suite", "--model", "one of them"]),
+            (["--interleave", BINARY, BINARY, "--batch", "8"], 2, ["--batch", "add --model"]),
+            (["--interleave", BINARY, BINARY, "--model", "lenet"], 2, ["did you mean lenet5?"]),
+            (["old.json", "new.json", "--model", "mlp"], 2, ["--model", "--interleave"]),
             (["old.json", "new.json", "--max-pairs", "3"], 2, ["--max-pairs", "--interleave"]),
             (["old.json", "new.json", "--suite", "gate"], 2, ["--suite", "--interleave"]),
             (["old.json", "new.json", "-o", self.out], 2, ["--out", "--interleave"]),

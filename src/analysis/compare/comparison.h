@@ -45,7 +45,8 @@ struct Comparison {
   std::vector<LeftOutCase> not_measured;     // not ok on either side
   std::vector<LeftOutCase> baseline_not_ok;  // ok on the new side only
   std::vector<std::string> allowed;          // cases that may be missing, fail, or not be compared
-  std::string suite;                         // that measured the new side; empty: not known
+  std::string suite;                         // that measured the new side; empty: not known, or no suite
+  std::string case_options;                  // "--model lenet5 --batch 8", of interleaved cases without a suite
 };
 
 bool is_allowed(const Comparison& comparison, const std::string& name);

@@ -2,13 +2,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/analysis/compare/comparison.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
+#include "src/base/text.h"
+#include "src/case/case_option.h"
 
 namespace epochbench {
 namespace {
@@ -195,11 +199,33 @@ std::vector<std::size_t> pairs_wanted(const TurnsDocument& document, const Paire
   return wanted;
 }
 
+namespace {
+
+// The options of a call with these cases: "--batch 8,16 --model lenet5".
+std::string case_options_text(const std::vector<TurnsCase>& cases) {
+  std::map<std::string, std::vector<std::string>> values;
+  for (const TurnsCase& turns : cases)
+    for (const auto& [key, value] : turns.settings) {
+      if (key == "model_options") continue;
+      const auto of_model = key == "model" ? turns.settings.find("model_options") : turns.settings.end();
+      std::string text = to_text(value) + (of_model == turns.settings.end() ? "" : ":" + to_text(of_model->second));
+      if (!contains(values[key], text)) values[key].push_back(std::move(text));
+    }
+  std::string options;
+  for (const auto& [key, texts] : values)
+    if (const CaseOption* option = find_case_option(key))
+      append(options, flag(*option) + " " + joined(texts, shell_word, ","), " ");
+  return options;
+}
+
+}  // namespace
+
 Comparison compare_turns(const TurnsDocument& document, const PairedRule& rule) {
   Comparison comparison;
   comparison.interleaved = true;
   comparison.threshold = rule.threshold;
   comparison.suite = document.suite;
+  if (document.suite.empty()) comparison.case_options = case_options_text(document.cases);
   for (const Side side : kSides)
     comparison.sides[side] = {document.builds[side], document.binaries[side], document.context.date};
   const std::vector<PairedDecision> decisions = decide(document, rule);

@@ -111,6 +111,7 @@ std::string reason_text(const Comparison& comparison) {
 namespace {
 
 std::string suite_option(const Comparison& comparison) {
+  if (!comparison.case_options.empty()) return " " + comparison.case_options;
   return " --suite " + (comparison.suite.empty() ? "SUITE" : shell_word(comparison.suite));
 }
 
