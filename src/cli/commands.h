@@ -77,8 +77,9 @@ CLI::Option* add_parsed(CLI::App& command, const std::string& flag, T& value, co
 int dry_run(const MeasuringRequest& request);
 
 // Prints the tables of `run` or `sweep` on `out`: above them the CPU and the measured GPUs with their measured limits, one line
-// per device; below them projected epochs, the tables' remarks, prices, disturbed runs, and where the result is.
-void print_tables(const Measurement& measured, const std::string& tables, std::FILE* out);
+// per device; below them disturbed runs, projected epochs, the tables' remarks and prices, which `all_notes` shows on a
+// terminal too, and where the result is.
+void print_tables(const Measurement& measured, const std::string& tables, bool all_notes, std::FILE* out);
 // Prints the result as JSON on stdout and removes the file that kept it meanwhile.
 void print_result(const MeasuringRequest& request, const Measurement& measurement);
 // After an interrupt, prints the command that continues to stderr, unless the call is quiet.

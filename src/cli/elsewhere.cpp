@@ -11,12 +11,12 @@ void add_on_option(CLI::App& command, std::vector<std::string>& on) {
       ->type_name("DEVICE,...");
 }
 
-int print_elsewhere(const std::vector<NamedResult>& results, const ElsewhereRequest& request, bool json) {
+int print_elsewhere(const std::vector<NamedResult>& results, const ElsewhereRequest& request, bool verbose, bool json) {
   const std::vector<Elsewhere> answers = elsewhere(results, request);
   if (json)
     print(print_json(elsewhere_json(answers)));
   else
-    print_fitted(elsewhere_text(answers));
+    print_fitted(elsewhere_text(answers, verbose));
   return kExitDone;
 }
 

@@ -66,7 +66,7 @@ ratios to its CPU, times and costs of an epoch; GPUs have batch 256, or what fit
 struct PlanOptions {
   CaseBlock cases;                           // model, batch, precision, mode, device, without
   std::optional<std::int64_t> memory_bytes;  // that --batch max may use
-  bool by_op = false;
+  bool by_op = false, verbose = false;
   std::vector<std::string> on;         // devices of the catalog, in place of those here
   std::optional<std::int64_t> epochs;  // for --on, like tokens
   std::optional<std::int64_t> tokens;
@@ -227,7 +227,7 @@ int plan_on(const PlanOptions& options) {
   if (options.json)
     print(print_json(predictions_json(predictions)));
   else
-    print_fitted(predictions_text(predictions));
+    print_fitted(predictions_text(predictions, options.verbose));
   return kExitDone;
 }
 
@@ -255,7 +255,7 @@ int plan_result(const PlanOptions& options) {
   only_value("precision", [&](const std::string& text) { request.precision = parse_choice<Precision>(text); });
   NamedResult named = read_result_argument(path);
   reprice_one(named, options.prices);
-  return print_elsewhere({named}, request, options.json);
+  return print_elsewhere({named}, request, options.verbose, options.json);
 }
 
 int plan(const PlanOptions& options) {
@@ -311,6 +311,7 @@ void add_plan(Commands& commands) {
       ->type_name("N");
   add_price_options(command, options.prices);
   command.add_flag("--by-op", options.by_op, "add bytes, launches and FLOPs of a step by op");
+  command.add_flag("-v,--verbose", options.verbose, "with --on: print all notes, also on a terminal");
   command.add_flag("--json", options.json, "print JSON");
 }
 

@@ -8,6 +8,7 @@
 #include "src/base/text.h"
 #include "src/cli/commands.h"
 #include "src/report/text/result_text.h"
+#include "src/report/text/text_parts.h"
 #include "src/result/anonymous.h"
 #include "src/result/load.h"
 #include "src/result/result_json.h"
@@ -22,7 +23,7 @@ namespace {
 std::string filled(const std::string& line) { return fitted(wrapped("", "  ", line)); }
 
 // How many runs were disturbed by other processes, and which one most.
-void print_interference(const Result& result, std::FILE* out) {
+void add_interference(std::vector<std::string>& lines, const Result& result) {
   double most = 0;
   int count = 0, unknown = 0;
   const Run* disturbed = nullptr;
@@ -35,30 +36,24 @@ void print_interference(const Result& result, std::FILE* out) {
     disturbed = &run;
   }
   if (disturbed)
-    std::fputs(
-        filled("interference: other processes took CPU time during " + counted(static_cast<std::size_t>(count), "run", "runs") +
-               ", " + significant(most, 2) + " cores during " + disturbed->name + "; measure again on a quiet machine")
-            .c_str(),
-        out);
+    lines.push_back("interference: other processes took CPU time during " +
+                    counted(static_cast<std::size_t>(count), "run", "runs") + ", " + significant(most, 2) + " cores during " +
+                    disturbed->name + "; measure again on a quiet machine");
   if (unknown > 0)
-    std::fputs(filled("interference: not known of " + counted(static_cast<std::size_t>(unknown), "run", "runs") +
-                      ", too short (below " + significant(kTellingSeconds, 1) +
-                      " s) for the kernel's count of other processes' CPU time")
-                   .c_str(),
-               out);
+    lines.push_back("interference: not known of " + counted(static_cast<std::size_t>(unknown), "run", "runs") +
+                    ", too short (below " + significant(kTellingSeconds, 1) +
+                    " s) for the kernel's count of other processes' CPU time");
 }
 
 // The clock that times a GPU's steps against the host's.
-void print_clocks(const Result& result, std::FILE* out) {
+void add_clocks(std::vector<std::string>& lines, const Result& result) {
   constexpr double kNoticeable = 0.01;
   constexpr double kLaunchAndWait = 1e-3;  // seconds at most: they are within the host's window only
   for (const Run& run : result.runs)
     if (const double apart = run.timing ? run.timing->clock_disagreement.value_or(0) : 0;
         apart > kNoticeable && apart * run.timing->steps_total_seconds > kLaunchAndWait)
-      std::fputs(filled("clocks: the steps of " + run.name +
-                        " by the device's clock and the same window by the host's differ by " + format_percent(apart))
-                     .c_str(),
-                 out);
+      lines.push_back("clocks: the steps of " + run.name +
+                      " by the device's clock and the same window by the host's differ by " + format_percent(apart));
 }
 
 template <typename DeviceDescription>
@@ -79,11 +74,11 @@ std::string machine_text(const Context& context) {
 
 }  // namespace
 
-void print_tables(const Measurement& measured, const std::string& tables, std::FILE* out) {
+void print_tables(const Measurement& measured, const std::string& tables, bool all_notes, std::FILE* out) {
   const Result& result = measured.result;
   std::fputs(fitted("\n" + machine_text(result.context) + "\n" + tables).c_str(), out);
   bool projected = false, priced = false;
-  std::string text;
+  std::vector<std::string> lines;
   std::set<std::string> sources, timed;
   for (const Run& run : result.runs) {
     if (run.timing && run.timing->epoch_kind == "projected" && run.workload.dataset == "synthetic") projected = true;
@@ -91,18 +86,20 @@ void print_tables(const Measurement& measured, const std::string& tables, std::F
     priced = priced || run.cost;
     if (run.throughput) timed.insert(name(run.device.backend == name(DeviceKind::cuda) ? DeviceKind::cuda : DeviceKind::cpu));
   }
-  if (projected) text = "projected: from the measured steps; of synthetic data, so reading and decoding are left out\n";
-  text += remarks(result);
-  for (const std::string& source : sources) text += "price: " + source_text(source) + "\n";
-  for (const std::string& line : split(trimmed(text), '\n'))
-    if (!line.empty()) std::fputs(filled(line).c_str(), out);
-  print_interference(result, out);
-  print_clocks(result, out);
+  add_interference(lines, result);
+  add_clocks(lines, result);
+  if (projected)
+    lines.emplace_back("projected: from the measured steps; of synthetic data, so reading and decoding are left out");
+  for (std::string& line : split(remarks(result), '\n')) lines.push_back(std::move(line));
+  for (const std::string& source : sources) lines.push_back("price: " + source_text(source));
   std::string prices;
   for (const std::string& device : timed) append(prices, device + "=USD_PER_HOUR", ",");
   if (!timed.empty() && !priced)
-    std::fputs(filled("cost: no price is known for this machine; give --price " + prices + " (epochbench list prices)").c_str(),
-               out);
+    lines.push_back("cost: no price is known for this machine; give --price " + prices + " (epochbench list prices)");
+  std::vector<std::string> notes;
+  for (const std::string& line : lines)
+    if (!line.empty()) notes.push_back(filled(line));
+  std::fputs(notes_below(notes, all_notes).c_str(), out);
   if (measured.written && out == stdout) std::fprintf(out, "result: %s\n", measured.path.c_str());
   std::fflush(out);
 }

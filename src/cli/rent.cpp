@@ -27,7 +27,7 @@ struct RentOptions {
   std::vector<std::string> on;
   std::optional<std::int64_t> epochs, samples, tokens;
   std::optional<double> max_usd;
-  bool json = false;
+  bool verbose = false, json = false;
 };
 
 RentalQuestion question_of(const RentOptions& options) {
@@ -56,7 +56,7 @@ int rent(const RentOptions& options) {
   if (options.json)
     print(print_json(rentals_json(rentals)));
   else
-    print_fitted(rentals_text(rentals));
+    print_fitted(rentals_text(rentals, options.verbose));
   return kExitDone;
 }
 
@@ -81,6 +81,7 @@ void add_rent(Commands& commands) {
       ->type_name("USD");
   add_parsed(command, "--on", options.on, split_list, "instances, or devices on any instance (default: all with a price)")
       ->type_name("DEVICE,...");
+  command.add_flag("-v,--verbose", options.verbose, "print all notes, also on a terminal");
   command.add_flag("--json", options.json, "print JSON");
 }
 

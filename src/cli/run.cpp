@@ -102,7 +102,7 @@ void print_run(const Measurement& measured, const RunOptions& options, std::FILE
     if (run.status == RunStatus::ok && run.profile) tables += profile_text(run) + "\n";
   if (const std::string input = input_text(measured.result); !input.empty()) tables += input + "\n";
   if (const std::string decoding = decoding_text(measured.result, options.feed); !decoding.empty()) tables += decoding + "\n";
-  print_tables(measured, tables, out);
+  print_tables(measured, tables, options.verbose, out);
 }
 
 // The call's options take precedence over its recipe.
@@ -248,7 +248,8 @@ void add_run(Commands& commands) {
       "print how many cores like these decode as many images/s as another device trains on, which is RATE")
       ->type_name("RATE")
       ->group("Output");
-  command.add_flag("-v,--verbose", options.verbose, "also print each run of a case")->group("Output");
+  command.add_flag("-v,--verbose", options.verbose, "also print each run of a case, and all notes on a terminal")
+      ->group("Output");
   command
       .add_flag("--profile", options.profile, "time a step node by node afterwards, in a separate pass; not with several ranks")
       ->group("Output");

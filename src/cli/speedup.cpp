@@ -32,7 +32,7 @@ struct SpeedupOptions {
   std::vector<std::string> results;  // files and folders
   std::string with;                  // "published"
   std::string to;                    // "quality"
-  bool best = false, json = false;
+  bool best = false, verbose = false, json = false;
 };
 
 std::string why_no_pair(const Speedup& speedup, SpeedupOf what) {
@@ -50,12 +50,12 @@ std::string why_no_pair(const Speedup& speedup, SpeedupOf what) {
 }
 
 // Runs of the results next to published ones of the same model; refused if nothing matches.
-int beside_published(const std::vector<NamedResult>& results, bool json) {
+int beside_published(const std::vector<NamedResult>& results, const SpeedupOptions& options) {
   const PublishedPairs published = published_pairs(results, embedded_published());
   if (published.pairs.empty())
     throw CallError("speedup: --with published: no run here is of a model and image size that DAWNBench has, which is " +
                     joined(published.known) + "; measure one, such as `epochbench run --model resnet50`");
-  print(json ? print_json(published_pairs_json(published)) : fitted(published_pairs_text(published)));
+  print(options.json ? print_json(published_pairs_json(published)) : fitted(published_pairs_text(published, options.verbose)));
   return kExitDone;
 }
 
@@ -73,12 +73,12 @@ int speedup(const SpeedupOptions& options) {
     if (options.best || !options.to.empty())
       throw CallError(std::string(options.best ? "--best" : "--to") +
                       ": --with published pairs every run as it is; leave out one of the two");
-    return beside_published(results, options.json);
+    return beside_published(results, options);
   }
   const SpeedupOf what = asked(options);
   const Speedup answer = speedup_of(results, what);
   if (answer.pairs.empty()) throw CallError(why_no_pair(answer, what));
-  print(options.json ? print_json(speedup_json(answer)) : fitted(speedup_text(answer)));
+  print(options.json ? print_json(speedup_json(answer)) : fitted(speedup_text(answer, options.verbose)));
   return kExitDone;
 }
 
@@ -93,6 +93,7 @@ void add_speedup(Commands& commands) {
       ->type_name("WHAT");
   command.add_option("--with", options.with, "published: compare with what others published for the same model and image size")
       ->type_name("CLASS");
+  command.add_flag("-v,--verbose", options.verbose, "print all notes, also on a terminal");
   command.add_flag("--json", options.json, "print JSON");
 }
 

@@ -63,7 +63,7 @@ int sweep(const SweepOptions& options) {
   const bool on_stdout = request.out == kStandardStream;
   if (!request.quiet && result.answers && (on_stdout || !options.json))
     print_tables(measurement,
-                 sweep_text(result) + "\norder: each repetition measured its points in a random order of its own\n",
+                 sweep_text(result) + "\norder: each repetition measured its points in a random order of its own\n", true,
                  on_stdout ? stderr : stdout);
   if (options.json || on_stdout) print_result(request, measurement);
   print_resume_command(request, measurement);

@@ -19,12 +19,14 @@ LARGEST = max(RESULTS, key=lambda path: path.stat().st_size)
 GRAY = re.compile("\x1b\\[90m([^\x1b]*)\x1b\\[0m")
 
 
-def in_terminal(columns, *arguments, colors=False, **variables):
-    """What the program prints on a terminal that wide, with its colors or without."""
+def in_terminal(columns, *arguments, colors=False, errors=False, **variables):
+    """What the program prints on a terminal that wide, with its colors or without; `errors`: what it says beside its output."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "TERM")} | variables
-    process = subprocess.Popen([BINARY, *map(str, arguments)], stdout=child, stderr=subprocess.DEVNULL, env=environment)
+    process = subprocess.Popen([BINARY, *map(str, arguments)], env=environment,
+                               **({"stdout": subprocess.DEVNULL, "stderr": child} if errors else
+                                  {"stdout": child, "stderr": subprocess.DEVNULL}))
     os.close(child)
     text = b""
     while True:
@@ -222,13 +224,65 @@ class Widths(CliTest):
         self.assertLessEqual(max(map(len, lines)), 80)
 
     def test_no_word_is_cut(self):
+        (self.folder / "a.json").symlink_to(RESULTS[0])  # answers name their file
         for arguments in (["list", "claims"], ["claims", RESULTS[0], "--id", "days-to-hours", "--id", "azure-186-804"],
-                          ["answers", RESULTS[0]], ["run", "--help"], ["--help"], ["run", "--suite", "hour", "--dry-run"],
+                          ["answers", self.folder / "a.json"], ["run", "--help"], ["--help"], ["run", "--suite", "hour", "--dry-run"],
                           ["plan", "resnet50"]):
             wide = distinct_words(in_terminal(200, *arguments))
             for columns in (60, 80, 120):
                 with self.subTest(arguments=arguments, columns=columns):
                     self.assertEqual(distinct_words(in_terminal(columns, *arguments)) - wide, set())
+
+    def test_tables_keep_what_names_a_row_and_what_answers(self):
+        hour = SCHEMAS.parent / "zen4-2cores-hour.json"
+        for arguments, titles, row in [
+            (["rent", "resnet50", "--epochs", 1], ["instance", "device", "precision", "hours", "cost", "cost, 80 %"],
+             ["g4dn.xlarge", "v100-sxm2-16gb"]),
+            (["plan", "resnet50", "--on", "T4,a100"], ["device", "step", "80 %", "samples/s"], ["A100 SXM 40GB"]),
+            (["plan", hour, "--on", "T4"], ["device", "evidence", "samples/s", "ratio", "epoch", "cost/epoch", "notes"], ["T4"]),
+            (["cost", hour], ["run", "local/epoch", "cloud/epoch"], ["resnet20/cpu/fp32/b32/data=digits, 5 repetitions"]),
+            (["speedup", hour], ["baseline", "contender", "speedup"], ["resnet50/cpu/"]),
+        ]:
+            for columns in (60, 80, 120):
+                with self.subTest(arguments=arguments, columns=columns):
+                    text = in_terminal(columns, *arguments)
+                    table = text[text.index(titles[0]):].split("hidden to fit")[0]
+                    for each in titles + row:
+                        self.assertIn(each, table)
+
+    def test_four_notes_below_a_table(self):
+        record = SCHEMAS.parent / "h200-record.json"
+        brief, whole = in_terminal(80, "speedup", record), in_terminal(80, "speedup", record, "--verbose")
+        more = re.search(r"\n  and ([0-9]+) more notes: add --verbose\n$", brief)
+        self.assertIsNotNone(more, brief)
+        self.assertEqual(len(re.findall(r"(?m)^  \[[0-9]+\] ", brief)), 4)
+        self.assertEqual(len(re.findall(r"(?m)^(?:  \[[0-9]+\]|no .* ratio:|not paired:) ", whole)), 4 + int(more[1]))
+        self.assertNotIn("--verbose", self.call("speedup", record).stdout, "a file gets all of them")
+        for arguments in (["rent", "resnet50", "--epochs", 1], ["plan", "resnet50", "--on", "all"], ["plan", record, "--on", "T4,a100"],
+                          ["answers", record, "--on", "T4,a100"]):
+            with self.subTest(arguments):
+                self.assertIn(" more note", in_terminal(80, *arguments))
+                self.assertNotIn(" more note", in_terminal(80, *arguments, "--verbose"))
+
+    def test_errors_and_progress_wrap_at_words(self):
+        for columns in (60, 80):
+            for arguments in (["plan", "--suite", "hour"], ["run", "--model", "mlp", "--device", "cuda:7"],
+                              ["run", "mlp", "--steps", 2, "--warmup", 1, "--out", self.out, "--overwrite"]):
+                with self.subTest(arguments=arguments, columns=columns):
+                    lines = re.split(r"\r(?:\x1b\[K)?|\n", in_terminal(columns, *arguments, errors=True, TERM="xterm"))
+                    self.assertLessEqual(max(map(len, lines)), columns)
+        text = in_terminal(60, "plan", "--suite", "hour", errors=True, TERM="dumb")
+        self.assertEqual(text, "epochbench: plan has no --suite (run, compare, bisect do);\n  leave it out (see epochbench plan --help)\n")
+
+    def test_answers_name_what_they_do_not_answer_in_one_line(self):
+        quick = SCHEMAS.parent / "zen4-2cores-quick.json"
+        text = in_terminal(200, "answers", quick)
+        self.assertNotIn("no answer: ", text)
+        self.assertRegex(text, r"\n3\. What does an epoch cost")
+        self.assertIn("\nNot answered: What does mixed precision bring", text)
+        self.assertIn(f"epochbench answers {quick} --json", " ".join(text.split()))
+        sections = json.loads(self.call("answers", quick, "--json").stdout)["sections"]
+        self.assertEqual([section["answered"] for section in sections], [True, True, False, True, False, False])
 
     def test_output_that_is_not_a_terminal_keeps_all_columns(self):
         lines = self.call("list", "prices").stdout.splitlines()

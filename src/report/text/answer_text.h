@@ -21,15 +21,16 @@ namespace epochbench {
 // One row per pair; of at least one pair.
 View speedup_view(const Speedup& speedup);
 
-// The same table with its notes, then the runs that have no pair, with the reasons. Empty without a pair.
-std::string speedup_text(const Speedup& speedup);
+// The same table with its notes, then the runs that have no pair, with the reasons. Empty without a pair. Here and below,
+// `verbose` is that of notes_below.
+std::string speedup_text(const Speedup& speedup, bool verbose = false);
 
 // The contract's keys, and: *_reason if a number is null, the interval of cost and energy, repetitions and files of both sides,
 // `batch`: "same" or "best", and `compares`: what the sides differ in, as name(Compares) has it.
 Json speedup_json(const Speedup& speedup);
 
 // A table whose heading says which numbers others published; below it what differs, the sources and their notice.
-std::string published_pairs_text(const PublishedPairs& published);
+std::string published_pairs_text(const PublishedPairs& published, bool verbose = false);
 Json published_pairs_json(const PublishedPairs& published);
 
 // Every claim with what is claimed, where it comes from and the experiment. Lines of at most 100 columns.
@@ -68,18 +69,18 @@ Json rent_or_buy_json(const RentOrBuyAnswer& answer);
 
 // A table whose heading says that these are predictions, with interval, error and bound; for epochs with hours and costs. Then
 // why figures are missing, and notes.
-std::string predictions_text(const std::vector<Prediction>& predictions);
+std::string predictions_text(const std::vector<Prediction>& predictions, bool verbose = false);
 
 // {"evidence": "predicted", "predictions": [{"evidence": "predicted", …, step_seconds_at_least, step_seconds_expected, …}]}.
 Json predictions_json(const std::vector<Prediction>& predictions);
 
 // A measured model elsewhere: one table per model, what would change it, notes, and how to read it. Not empty.
 View elsewhere_view(const Elsewhere& answer);
-std::string elsewhere_text(const std::vector<Elsewhere>& answers);
+std::string elsewhere_text(const std::vector<Elsewhere>& answers, bool verbose = false);
 Json elsewhere_json(const std::vector<Elsewhere>& answers);  // [{model, samples_per_epoch, rows[], changes[]}]
 
 // The answer of `rent`: one row per instance, and what was left out.
-std::string rentals_text(const Rentals& rentals);
+std::string rentals_text(const Rentals& rentals, bool verbose = false);
 Json rentals_json(const Rentals& rentals);
 
 // The catalog of devices: one row for each index in `kept`.

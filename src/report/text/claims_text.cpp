@@ -237,7 +237,7 @@ std::string claims_text(const ClaimCatalog& catalog, std::span<const ClaimAnswer
   ClaimNotes notes(answers);
   std::string text;
   for (std::size_t i = 0; i < catalog.claims.size(); ++i) text += answer_text(catalog.claims[i], answers[i], notes);
-  text += notes_text(notes.all());
+  text += joined(numbered(notes.all()), "");
   if (!catalog.conflicts.empty()) text += kConflicts;
   for (const ClaimConflict& conflict : catalog.conflicts) text += conflict_text(conflict, answers);
   std::string reading =

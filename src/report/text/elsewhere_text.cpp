@@ -101,14 +101,14 @@ View elsewhere_view(const Elsewhere& answer) {
   return view;
 }
 
-std::string elsewhere_text(const std::vector<Elsewhere>& answers) {
+std::string elsewhere_text(const std::vector<Elsewhere>& answers, bool verbose) {
   std::string text;
   for (const Elsewhere& answer : answers) {
     const View view = elsewhere_view(answer);
     append(text, answer.baseline->workload.model + ", " + epoch_line(answer) + "\n", "\n");
     text += terminal_table(view);
     for (const std::string& line : change_lines(answer)) text += wrapped("", "", line);
-    text += notes_text(view.notes);
+    text += notes_below(numbered(view.notes), verbose);
   }
   return text + "\n" +
          wrapped("", "",

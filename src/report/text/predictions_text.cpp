@@ -83,9 +83,15 @@ template <class Format>
 std::string interval_text(const std::optional<PredictedAmount>& amount, const Format& format) {
   return amount && amount->low && amount->high ? format(*amount->low) + " to " + format(*amount->high) : "-";
 }
+// "$1,005": without cents from $100 on, which no prediction knows.
+std::string predicted_usd_text(double usd) {
+  constexpr double kWithoutCents = 100;
+  return usd < kWithoutCents ? format_usd(usd) : "$" + format_whole(usd);
+}
 // "$0.417–$0.673": shorter, so that a narrow terminal has room for the device.
 std::string usd_interval_text(const std::optional<PredictedAmount>& amount) {
-  return amount && amount->low && amount->high ? format_usd(*amount->low) + "–" + format_usd(*amount->high) : "-";
+  return amount && amount->low && amount->high ? predicted_usd_text(*amount->low) + "–" + predicted_usd_text(*amount->high)
+                                               : "-";
 }
 template <class Format>
 std::string at_least_text(const std::optional<PredictedAmount>& amount, const Format& format) {
@@ -93,11 +99,11 @@ std::string at_least_text(const std::optional<PredictedAmount>& amount, const Fo
 }
 
 std::string steps_table(const std::vector<Prediction>& predictions) {
-  // What all rows share is printed above the table, so that a narrow terminal shows the memory.
+  // What all rows share is printed above the table, so that a narrow terminal shows more columns.
   const std::string shared = shared_work(predictions);
   const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
-  Table table({"device", "-model", "-precision", batch_heading(predictions), shared.empty() ? "->memory ≥" : ">memory ≥",
-               ">step", "80 %", "->error", "fits", "->largest batch ≤", "->step ≥", "->samples/s", "-bound by"});
+  Table table({"device", "-model", "-precision", batch_heading(predictions), "->memory ≥", ">step", "80 %", "-->error", "fits",
+               "->largest batch ≤", "->step ≥", ">samples/s", "-bound by"});
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> step = amount_of_step(each);
     table.add({without_maker(each.name), cell(each.work.model), cell(name(each.work.precision)), cell(batch_text(each.work)),
@@ -118,8 +124,9 @@ std::string epochs_table(const std::vector<Prediction>& predictions) {
     table.add({each.cost ? each.cost->instance : each.name, each.device, cell(each.work.model), cell(name(each.work.precision)),
                cell(batch_text(each.work)), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
                at_least_text(each.hours, three_digits), error_text(each),
-               each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, format_usd),
-               usd_interval_text(usd), at_least_text(usd, format_usd), bound_text(each), each.cost ? each.cost->price : ""});
+               each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, predicted_usd_text),
+               usd_interval_text(usd), at_least_text(usd, predicted_usd_text), bound_text(each),
+               each.cost ? each.cost->price : ""});
   }
   return (shared.empty() ? "" : shared + "\n") + table.to_string();
 }
@@ -230,6 +237,13 @@ Json prediction_json(const Prediction& each) {
   return json;
 }
 
+std::string notes_with_reading(std::vector<std::string> lines, bool verbose) {
+  lines.emplace_back(kReading);
+  std::vector<std::string> paragraphs;
+  for (const std::string& line : without_repeats(std::move(lines))) paragraphs.push_back(wrapped("", "", line));
+  return notes_below(paragraphs, verbose);
+}
+
 std::string figure_of(const CatalogDevice& device, const char* key) {
   const auto fact = device.facts.find(key);
   return fact == device.facts.end() ? "" : fact->second.value ? shortest(*fact->second.value) : "-";
@@ -237,7 +251,7 @@ std::string figure_of(const CatalogDevice& device, const char* key) {
 
 }  // namespace
 
-std::string predictions_text(const std::vector<Prediction>& predictions) {
+std::string predictions_text(const std::vector<Prediction>& predictions, bool verbose) {
   const bool epochs = std::ranges::any_of(predictions, of_epochs);
   std::string text = wrapped("", "", kHeading) + "\n" + (epochs ? epochs_table(predictions) : steps_table(predictions));
   std::vector<std::string> lines = asked_lines(predictions);
@@ -251,8 +265,7 @@ std::string predictions_text(const std::vector<Prediction>& predictions) {
     if (!each.cost_reason.empty()) lines.push_back(each.cost_reason);
     lines.insert(lines.end(), each.notes.begin(), each.notes.end());
   }
-  for (const std::string& line : without_repeats(std::move(lines))) text += wrapped("", "", line);
-  return text + wrapped("", "", kReading);
+  return text + notes_with_reading(std::move(lines), verbose);
 }
 
 Json predictions_json(const std::vector<Prediction>& predictions) {
@@ -276,14 +289,14 @@ std::string rental_question(const Rentals& rentals) {
 
 std::string rentals_table(const Rentals& rentals) {
   const bool of_instances = !same_batch(rentals.predictions);
-  Table table({"instance", "-device", "--GPUs", "precision", ">batch", ">hours", "-hours, 80 %", ">cost", "cost, 80 %",
+  Table table({"instance", "device", "--GPUs", "precision", ">batch", ">hours", "-hours, 80 %", ">cost", "cost, 80 %",
                "->error", "evidence", "->per hour", "-bound by", "--price"});
   for (const Prediction& each : rentals.predictions) {
     const PredictedCost& cost = *each.cost;
     const std::string gpus = cost.gpus > 1 ? "1 of " + std::to_string(cost.gpus) : "";
     table.add({cost.instance, each.device, gpus, name(each.work.precision), of_instances ? batch_text(each.work) : "",
                expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
-               expected_text(cost.usd, format_usd), usd_interval_text(cost.usd), error_text(each),
+               expected_text(cost.usd, predicted_usd_text), usd_interval_text(cost.usd), error_text(each),
                name(EvidenceClass::predicted), usd_per_hour_text(cost.usd_per_hour), bound_text(each), cost.price});
   }
   return table.to_string();
@@ -312,7 +325,7 @@ std::string left_out_text(const Rentals& rentals) {
 
 }  // namespace
 
-std::string rentals_text(const Rentals& rentals) {
+std::string rentals_text(const Rentals& rentals, bool verbose) {
   std::string text = wrapped("", "", kHeading);
   if (rentals.predictions.empty()) return text + "no instance matches\n" + left_out_text(rentals);
   text += wrapped("", "", rental_question(rentals)) + "\n" + rentals_table(rentals) + left_out_text(rentals);
@@ -322,8 +335,7 @@ std::string rentals_text(const Rentals& rentals) {
     if (each.expected) lines.push_back(fit_text(*each.expected));
     lines.insert(lines.end(), each.notes.begin(), each.notes.end());
   }
-  for (const std::string& line : without_repeats(std::move(lines))) text += wrapped("", "", line);
-  return text + wrapped("", "", kReading);
+  return text + notes_with_reading(std::move(lines), verbose);
 }
 
 Json rentals_json(const Rentals& rentals) {

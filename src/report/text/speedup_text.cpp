@@ -53,15 +53,13 @@ std::string note_cell(const SpeedupPair& pair, Notes& notes) {
   return text;
 }
 
-// Why columns of cost and energy have gaps, each reason once.
-std::string gaps_text(const Speedup& speedup) {
-  std::string text;
+// Why columns of cost and energy have gaps.
+std::vector<std::string> gaps(const Speedup& speedup) {
+  std::vector<std::string> lines;
   for (const SpeedupPair& pair : speedup.pairs)
     for (const auto& [what, estimate] : {std::pair("cost", &pair.cost), std::pair("energy", &pair.energy)})
-      if (const std::string line = std::string("no ") + what + " ratio: " + estimate->reason + "\n";
-          !std::isfinite(estimate->value) && text.find(line) == std::string::npos)
-        text += line;
-  return text;
+      if (!std::isfinite(estimate->value)) lines.push_back(std::string("no ") + what + " ratio: " + estimate->reason + "\n");
+  return without_repeats(std::move(lines));
 }
 
 bool of_one_target(const Speedup& speedup) {
@@ -137,7 +135,7 @@ View speedup_view(const Speedup& speedup) {
   return view;
 }
 
-std::string speedup_text(const Speedup& speedup) {
+std::string speedup_text(const Speedup& speedup, bool verbose) {
   if (speedup.pairs.empty()) return "";
   const std::string& target = speedup.pairs.front().target;
   const View view = speedup_view(speedup);
@@ -158,10 +156,12 @@ std::string speedup_text(const Speedup& speedup) {
           : "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's "
             "over the contender's. Above 1 the contender is the better. The interval is over repetitions, each a process "
             "of its own.");
-  text += explanations(speedup) + notes_text(view.notes) + gaps_text(speedup);
+  std::vector<std::string> notes = numbered(view.notes);
+  for (std::string& line : gaps(speedup)) notes.push_back(std::move(line));
   for (const Unpaired& alone : speedup.unpaired)
-    text += "not paired: " + alone.name + repetitions(alone.repetitions) + " (" + alone.file + "): " + alone.reason + "\n";
-  return text;
+    notes.push_back("not paired: " + alone.name + repetitions(alone.repetitions) + " (" + alone.file + "): " + alone.reason +
+                    "\n");
+  return text + explanations(speedup) + notes_below(notes, verbose);
 }
 
 namespace {
@@ -174,7 +174,7 @@ std::string ratio_text(double ratio) {
 
 }  // namespace
 
-std::string published_pairs_text(const PublishedPairs& published) {
+std::string published_pairs_text(const PublishedPairs& published, bool verbose) {
   Table table({"measured here", ">samples/s", "published by others", ">published samples/s", ">ratio", "notes"});
   Notes notes;
   for (const PublishedPair& pair : published.pairs) {
@@ -186,7 +186,7 @@ std::string published_pairs_text(const PublishedPairs& published) {
          wrapped("", "",
                  "ratio: samples per second measured here over those published, of machines, programs, batches and inputs "
                  "that differ as the notes say; without an interval, since the source has one training each") +
-         notes_text(notes.all()) + wrapped("", "", published.notice);
+         notes_below(numbered(notes.all()), verbose) + wrapped("", "", published.notice);
 }
 
 Json published_pairs_json(const PublishedPairs& published) {

@@ -231,11 +231,19 @@ std::string Notes::mark(const std::string& note) {
   return "[" + number + "]";
 }
 
-std::string notes_text(const std::vector<std::string>& notes) {
-  std::string text;
-  for (std::size_t i = 0; i < notes.size(); ++i)
-    text += wrapped("  [" + std::to_string(i + 1) + "] ", std::string(6, ' '), notes[i]);
-  return text;
+std::vector<std::string> numbered(const std::vector<std::string>& notes) {
+  std::vector<std::string> paragraphs;
+  for (const std::string& note : notes)
+    paragraphs.push_back(wrapped("  [" + std::to_string(paragraphs.size() + 1) + "] ", std::string(6, ' '), note));
+  return paragraphs;
+}
+
+std::string notes_below(const std::vector<std::string>& paragraphs, bool verbose) {
+  constexpr std::size_t kShown = 4;
+  if (verbose || paragraphs.size() <= kShown || output_columns() == kUnlimitedColumns) return joined(paragraphs, "");
+  const std::size_t more = paragraphs.size() - kShown;
+  return joined({paragraphs.begin(), paragraphs.begin() + kShown}, "") +
+         wrapped("  ", "  ", "and " + counted(more, "more note", "more notes") + ": add --verbose");
 }
 
 std::string without_maker(const std::string& device) {

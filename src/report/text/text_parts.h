@@ -134,8 +134,12 @@ class Notes {
   std::vector<std::string> notes_;
 };
 
-// "  [1] the note", filled into lines; empty if there are none.
-std::string notes_text(const std::vector<std::string>& notes);
+// "  [1] the note" for each, filled into lines that end with a line break.
+std::vector<std::string> numbered(const std::vector<std::string>& notes);
+
+// Paragraphs below a table, each ending with a line break: on a terminal the first four, and how many more --verbose shows. In
+// files and pipes, and if `verbose`, all.
+std::string notes_below(const std::vector<std::string>& paragraphs, bool verbose);
 
 // "T4" of "NVIDIA T4": the maker is the same for all cards.
 std::string without_maker(const std::string& device);
