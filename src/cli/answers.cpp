@@ -20,7 +20,7 @@ struct AnswersOptions {
   std::string result;
   PriceOptions prices;
   std::vector<std::string> on;  // devices of the catalog
-  bool json = false;
+  bool verbose = false, json = false;
 };
 
 int answers(const AnswersOptions& options) {
@@ -38,7 +38,7 @@ int answers(const AnswersOptions& options) {
     print(print_json(answers));
   } else {
     print(fitted(answers_page(named) + "\n"));
-    print_fitted(elsewhere_text(other));
+    print_fitted(elsewhere_text(other, options.verbose));
   }
   return kExitDone;
 }
@@ -51,6 +51,7 @@ void add_answers(Commands& commands) {
   command.add_option("result", options.result, "result file")->type_name("RESULT")->required();
   add_price_options(command, options.prices);
   add_on_option(command, options.on);
+  command.add_flag("-v,--verbose", options.verbose, "with --on: print all notes, also on a terminal");
   command.add_flag("--json", options.json, "print JSON");
 }
 

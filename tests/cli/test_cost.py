@@ -204,8 +204,8 @@ class Answers(CliTest):
         call = self.call("answers", MEASURED)
         self.assertEqual(call.returncode, 0, call.stderr)
         self.assertLessEqual(len(call.stdout.splitlines()), 60)
-        self.assertEqual(call.stdout.count("   note: "), 6)
         answers = json.loads(self.call("answers", MEASURED, "--json").stdout, parse_constant=reject_constant)
+        self.assertEqual(call.stdout.count("   note: "), sum(section["answered"] for section in answers["sections"]))
         self.assertEqual(len(answers["sections"]), 6)
         for section in answers["sections"]:
             self.assertTrue(section["answers"] and section["read"], section["question"])

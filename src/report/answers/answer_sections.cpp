@@ -232,6 +232,7 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
                : "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be") +
       epochs_read(works);
   if (!any_on_synthetic_data(runs)) section.read += kOfRealData;
+  section.answered = !works.empty();
   return section;
 }
 
@@ -244,7 +245,8 @@ AnswerSection utilization_section(const std::vector<Run>& runs) {
                               (busy.empty() ? "" : ", busy " + busy + " of the time") + power_text(work));
   }
   for (std::string& gap : power_gaps(works)) section.answers.push_back(std::move(gap));
-  if (section.answers.empty()) section.answers.emplace_back("no run on synthetic data, and no training, succeeded");
+  section.answered = !section.answers.empty();
+  if (!section.answered) section.answers.emplace_back("no run on synthetic data, and no training, succeeded");
   section.read =
       "of peak: multiply-adds, as direct products and convolutions have them, over the best burst of this device in that "
       "precision; above 60 % is strong";
@@ -262,10 +264,11 @@ AnswerSection precision_section(const std::vector<Run>& runs, const Speedup& spe
       for (const SpeedupPair* pair : narrow_over(*asked, baseline)) section.answers.push_back(answer_line(*pair));
   };
   add_ratios(Precision::fp32);
+  const std::vector<QualityDifference> differences = precision_quality(runs);
+  section.answered = !section.answers.empty() || !differences.empty();
   if (section.answers.empty())
     section.answers.emplace_back(
         "no answer on speed: nothing ran on synthetic data, or to a target, in 16 bits and in fp32 on one device");
-  const std::vector<QualityDifference> differences = precision_quality(runs);
   for (const QualityDifference& difference : differences) section.answers.push_back(difference_text(difference));
   if (differences.empty())
     section.answers.emplace_back(
@@ -286,6 +289,8 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
   const std::vector<RunGroup> works = compared_workloads(runs);
   if (section.answers.empty()) section.answers = epoch_costs(works);
   if (!section.answers.empty()) section.read += epochs_read(works);
+  const std::vector<TimeToQuality> times = times_to_quality(runs);
+  section.answered = !section.answers.empty() || !times.empty();
   if (section.answers.empty())
     section.answers.emplace_back(
         "no answer in money: no price is known; run with --price cpu=USD_PER_HOUR (epochbench list prices)");
@@ -293,7 +298,7 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
   for (const Run& run : runs)
     if (run.cost && in_usd(*run.cost) && run.cost->price_source) sources.insert(*run.cost->price_source);
   for (const std::string& source : sources) section.answers.push_back("price: " + source_text(source));
-  for (const TimeToQuality& time : times_to_quality(runs)) section.answers.push_back(time_to_quality(time));
+  for (const TimeToQuality& time : times) section.answers.push_back(time_to_quality(time));
   return section;
 }
 

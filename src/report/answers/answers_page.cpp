@@ -113,7 +113,8 @@ AnswerSection batch_section(const Result& result) {
     if (flat.reason) line += "; " + *flat.reason;
     section.answers.push_back(line);
   }
-  if (section.answers.empty())
+  section.answered = !section.answers.empty();
+  if (!section.answered)
     section.answers.push_back("no answer: nothing ran at " + std::to_string(kMinCurvePoints) + " batches or more");
   return section;
 }
@@ -149,7 +150,8 @@ AnswerSection input_section(const Result& result) {
       line += ": it is unknown which runs waited most and least";
     section.answers.push_back(line);
   }
-  if (section.answers.empty()) section.answers.emplace_back("no answer: no workload ran with different inputs on real data");
+  section.answered = !section.answers.empty();
+  if (!section.answered) section.answers.emplace_back("no answer: no workload ran with different inputs on real data");
   return section;
 }
 
@@ -167,17 +169,25 @@ std::vector<AnswerSection> answer_sections(const NamedResult& named) {
   for (AnswerSection& section :
        std::array{parts_section(speedup, to_quality), threads_section(speedup, to_quality), ranks_section(named.result)})
     if (!section.answers.empty()) sections.push_back(std::move(section));
+  for (AnswerSection& section : sections) replace_all(section.read, " RESULT", " " + shell_word(named.path));
   return sections;
 }
 
 std::string answers_page(const NamedResult& named) {
-  const std::vector<AnswerSection> sections = answer_sections(named);
+  std::vector<AnswerSection> sections = answer_sections(named);
+  const std::string in_full = "epochbench answers " + shell_word(named.path) + " --json";
+  std::string unanswered;
+  for (const AnswerSection& section : sections)
+    if (!section.answered) append(unanswered, section.question, " ");
+  std::erase_if(sections, [](const AnswerSection& section) { return !section.answered; });
+  const Lines left = unanswered.empty() ? Lines{} : wrapped_lines("Not answered: ", "  ", unanswered + " Why: " + in_full);
   const std::vector<Lines> missing = blocks(not_measured(named.result), kReasonLines);
   const std::size_t reasons = std::min(missing.size(), kReasons);
   const bool loaded = std::ranges::any_of(sections, [](const AnswerSection& section) {
     return std::ranges::any_of(section.answers, [](const std::string& text) { return text.find(kLoadMark) != text.npos; });
   });
-  std::size_t used = kHeadLines + loaded + (missing.empty() ? 0 : 2);  // that something is missing, and how much more
+  std::size_t used =
+      kHeadLines + loaded + left.size() + (missing.empty() ? 0 : 2);  // that something is missing, and how much more
   for (std::size_t i = 0; i < reasons; ++i) used += missing[i].size();
   std::vector<std::vector<Lines>> answers;
   for (const AnswerSection& section : sections) {
@@ -188,9 +198,10 @@ std::string answers_page(const NamedResult& named) {
   std::string text = head_line(named.result) + "\n" + (loaded ? load_note() + "\n" : "") + "\n";
   for (std::size_t i = 0; i < sections.size(); ++i) {
     text += std::to_string(i + 1) + ". " + sections[i].question + "\n";
-    add_blocks(text, answers[i], shown[i], " (epochbench answers RESULT --json)");
+    add_blocks(text, answers[i], shown[i], " (" + in_full + ")");
     for (const std::string& line : read_lines(sections[i])) text += line + "\n";
   }
+  for (const std::string& line : left) text += line + "\n";
   if (missing.empty()) return text;
   text += "Not measured\n";
   add_blocks(text, missing, reasons, " reasons");
@@ -200,7 +211,8 @@ std::string answers_page(const NamedResult& named) {
 Json answers_json(const NamedResult& named) {
   Json json{{"machine", machine_text(named.result)}, {"date", named.result.context.date}, {"sections", Json::array()}};
   for (const AnswerSection& section : answer_sections(named))
-    json["sections"].push_back({{"question", section.question}, {"answers", section.answers}, {"read", section.read}});
+    json["sections"].push_back(
+        {{"question", section.question}, {"answered", section.answered}, {"answers", section.answers}, {"read", section.read}});
   json["not_measured"] = not_measured(named.result);
   return json;
 }

@@ -17,8 +17,11 @@ struct AnswerSection {
   std::string question;
   std::vector<std::string> answers;  // one line each; never empty
   std::string read;                  // how to read them
+  bool answered = true;              // otherwise `answers` are the reasons why not
 };
 
+// Sections of one result. Commands in them name its file.
+//
 // Speed, power and utilization, mixed precision, cost, batch, input: always all six, in this order; then, if a result answers
 // them, parts, threads and ranks.
 std::vector<AnswerSection> answer_sections(const NamedResult& result);
@@ -32,10 +35,11 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
 AnswerSection parts_section(const Speedup& speedup, const Speedup& to_quality);
 AnswerSection threads_section(const Speedup& speedup, const Speedup& to_quality);
 
-// At most 60 lines of 100 columns, whatever the result holds (a word longer than a line gets its own line). A section that has
-// more to say names the command that prints all of it. The numbers of a case come from src/figures/summarize.h.
+// At most 60 lines of 100 columns, whatever the result holds (a word longer than a line gets its own line). Questions that the
+// result does not answer are named in one line. A section that has more to say names the command that prints all of it. The
+// numbers of a case come from src/figures/summarize.h.
 std::string answers_page(const NamedResult& result);
 
-Json answers_json(const NamedResult& result);  // machine, date, sections[]{question, answers[], read}, not_measured[]
+Json answers_json(const NamedResult& result);  // machine, date, sections[]{question, answered, answers[], read}, not_measured[]
 
 }  // namespace epochbench
