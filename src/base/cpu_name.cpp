@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "src/base/text.h"
 
@@ -32,6 +33,41 @@ constexpr std::array<Core, 7> kCores = {{
     {0xc0, 0xac3, "Ampere 1"},
 }};
 
+// Servers by family, models and steppings, as in Linux's arch/x86/include/asm/intel-family.h and arch/x86/kernel/cpu/amd.c.
+struct Generation {
+  std::string_view line;
+  unsigned family, first_model, last_model, first_stepping, last_stepping;
+  const char* name;
+};
+constexpr std::array<Generation, 17> kGenerations = {{
+    {"EPYC", 23, 1, 1, 0, 15, "Zen (Naples)"},
+    {"EPYC", 23, 0x31, 0x31, 0, 15, "Zen 2 (Rome)"},
+    {"EPYC", 25, 0, 0x0f, 0, 15, "Zen 3 (Milan)"},
+    {"EPYC", 25, 0x10, 0x1f, 0, 15, "Zen 4 (Genoa)"},
+    {"EPYC", 25, 0xa0, 0xaf, 0, 15, "Zen 4c (Bergamo)"},
+    {"EPYC", 26, 0, 0x0f, 0, 15, "Zen 5 (Turin)"},
+    {"EPYC", 26, 0x10, 0x1f, 0, 15, "Zen 5c (Turin Dense)"},
+    {"Xeon", 6, 0x3f, 0x3f, 0, 15, "Haswell"},
+    {"Xeon", 6, 0x4f, 0x4f, 0, 15, "Broadwell"},
+    {"Xeon", 6, 0x55, 0x55, 0, 4, "Skylake"},
+    {"Xeon", 6, 0x55, 0x55, 5, 7, "Cascade Lake"},
+    {"Xeon", 6, 0x55, 0x55, 10, 11, "Cooper Lake"},
+    {"Xeon", 6, 0x6a, 0x6a, 0, 15, "Ice Lake"},
+    {"Xeon", 6, 0x6c, 0x6c, 0, 15, "Ice Lake"},
+    {"Xeon", 6, 0x8f, 0x8f, 0, 15, "Sapphire Rapids"},
+    {"Xeon", 6, 0xcf, 0xcf, 0, 15, "Emerald Rapids"},
+    {"Xeon", 6, 0xad, 0xae, 0, 15, "Granite Rapids"},
+}};
+
+// nullptr: not in the table.
+const char* find_generation(const std::string& name, unsigned family, unsigned model, unsigned stepping) {
+  const auto found = std::ranges::find_if(kGenerations, [&](const Generation& one) {
+    return name.find(one.line) != std::string::npos && one.family == family && one.first_model <= model &&
+           model <= one.last_model && one.first_stepping <= stepping && stepping <= one.last_stepping;
+  });
+  return found == kGenerations.end() ? nullptr : found->name;
+}
+
 // A part with a digit, unless it is a clock or a version ("2.20GHz", "2.5+").
 bool has_model_number(const std::string& name) {
   return std::ranges::any_of(split(name, ' '), [](const std::string& part) {
@@ -49,6 +85,24 @@ std::string x86_cpu_name(const std::string& reported, std::uint32_t signature) {
   const unsigned model = bits(4, 4) + (base == 6 || base == 15 ? bits(16, 4) << 4 : 0);
   return name + " (family " + std::to_string(family) + ", model " + std::to_string(model) + ", stepping " +
          std::to_string(bits(0, 4)) + ")";
+}
+
+std::string short_cpu_name(std::string name) {
+  for (const char* mark : {"(R)", "(TM)", "(r)", "(tm)"}) replace_all(name, mark, "");
+  if (const std::size_t clock = name.find(" CPU @"); clock != std::string::npos)
+    name.erase(clock, std::min(name.find(" (", clock), name.size()) - clock);
+  if (const std::size_t cores = name.find("-Core Processor"); cores != std::string::npos)
+    name = name.substr(0, name.rfind(' ', cores));
+  const std::size_t numbers = name.find(" (family ");
+  unsigned family = 0, model = 0, stepping = 0;
+  if (numbers != std::string::npos &&
+      std::sscanf(name.c_str() + numbers, " (family %u, model %u, stepping %u)", &family, &model, &stepping) == 3)
+    if (const char* generation = find_generation(name, family, model, stepping)) {
+      name.resize(numbers);
+      if (name.ends_with(" Processor")) name.resize(name.size() - std::string_view(" Processor").size());
+      return std::string(trimmed(name)) + ", " + generation;
+    }
+  return std::string(trimmed(name));
 }
 
 std::string arm_core_name(std::uint64_t midr) {

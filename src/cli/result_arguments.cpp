@@ -81,6 +81,15 @@ class Reader {
 
   void read_file(const std::string& path) { read(path, parse_json(read_text_file(path), path)); }
 
+  // One of several, such as those of results/*.json: a schema among them is left out.
+  void read_one_of_several(const std::string& path) {
+    const Json document = parse_json(read_text_file(path), path);
+    if (document.is_object() && document.contains("$schema"))
+      print_error("left out: " + path + " is a schema, not a result");
+    else
+      read(path, document);
+  }
+
   void read_folder(const std::string& folder) {
     bool any = false, any_published = false;
     std::vector<std::string> left_out, damaged;
@@ -186,10 +195,15 @@ Measurements read_arguments(Reads reads, const std::string& command, const std::
   for (const std::string& argument : arguments) {
     if (is_folder(argument))
       reader.read_folder(argument);
+    else if (arguments.size() > 1)
+      reader.read_one_of_several(argument);
     else
       reader.read_file(argument);
   }
-  return reader.take();
+  Measurements measurements = reader.take();
+  if (measurements.results.empty() && measurements.turns.empty())
+    throw CallError(command + ": only schemas; name files that `epochbench run --out FILE` wrote");
+  return measurements;
 }
 
 }  // namespace

@@ -27,6 +27,22 @@ TEST(CpuName, ThatSeveralKindsShareSaysWhichOneItIs) {
             "QEMU Virtual CPU version 2.5+ (family 15, model 6, stepping 1)");
 }
 
+TEST(CpuName, IsShortInTitlesAndSaysTheGeneration) {
+  for (const auto& [name, title] :
+       {std::pair("AMD EPYC 9654 96-Core Processor", "AMD EPYC 9654"),
+        {"Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz", "Intel Xeon Platinum 8375C"},
+        {"AMD EPYC (family 25, model 1, stepping 1)", "AMD EPYC, Zen 3 (Milan)"},
+        {"AMD EPYC (family 25, model 17, stepping 1)", "AMD EPYC, Zen 4 (Genoa)"},
+        {"AMD EPYC (family 26, model 2, stepping 1)", "AMD EPYC, Zen 5 (Turin)"},
+        {"Intel(R) Xeon(R) Processor (family 6, model 207, stepping 2)", "Intel Xeon, Emerald Rapids"},
+        {"Intel(R) Xeon(R) CPU @ 2.20GHz (family 6, model 79, stepping 0)", "Intel Xeon, Broadwell"},
+        {"Intel(R) Xeon(R) CPU @ 2.80GHz (family 6, model 85, stepping 7)", "Intel Xeon, Cascade Lake"},
+        {"Intel(R) Xeon(R) Processor (family 6, model 167, stepping 1)",
+         "Intel Xeon Processor (family 6, model 167, stepping 1)"},  // a client's number: this one has AMX
+        {"AMD EPYC", "AMD EPYC"}})
+    EXPECT_EQ(short_cpu_name(name), title);
+}
+
 TEST(CpuName, OfThisCpuHasSpacesInsideOnly) {
   const std::string name = this_cpu_name();
 #if defined(__x86_64__) || defined(__aarch64__)

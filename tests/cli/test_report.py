@@ -33,6 +33,12 @@ class Report(CliTest):
         self.assertIn(": 6 runs (1 of them without a result) of 1 file, ",
                       self.call("report", "lost.json", "-o", "page.html").stdout)
 
+    def test_schemas_among_several_files_are_left_out(self):
+        schema = MEASURED.parent / "schema.json"
+        call = self.call("report", MEASURED, schema, "-o", "page.html")
+        self.assertEqual((call.returncode, call.stderr), (0, f"epochbench: left out: {schema} is a schema, not a result\n"))
+        self.assert_refused(self.call("report", schema, "-o", "page.html"), 2, "no schema_version")
+
     def test_is_the_same_every_time(self):
         self.assertEqual(self.call("report", MEASURED, "-o", "a.html").returncode, 0)
         self.assertEqual(self.call("report", MEASURED, "-o", "b.html").returncode, 0)

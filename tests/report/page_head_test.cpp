@@ -1,5 +1,6 @@
 // The first screen of the page: its title, its cards with their spread and doubts, and which chart it shows.
 #include <string>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,8 +52,7 @@ TEST(PageHead, HasATitleByModelsAndDevices) {
   named.result.context.cpu.model = "Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz";
   EXPECT_THAT(head_of({named})["title"].get<std::string>(), HasSubstr("an Intel Xeon Platinum 8375C, 8 cores"));
   named.result.context.cpu.model = "Intel(R) Xeon(R) CPU @ 2.20GHz (family 6, model 79, stepping 0)";
-  EXPECT_THAT(head_of({named})["title"].get<std::string>(),
-              HasSubstr("an Intel Xeon (family 6, model 79, stepping 0), 8 cores"));
+  EXPECT_THAT(head_of({named})["title"].get<std::string>(), HasSubstr("an Intel Xeon, Broadwell, 8 cores"));
   EXPECT_EQ(head_of({named}, {.title = "Spring <2026>"})["title"], "Spring <2026>");
   EXPECT_EQ(head_of({made_result("r.json", "box", {})})["title"], "No run succeeded");
 }
@@ -172,6 +172,37 @@ TEST(PageHead, QualityIsAMeanOverSeeds) {
   EXPECT_EQ(quality["text"], "92.0 %");
   EXPECT_THAT(quality["subject"].get<std::string>(), HasSubstr(" (test accuracy)"));
   EXPECT_THAT(quality["spread"].get<std::string>(), HasSubstr(", n=5"));
+}
+
+// Ten seeds of a small model say nothing of the large one.
+TEST(PageHead, QualityIsLedByTheLargestModel) {
+  NamedResult named = on_the_cpu(1);
+  const epochbench::Run first = named.result.runs[0];
+  named.result.runs.clear();
+  for (const auto& [model, flops, seeds] : {std::tuple("lenet5", 1e6, 10), {"resnet50", 1e10, 5}})
+    for (int seed = 0; seed < seeds; ++seed) {
+      epochbench::Run run = first;
+      rename(run, std::string(model) + "/cpu/fp32/b16" + (seed ? "/seed=" + std::to_string(seed) : ""));
+      run.workload.model = run.workload.fingerprint = model;
+      run.workload.train_flops_per_sample = flops;
+      run.workload.seed = static_cast<std::uint64_t>(seed);
+      run.workload.dataset = "digits";
+      run.quality->eval_metric = "accuracy";
+      run.quality->eval_value = 0.9;
+      named.result.runs.push_back(run);
+    }
+  EXPECT_THAT(card(head_of({named}), "quality")[0]["subject"].get<std::string>(), testing::StartsWith("ResNet-50 on digits"));
+}
+
+TEST(PageHead, SubjectsNameTheMachineOfSeveral) {
+  const NamedResult a = made_result("a.json", "box", {{"cpu", "fp32", 100, 16, "", "resnet50"}}),
+                    b = made_result("b.json", "other", {{"cuda", "fp32", 900, 16, "", "resnet50"}});
+  const Json data = page_data({a, b}, {}, embedded_claims());
+  EXPECT_EQ(card(data["head"], "speed")[0]["subject"], "ResNet-50, GPU fp32, batch 16, on B");
+  EXPECT_THAT(card(data["head"], "speedup")[0]["subject"].get<std::string>(), testing::EndsWith(", batch 16, B over A"));
+  EXPECT_THAT(data["speedup"]["pairs"][0]["contender"].get<std::string>(), testing::StartsWith("B: resnet50/"));
+  EXPECT_THAT(data["tables"]["runs"]["rows"].dump(), AllOf(HasSubstr("A: a.json"), HasSubstr("B: b.json")));
+  EXPECT_EQ(card(head_of({a}), "speed")[0]["subject"], "ResNet-50, CPU fp32, batch 16");
 }
 
 TEST(PageHead, SweepsLeadWhereNothingElseWasMeasured) {

@@ -8,6 +8,7 @@
 #include "src/analysis/input/input_pipeline.h"
 #include "src/analysis/sweep/curves.h"
 #include "src/analysis/sweep/rank_scaling.h"
+#include "src/base/cpu_name.h"
 #include "src/base/text.h"
 #include "src/report/text/text_parts.h"
 
@@ -23,7 +24,7 @@ constexpr std::size_t kPageLines = 60, kHeadLines = 2, kReasons = 4;
 constexpr std::size_t kAnswerLines = 4, kReasonLines = 2;
 
 std::string machine_text(const Result& result) {
-  std::string text = result.context.cpu.model;
+  std::string text = short_cpu_name(result.context.cpu.model);
   for (const GpuInfo& gpu : result.context.gpus) text += ", " + gpu.name;
   return text;
 }

@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::size_t kMaxPairs = 500;  // in a table for people; `epochbench speedup` has all
 
-Json side_json(const SpeedupSide& side) {
+Json side_json(const SpeedupSide& side, const std::string& letter) {
   return {{"backend", side.device.backend},
+          {"machine", letter},
           {"on_gpu", side.on_gpu},
           {"precision", side.precision},
           {"settings", settings_text(further_settings(side.settings))}};
@@ -35,12 +36,17 @@ void add_speedup(Json& data, Speedup speedup) {
   data["speedup"] = nullptr;
   if (pairs == 0) return;
   if (pairs > kMaxPairs) speedup.pairs.resize(kMaxPairs);
+  for (SpeedupPair& pair : speedup.pairs)
+    for (SpeedupSide* side : {&pair.baseline, &pair.contender})
+      if (const std::string letter = machine_letter(data, side->file); !letter.empty()) side->name = letter + ": " + side->name;
   data["tables"]["speedup"] = page_table(speedup_view(speedup));
   speedup.unpaired.clear();
   Json json = speedup_json(speedup);
   for (std::size_t i = 0; i < speedup.pairs.size(); ++i) {
-    json["pairs"][i]["baseline_side"] = side_json(speedup.pairs[i].baseline);
-    json["pairs"][i]["contender_side"] = side_json(speedup.pairs[i].contender);
+    json["pairs"][i]["baseline_side"] =
+        side_json(speedup.pairs[i].baseline, machine_letter(data, speedup.pairs[i].baseline.file));
+    json["pairs"][i]["contender_side"] =
+        side_json(speedup.pairs[i].contender, machine_letter(data, speedup.pairs[i].contender.file));
     json["pairs"][i]["doubts"] = doubt_texts(speedup.pairs[i].warnings);
     json["pairs"][i]["text"] = format_times(speedup.pairs[i].ratio.value);
   }

@@ -101,11 +101,17 @@ std::string subject_of(const Series& series) {
          ", batch " + std::to_string(run.workload.batch) + (run.workload.mode == "train" ? "" : ", " + run.workload.mode);
 }
 
+// ", on B" if several machines were measured.
+std::string on_machine(const Json& data, const std::string& file) {
+  const std::string letter = machine_letter(data, file);
+  return letter.empty() ? "" : ", on " + letter;
+}
+
 Json card(const char* id, const char* title, Json entries, const std::string& foot = "") {
   return {{"id", id}, {"title", title}, {"entries", std::move(entries)}, {"foot", foot}};
 }
 
-void add_speed(Json& cards, const std::vector<Headline>& headlines) {
+void add_speed(Json& cards, const Json& data, const std::vector<Headline>& headlines) {
   Json speeds = Json::array(), epochs = Json::array(), costs = Json::array();
   std::string source;
   for (std::size_t i = 0; i < std::min(headlines.size(), kMaxSubjects); ++i) {
@@ -115,7 +121,7 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
                          const NumberText& end) {
       const auto summary = summarize(series.runs, figure);
       if (!summary) return;
-      list.push_back(entry(subject_of(series) + (note.empty() ? "" : " (" + note + ")"),
+      list.push_back(entry(subject_of(series) + on_machine(data, series.source->path) + (note.empty() ? "" : " (" + note + ")"),
                            {summary->value, summary->spread, summary->interval, series.runs.size()}, text, end));
       list.back()["doubts"] = doubt_texts(series);
     };
@@ -135,7 +141,13 @@ void add_speed(Json& cards, const std::vector<Headline>& headlines) {
   if (!speeds.empty()) cards.push_back(card("cost", "Cost of an epoch", costs, source));  // empty: the card explains --price
 }
 
-void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Speedup& speedup) {
+// ", on B", ", B over A".
+std::string on_machines(const Json& data, const SpeedupPair& pair) {
+  const std::string ours = machine_letter(data, pair.contender.file), theirs = machine_letter(data, pair.baseline.file);
+  return ours == theirs ? on_machine(data, pair.contender.file) : ", " + ours + " over " + theirs;
+}
+
+void add_speedup(Json& cards, const Json& data, const std::vector<Headline>& headlines, const Speedup& speedup) {
   Json entries = Json::array();
   for (const Headline& headline : headlines) {
     const SpeedupPair* best = find_headline(speedup, headline.series->first().workload.model);
@@ -143,10 +155,11 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
     const auto side = [](const SpeedupSide& one) { return device_word(one.on_gpu, one.device.backend) + " " + one.precision; };
     const std::size_t n = std::min(best->baseline.rates.size(), best->contender.rates.size());
     const std::int64_t ours = best->contender.workload.batch, theirs = best->baseline.workload.batch;
-    Json one = entry(model_title(best->contender.workload.model) + ", " + side(best->contender) + " over " +
-                         side(best->baseline) + (at_own_best(*best) ? ", each at its best" : "") + ", batch " +
-                         std::to_string(ours) + (ours == theirs ? "" : " over " + std::to_string(theirs)),
-                     shown(best->ratio, n, "processes per side"), format_times, three_digits);
+    Json one =
+        entry(model_title(best->contender.workload.model) + ", " + side(best->contender) + " over " + side(best->baseline) +
+                  (at_own_best(*best) ? ", each at its best" : "") + ", batch " + std::to_string(ours) +
+                  (ours == theirs ? "" : " over " + std::to_string(theirs)) + on_machines(data, *best),
+              shown(best->ratio, n, "processes per side"), format_times, three_digits);
     one["doubts"] = doubt_texts(best->warnings);
     if (best->parts) {
       one["explanation"] = explanation(*best);
@@ -163,7 +176,7 @@ void add_speedup(Json& cards, const std::vector<Headline>& headlines, const Spee
 std::string training_of(const Workload& work) { return model_title(work.model) + " on " + work.dataset; }
 
 // How long trainings to a target took, those of the largest model first.
-void add_targets(Json& cards, const AllSeries& all) {
+void add_targets(Json& cards, const Json& data, const AllSeries& all) {
   std::vector<std::pair<double, Json>> weighted;
   std::set<const NamedResult*> files;
   for (const Series& series : all.series) {
@@ -180,7 +193,8 @@ void add_targets(Json& cards, const AllSeries& all) {
         append(note, "not reached");
       if (time.usd.value) append(note, format_usd(*time.usd.value));
       Json one = entry(training_of(run.workload) + ", " + device_word(run.device.backend == "cuda", run.device.backend) + " " +
-                           run.precision + ", batch " + std::to_string(run.workload.batch) + " (" + note + ")",
+                           run.precision + ", batch " + std::to_string(run.workload.batch) +
+                           on_machine(data, series.source->path) + " (" + note + ")",
                        {median.value.value_or(std::nan("")),
                         bounded ? Spread::ci95 : Spread::none,
                         {median.low.value_or(0), median.high.value_or(0)},
@@ -200,12 +214,13 @@ void add_targets(Json& cards, const AllSeries& all) {
 
 struct Trained {  // with the same settings, over several seeds
   const Run* first;
+  std::string file;                                     // that has it
   std::map<std::uint64_t, std::vector<double>> values;  // by seed
 };
 
-// The mean over seeds of the training with most seeds; then how other precisions differ from fp32. A training to a target ends
-// where it reaches it, which says nothing of its quality.
-void add_quality(Json& cards, const AllSeries& all) {
+// The mean over seeds of the largest training that has an interval; then how other precisions differ from fp32, for the
+// largest. A training to a target ends where it reaches it, which says nothing of its quality.
+void add_quality(Json& cards, const Json& data, const AllSeries& all) {
   std::map<std::string, Trained> trained;
   std::vector<const Run*> runs;
   for (const Series& series : all.series)
@@ -215,12 +230,15 @@ void add_quality(Json& cards, const AllSeries& all) {
       if (!run->quality || !run->quality->eval_value || !run->quality->eval_metric) continue;
       Settings settings = series.settings;
       settings.erase("seed");
-      Trained& one = trained.try_emplace(series.origin + "\n" + label_of(settings), Trained{run, {}}).first->second;
+      Trained& one =
+          trained.try_emplace(series.origin + "\n" + label_of(settings), Trained{run, series.source->path, {}}).first->second;
       one.values[run->workload.seed].push_back(*run->quality->eval_value);
     }
   if (trained.empty()) return;
   const auto rank = [](const auto& one) {
-    return std::tuple(one.second.values.size(), one.second.first->precision == "fp32", weight_of(one.second.first->workload));
+    const std::size_t seeds = one.second.values.size();
+    return std::tuple(seeds >= kMinRepetitions, weight_of(one.second.first->workload), one.second.first->precision == "fp32",
+                      seeds);
   };
   const auto best = std::ranges::max_element(trained, {}, rank);
   const Run& run = *best->second.first;
@@ -229,11 +247,14 @@ void add_quality(Json& cards, const AllSeries& all) {
   Estimate estimate = arithmetic_mean_estimate(means, kMinRepetitions, "seeds");
   const std::string& metric = *run.quality->eval_metric;
   Json one = entry(training_of(run.workload) + ", " + run.precision + ", batch " + std::to_string(run.workload.batch) +
-                       " (test " + metric + ")",
+                       on_machine(data, best->second.file) + " (test " + metric + ")",
                    shown(estimate, means.size(), means.size() == 1 ? "seed" : "seeds"),
                    metric == "accuracy" ? NumberText(format_percent) : three_digits);
   Json entries = Json::array({std::move(one)});
-  for (const QualityDifference& other : precision_quality(runs)) {
+  std::vector<QualityDifference> differences = precision_quality(runs);
+  std::ranges::stable_sort(differences, std::greater(),
+                           [](const QualityDifference& each) { return weight_of(each.first->workload); });
+  for (const QualityDifference& other : differences) {
     if (entries.size() == kMaxSubjects || !std::isfinite(other.difference.value)) break;
     const bool accuracy = other.metric == "accuracy";
     const auto change = [&](double value) {
@@ -294,10 +315,10 @@ void add_head(Json& data, const AllSeries& all, const Speedup& speedup, const st
               const std::string& title) {
   const std::vector<Headline> headlines = headlines_of(all);
   Json cards = Json::array();
-  add_speed(cards, headlines);
-  add_speedup(cards, headlines, speedup);
-  add_targets(cards, all);
-  add_quality(cards, all);
+  add_speed(cards, data, headlines);
+  add_speedup(cards, data, headlines, speedup);
+  add_targets(cards, data, all);
+  add_quality(cards, data, all);
   add_turns(cards, turns);
   std::vector<std::string> families;
   for (const Headline& headline : headlines) families.push_back(model_family(headline.series->first()));

@@ -37,6 +37,9 @@ Cell count_cell(std::size_t count);
 // date and machine only; content, one line.
 void add_places(Json& data, const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns);
 
+// The letter of the machine that measured a file; "" if there is only one. After add_places().
+std::string machine_letter(const Json& data, const std::string& file);
+
 // What was measured: columns[] and rows[], one row per series, in the order of `all`, with what charts draw of it.
 void add_rows(Json& data, const AllSeries& all, bool several_files);
 

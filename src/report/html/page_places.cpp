@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/analysis/compare/comparison.h"
+#include "src/base/cpu_name.h"
 #include "src/base/json_fields.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
@@ -96,7 +97,7 @@ Json machine_cards(const Context& context, const std::string& name, const std::s
 // "box, AMD EPYC, 2 cores, NVIDIA H100".
 std::string machine_line(const Context& context) {
   std::string line = context.host_name.value_or("");
-  for (const std::string& part : {context.cpu.model, cores_text(context.cpu)}) append(line, part);
+  for (const std::string& part : {short_cpu_name(context.cpu.model), cores_text(context.cpu)}) append(line, part);
   for (const GpuInfo& gpu : context.gpus) append(line, gpu.name);
   return line;
 }
@@ -166,6 +167,12 @@ std::string content_line(const std::vector<File>& files, const std::vector<Named
 }
 
 }  // namespace
+
+std::string machine_letter(const Json& data, const std::string& file) {
+  for (const Json& each : data["files"])
+    if (each["file"] == file) return data["machines"][each["machine"].get<std::size_t>()]["name"].get<std::string>();
+  return "";
+}
 
 std::string moment_text(std::string date) {
   replace_all(date, "T", " ");

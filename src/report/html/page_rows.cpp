@@ -94,7 +94,13 @@ std::vector<const Series*> by_work(const AllSeries& all) {
   return order;
 }
 
-View runs_view(const AllSeries& all, bool several_files) {
+// "A: results.json", with the letter of the machine if there are several.
+std::string place_text(const Json& data, const std::string& file) {
+  const std::string letter = machine_letter(data, file);
+  return letter.empty() ? file : letter + ": " + file;
+}
+
+View runs_view(const Json& data, const AllSeries& all, bool several_files) {
   std::vector<RunGroup> cases;
   std::map<const Run*, const Series*> series_of_case;  // by the first run
   for (const Series* series : by_work(all)) {
@@ -105,7 +111,7 @@ View runs_view(const AllSeries& all, bool several_files) {
     const Series& series = *series_of_case.at(&group.first());
     std::vector<std::string> below = doubt_texts(series);
     const bool doubted = !below.empty();
-    if (several_files) below.insert(below.begin(), series.source->path);
+    if (several_files) below.insert(below.begin(), place_text(data, series.source->path));
     return std::vector<Cell>{{group.name + load_mark(doubted), joined(below, "; "), {}, doubted}};
   });
 }
@@ -174,7 +180,7 @@ void add_rows(Json& data, const AllSeries& all, bool several_files) {
     for (const Json& value : row) cells.push_back(value);
     data["rows"].push_back(std::move(cells));
   }
-  const View runs = runs_view(all, several_files);
+  const View runs = runs_view(data, all, several_files);
   data["tables"]["runs"] = page_table(runs);
   data["runs_note"] = runs_note(runs, all);
   data["tables"]["left_out"] = page_table(left_out_view(all));

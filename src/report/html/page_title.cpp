@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/base/cpu_name.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
@@ -27,17 +28,6 @@ std::string models_text(const std::vector<std::string>& families) {
   return listed(names);
 }
 
-// "AMD EPYC 9654" of "AMD EPYC 9654 96-Core Processor", "Intel Xeon Platinum 8375C" of "Intel(R) Xeon(R) Platinum 8375C CPU @
-// 2.90GHz": without cores and clock.
-std::string cpu_title(std::string model) {
-  for (const char* mark : {"(R)", "(TM)", "(r)", "(tm)"}) replace_all(model, mark, "");
-  if (const std::size_t clock = model.find(" CPU @"); clock != std::string::npos)
-    model.erase(clock, model.find(" (", clock) - clock);
-  const std::size_t cores = model.find("-Core Processor");
-  if (cores != std::string::npos) model = model.substr(0, model.rfind(' ', cores));
-  return std::string(trimmed(model));
-}
-
 std::string with_article(const std::string& name) {
   const bool vowel = name.starts_with("AMD") || name.starts_with("Intel") || name.starts_with("NVIDIA") ||
                      name.starts_with("Arm") || name.starts_with("Ampere") || name.starts_with("unknown");
@@ -45,7 +35,7 @@ std::string with_article(const std::string& name) {
 }
 
 std::string cpu_text(const Context& context) {
-  const std::string model = context.cpu.model.empty() ? "CPU" : cpu_title(context.cpu.model);
+  const std::string model = context.cpu.model.empty() ? "CPU" : short_cpu_name(context.cpu.model);
   if (!context.cpu.cores) return model;
   return model + ", " + cores_text(context.cpu);
 }

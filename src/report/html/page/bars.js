@@ -121,10 +121,11 @@ const MOST_FASTEST = 16;  // more do not fit the first screen
 
 // The first screen's chart: one bar per work, device and precision.
 function fastestSection(data) {
-  const rows = inGroups(fastest(data)).slice(0, MOST_FASTEST), label = labelsOf(data, rows);
+  const all = inGroups(fastest(data)), rows = all.slice(0, MOST_FASTEST), label = labelsOf(data, rows);
   if (!rows.length) return null;
+  const rest = rows.length < all.length ? ` The first ${rows.length} of ${all.length}; the section on throughput has all.` : "";
   const labelOf = (row) => `${shortWork(row)}: ${label(row)}${row.doubts.length ? "\u00a0†" : ""}`;
-  return figure(`Samples per second, each at its fastest batch.${spreadKey(rows, THROUGHPUT)}`, inkLegend(rows),
+  return figure(`Samples per second, each at its fastest batch.${spreadKey(rows, THROUGHPUT)}${rest}`, inkLegend(rows),
     barPanel(rows, {...THROUGHPUT, alone: true}, labelOf));
 }
 

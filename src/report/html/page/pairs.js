@@ -1,10 +1,13 @@
 // The section of speedup: ratios of two runs, as a chart and as a table with notes.
 "use strict";
 
+// "A: GPU bf16", with the letter of the machine if there are several.
+const sideLabel = (side) => (side.machine ? `${side.machine}: ` : "") + rowLabel(side);
+
 // "GPU bf16 over CPU fp32", "each at its best: GPU fp16 over CPU bf16"; with the files if they differ.
 function pairLabel(pair) {
   const files = pair.contender_file === pair.baseline_file ? "" : ` (${pair.contender_file} over ${pair.baseline_file})`;
-  return `${pair.each_at_best ? "each at its best: " : ""}${rowLabel(pair.contender_side)} over ${rowLabel(pair.baseline_side)}${files}`;
+  return `${pair.each_at_best ? "each at its best: " : ""}${sideLabel(pair.contender_side)} over ${sideLabel(pair.baseline_side)}${files}`;
 }
 
 function ratioPanel(pairs) {

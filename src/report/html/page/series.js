@@ -30,7 +30,8 @@ function lossPanel(data, workload, all, overTime) {
   const x = overTime ? {label: `time of training, ${unit}`, log} : {label: "step, warm-up first"};
   const chart = {label: `Loss of ${workload}`, height: 220, x, y: {label: "training loss"},
                  lines: lines.map((line) => ({...line, classes: `thin ${line.classes}`}))};
-  return curvesPanel(workload, chart,
+  const title = workload + (all.length > MOST_BARS ? `, the first ${MOST_BARS} of ${all.length} runs` : "");
+  return curvesPanel(title, chart,
                      lines.length ? shortLegend(lines) : element("p", {class: "muted"}, "Not known over time."));
 }
 
