@@ -92,7 +92,8 @@ Json entry(const std::string& subject, const Shown& one, const NumberText& text,
 Json entry(const std::string& subject, const Shown& one, const NumberText& text) { return entry(subject, one, text, text); }
 
 std::string device_word(bool on_gpu, const std::string& backend) {
-  return on_gpu ? "GPU" : backend == "pytorch" ? "PyTorch on the CPU" : backend == "cpu" ? "CPU" : backend;
+  if (backend == "pytorch") return on_gpu ? "PyTorch on the GPU" : "PyTorch on the CPU";
+  return on_gpu ? "GPU" : backend == "cpu" ? "CPU" : backend;
 }
 
 std::string subject_of(const Series& series) {
