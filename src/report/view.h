@@ -20,7 +20,7 @@ struct Cell {
 
   std::string text, below;
   std::optional<double> value;
-  bool in_doubt;
+  bool in_doubt = false;
 };
 
 enum class ColumnKind : std::uint8_t { text, name, number, prose, commands, finding };  // how a page shows it
