@@ -8,6 +8,7 @@
 #include "src/base/text.h"
 #include "src/report/compare/compare_report.h"
 #include "src/report/text/text_parts.h"
+#include "src/report/view.h"
 #include "src/result/result_json.h"
 
 namespace epochbench {
@@ -27,15 +28,15 @@ std::string ratio_with_interval(const Decision& decision) {
 }
 
 std::string commits_text(const BisectAnswer& answer) {
-  Table table({"commit", "date", "->pairs", ">ratio", "is", "--subject"});
+  View table{"", columns("commit|date|->pairs|>ratio|is|--subject")};
   std::string reasons;
   for (const MeasuredCommit& commit : answer.commits) {
     if (commit.level == Level::unknown) continue;
-    table.add({commit.short_sha(), commit.date, commit.pairs > 0 ? std::to_string(commit.pairs) : "",
-               cell(commit.ratio, plain_ratio), name(commit.level), one_line(commit.subject)});
+    table.rows.push_back({commit.short_sha(), commit.date, commit.pairs > 0 ? std::to_string(commit.pairs) : "",
+                          cell(commit.ratio, plain_ratio), name(commit.level), one_line(commit.subject)});
     if (!commit.reason.empty()) reasons += "skipped " + commit.short_sha() + ": " + one_line(commit.reason) + "\n";
   }
-  return table.to_string() + "ratio: step time over that of " + answer.good.short_sha() +
+  return terminal_table(table) + "ratio: step time over that of " + answer.good.short_sha() +
          "; fast and slow: below and above half of the slowdown.\n" + reasons;
 }
 
@@ -66,12 +67,12 @@ std::string change_text(const OpChange& op) {
 
 std::string ops_text(const BisectAnswer& answer) {
   if (answer.ops.empty()) return answer.no_ops.empty() ? "" : "\nchange by op: " + one_line(answer.no_ops) + "\n";
-  Table table({"op", ">before", ">after", ">change"});
+  View table{"", columns("op|>before|>after|>change")};
   for (std::size_t i = 0; i < std::min(kShownOps, answer.ops.size()); ++i) {
     const OpChange& op = answer.ops[i];
-    table.add({op.op, format_seconds(op.before_seconds), format_seconds(op.after_seconds), change_text(op)});
+    table.rows.push_back({op.op, format_seconds(op.before_seconds), format_seconds(op.after_seconds), change_text(op)});
   }
-  return "\n" + table.to_string() + "ops: medians of three profiles of each of the two commits, in turns; no interval.\n";
+  return "\n" + terminal_table(table) + "ops: medians of three profiles of each of the two commits, in turns; no interval.\n";
 }
 
 Json commit_json(const Commit& commit) { return {{"sha", commit.sha}, {"date", commit.date}, {"subject", commit.subject}}; }

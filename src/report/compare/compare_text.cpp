@@ -10,6 +10,7 @@
 #include "src/base/text.h"
 #include "src/report/compare/compare_report.h"
 #include "src/report/text/text_parts.h"
+#include "src/report/view.h"
 
 namespace epochbench {
 namespace {
@@ -34,18 +35,18 @@ std::string processes_cell(const Comparison& comparison, const ComparedCase& com
 }
 
 std::string table_of(const Comparison& comparison) {
-  Table table({"case", "->baseline", ">ratio", ">95 % interval", "verdict", comparison.interleaved ? "->pairs" : "->reps",
-               "-->others"});
+  View table{"", columns(std::string("case|->baseline|>ratio|>95 % interval|verdict|") +
+                         (comparison.interleaved ? "->pairs" : "->reps") + "|-->others")};
   for (const ComparedCase& each : comparison.cases) {
     const auto& interval = each.decision.ratio_ci95;
-    table.add({shortened(one_line(each.name)) + load_mark(is_loaded(each.foreign_cores)),
-               each.step_seconds[0] ? format_seconds(*each.step_seconds[0]) : "",
-               each.decision.ratio ? plain_ratio(*each.decision.ratio) : "",
-               interval ? plain_ratio(interval->first) + " to " + plain_ratio(interval->second) : "",
-               spaced(name(each.decision.finding)), processes_cell(comparison, each),
-               each.foreign_cores ? significant(*each.foreign_cores, 2) : "?"});
+    table.rows.push_back({shortened(one_line(each.name)) + load_mark(is_loaded(each.foreign_cores)),
+                          each.step_seconds[0] ? format_seconds(*each.step_seconds[0]) : "",
+                          each.decision.ratio ? plain_ratio(*each.decision.ratio) : "",
+                          interval ? plain_ratio(interval->first) + " to " + plain_ratio(interval->second) : "",
+                          spaced(name(each.decision.finding)), processes_cell(comparison, each),
+                          each.foreign_cores ? significant(*each.foreign_cores, 2) : "?"});
   }
-  return below_load_note(table.to_string());
+  return terminal_table(table);
 }
 
 // Notes on a case, one line each under its full name.

@@ -6,6 +6,7 @@
 #include "src/base/text.h"
 #include "src/report/compare/compare_report.h"
 #include "src/report/text/text_parts.h"
+#include "src/report/view.h"
 
 namespace epochbench {
 namespace {
@@ -63,13 +64,13 @@ Json change_json(const HistorySeries& series, const LevelChange& change) {
 }  // namespace
 
 std::string history_text(const History& history) {
-  Table table({"case", "-->points", "->first", "->last", ">changes"});
+  View table{"", columns("case|-->points|->first|->last|>changes")};
   for (const HistorySeries& series : history.series)
-    table.add({one_line(series.name) + load_mark(std::ranges::any_of(series.points, &HistoryPoint::loaded)),
-               std::to_string(series.points.size()), value_text(series, series.points.front().value),
-               value_text(series, series.points.back().value),
-               series.changes.empty() && !series.reason.empty() ? "-" : std::to_string(series.changes.size())});
-  std::string text = below_load_note(table.to_string()) + "\n";
+    table.rows.push_back({one_line(series.name) + load_mark(std::ranges::any_of(series.points, &HistoryPoint::loaded)),
+                          std::to_string(series.points.size()), value_text(series, series.points.front().value),
+                          value_text(series, series.points.back().value),
+                          series.changes.empty() && !series.reason.empty() ? "-" : std::to_string(series.changes.size())});
+  std::string text = terminal_table(table) + "\n";
   for (const HistorySeries& series : history.series) {
     text += one_line(series.name) + ", " + one_line(series.setting) + "\n";
     for (const LevelChange& change : series.changes) text += change_line(series, change);

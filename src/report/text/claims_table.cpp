@@ -66,14 +66,14 @@ std::string claim_counts_text(std::span<const ClaimAnswer> answers) { return cou
 std::string claims_table_text(std::span<const ClaimAnswer> answers) {
   constexpr std::array kClasses{EvidenceClass::measured, EvidenceClass::planned, EvidenceClass::published,
                                 EvidenceClass::predicted};
-  Table table({"claim", "--claimed", "measured", "-planned", "others", "predicted"});
+  View table{"", columns("claim|--claimed|measured|-planned|others|predicted")};
   for (const ClaimAnswer& answer : answers) {
-    std::vector<std::string> cells{answer.id, claimed_cell(answer)};
+    std::vector<Cell> cells{answer.id, claimed_cell(answer)};
     for (const EvidenceClass evidence : kClasses) cells.push_back(verdict_cell(answer, evidence));
     if (answer.verdicts.empty()) cells.back() = word_of(Verdict::not_testable);
-    table.add(std::move(cells));
+    table.rows.push_back(std::move(cells));
   }
-  return counts(answers, true) + "\n" + table.to_string() +
+  return counts(answers, true) + "\n" + terminal_table(table) +
          wrapped("", "",
                  "measured: by runs of these results; planned: counted from a model's graph, or computed from prices; others: "
                  "published by others; predicted: by a model fitted on published and measured steps. The leftmost verdict of a "

@@ -7,6 +7,7 @@
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
+#include "src/report/view.h"
 
 namespace epochbench {
 namespace {
@@ -42,14 +43,14 @@ std::string head(const InputGroup& group) {
 }
 
 std::string table_of(const InputGroup& group) {
-  Table table({">loader threads", "prefetch", "cache", ">samples/s", "->of decoded", ">waits for data",
-               group.on_gpu ? "-->GPU busy" : "-->utilization", "-"});
+  View table{"", columns(std::string(">loader threads|prefetch|cache|>samples/s|->of decoded|>waits for data|") +
+                         (group.on_gpu ? "-->GPU busy" : "-->utilization") + "|-")};
   for (const InputRow& row : group.rows)
-    table.add({std::to_string(row.input.loader_threads) + load_mark(row.loaded), row.input.prefetch ? "yes" : "no",
-               row.input.cache + (row.cold ? ", cold" : ""), three_digits(geometric_mean(row.rates)),
-               percent_cell(row.of_decoded), percent_cell(row.data_wait_fraction), percent_cell(row.utilization),
-               row.state ? state_text(*row.state) : ""});
-  return below_load_note(table.to_string());
+    table.rows.push_back({std::to_string(row.input.loader_threads) + load_mark(row.loaded), row.input.prefetch ? "yes" : "no",
+                          row.input.cache + (row.cold ? ", cold" : ""), three_digits(geometric_mean(row.rates)),
+                          percent_cell(row.of_decoded), percent_cell(row.data_wait_fraction), percent_cell(row.utilization),
+                          row.state ? state_text(*row.state) : ""});
+  return terminal_table(table);
 }
 
 std::string short_name(const InputRow& row) {

@@ -49,19 +49,19 @@ std::string peak_lines(const std::vector<PeerRow>& rows) {
 }  // namespace
 
 std::string peer_table(const std::vector<PeerRow>& rows) {
-  Table table({"model", ">batch", "precision", "worker", "->samples/s", "--->of the peak", "->median", ">ratio",
-               ">95 % interval", "-->range", "--->groups", "--->rounds"});
+  View table{"", columns("model|>batch|precision|worker|->samples/s|--->of the peak|->median|>ratio|>95 % "
+                         "interval|-->range|--->groups|--->rounds")};
   std::string messages;
   for (const PeerRow& row : rows) {
     const bool fast = row.rate.value_or(0) >= 1000;
-    table.add({row.model, std::to_string(row.batch), row.precision, row.worker + load_mark(row.loaded),
-               shown(row.rate, fast ? "%.0f" : "%.4g"), share_of_peak(row.peak_fraction),
-               share_of_peak(row.peak_fraction_of_median_step), row.ratio ? shown(row.ratio->value, "%.3f") : "-",
-               spread_text(row, Spread::ci95), spread_text(row, Spread::range), std::to_string(row.groups),
-               std::to_string(row.rounds)});
+    table.rows.push_back({row.model, std::to_string(row.batch), row.precision, row.worker + load_mark(row.loaded),
+                          shown(row.rate, fast ? "%.0f" : "%.4g"), share_of_peak(row.peak_fraction),
+                          share_of_peak(row.peak_fraction_of_median_step), row.ratio ? shown(row.ratio->value, "%.3f") : "-",
+                          spread_text(row, Spread::ci95), spread_text(row, Spread::range), std::to_string(row.groups),
+                          std::to_string(row.rounds)});
     if (!row.message.empty()) messages += row.model + ", " + row.precision + ", " + row.worker + ": " + row.message + "\n";
   }
-  return below_load_note(table.to_string()) +
+  return terminal_table(table) +
          "of the peak: by the time of all steps, and by the median of turns, which other jobs on this machine disturb less;\n"
          "at most 100 % is shown, since Winograd multiplies less than is counted\n"
          "ratio: a worker's time per step over epochbench's in the same round: the median of the rounds of each group of\n"

@@ -5,6 +5,7 @@
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
+#include "src/report/view.h"
 
 namespace epochbench {
 namespace {
@@ -31,32 +32,33 @@ std::vector<const Timed*> most_lost_first(const std::vector<Timed>& all) {
 }
 
 std::string classes_text(const Profile& profile) {
-  Table table({"op", "->nodes", ">time", ">share", "-->FLOPs", "-->bytes", "->limit", ">of it", ">lost"});
+  View table{"", columns("op|->nodes|>time|>share|-->FLOPs|-->bytes|->limit|>of it|>lost")};
   std::int64_t nodes = 0;
   double flops = 0, bytes = 0;
   for (const ProfileClass* group : most_lost_first(profile.classes)) {
-    table.add({group->op, format_count(group->nodes), format_seconds(group->seconds), format_percent(group->share),
-               cell(group->flops, flops_text), cell(group->bytes, bytes_text), cell(group->limit_seconds, format_seconds),
-               cell(group->limit_fraction, format_percent), lost_text(group->seconds, group->limit_seconds)});
+    table.rows.push_back({group->op, format_count(group->nodes), format_seconds(group->seconds), format_percent(group->share),
+                          cell(group->flops, flops_text), cell(group->bytes, bytes_text),
+                          cell(group->limit_seconds, format_seconds), cell(group->limit_fraction, format_percent),
+                          lost_text(group->seconds, group->limit_seconds)});
     nodes += group->nodes;
     flops += group->flops.value_or(0);
     bytes += group->bytes.value_or(0);
   }
-  table.add({"all", format_count(nodes), format_seconds(profile.seconds), format_percent(1), flops_text(flops),
-             bytes_text(bytes), cell(profile.limit_seconds, format_seconds), cell(profile.limit_fraction, format_percent),
-             lost_text(profile.seconds, profile.limit_seconds)});
-  return table.to_string();
+  table.rows.push_back({"all", format_count(nodes), format_seconds(profile.seconds), format_percent(1), flops_text(flops),
+                        bytes_text(bytes), cell(profile.limit_seconds, format_seconds),
+                        cell(profile.limit_fraction, format_percent), lost_text(profile.seconds, profile.limit_seconds)});
+  return terminal_table(table);
 }
 
 std::string nodes_text(const Profile& profile) {
   std::vector<const ProfileNode*> order = most_lost_first(profile.nodes);
   order.resize(std::min(order.size(), kShownNodes));
-  Table table({"node", "--op", ">time", "->limit", "-by", ">of it", ">lost", "---kernel"});
+  View table{"", columns("node|--op|>time|->limit|-by|>of it|>lost|---kernel")};
   for (const ProfileNode* node : order)
-    table.add({node->name, node->op, format_seconds(node->seconds), cell(node->limit_seconds, format_seconds),
-               node->limit.value_or(""), cell(node->limit_fraction, format_percent),
-               lost_text(node->seconds, node->limit_seconds), node->implementation});
-  return table.to_string();
+    table.rows.push_back({node->name, node->op, format_seconds(node->seconds), cell(node->limit_seconds, format_seconds),
+                          node->limit.value_or(""), cell(node->limit_fraction, format_percent),
+                          lost_text(node->seconds, node->limit_seconds), node->implementation});
+  return terminal_table(table);
 }
 
 std::string head_text(const Run& run) {

@@ -36,14 +36,15 @@ std::string gaps_text(Reasons gaps) {
 }
 
 std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
-  Table table({"run", "->epoch", "-", ">local/epoch", ">cloud/epoch", ">break-even per month"});
+  View table{"", columns("run|->epoch|-|>local/epoch|>cloud/epoch|>break-even per month")};
   for (const RunCost& run : runs) {
     const Amount& even = run.break_even_hours_per_month;
-    table.add({(run.repetitions > 1 ? run.name + ", " + std::to_string(run.repetitions) + " repetitions" : run.name) +
-                   load_mark(run.loaded),
-               in_doubt(run.loaded, run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-"), run.epoch_kind,
-               in_doubt(run.loaded, usd(run.local_usd_per_epoch)), in_doubt(run.loaded, usd(run.cloud_usd_per_epoch)),
-               even.value ? hours(*even.value) : "-"});
+    table.rows.push_back(
+        {(run.repetitions > 1 ? run.name + ", " + std::to_string(run.repetitions) + " repetitions" : run.name) +
+             load_mark(run.loaded),
+         Cell{run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-", "", {}, run.loaded}, run.epoch_kind,
+         Cell{usd(run.local_usd_per_epoch), "", {}, run.loaded}, Cell{usd(run.cloud_usd_per_epoch), "", {}, run.loaded},
+         even.value ? hours(*even.value) : "-"});
     add_gap(gaps, "epoch", run.epoch_seconds);
     add_gap(gaps, "local/epoch", run.local_usd_per_epoch);
     add_gap(gaps, "cloud/epoch", run.cloud_usd_per_epoch);
@@ -52,7 +53,7 @@ std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
   }
   std::vector<const Workload*> works;
   for (const RunCost& run : runs) works.push_back(&run.workload);
-  std::string text = below_load_note(table.to_string()) + wrapped("", "  ", "epoch: " + epochs_text(works));
+  std::string text = terminal_table(table) + wrapped("", "  ", "epoch: " + epochs_text(works));
   for (const RunCost& run : runs)
     if (run.quality)
       text += wrapped("", "  ",
@@ -71,15 +72,15 @@ std::vector<double> months_of(const RentOrBuy& question) {
 
 std::string months_text(const RentOrBuy& question, Reasons& gaps) {
   const Amount even = break_even_hours(question.local, question.cloud);
-  Table table({">work per month", ">local", ">cloud", ""});
+  View table{"", columns(">work per month|>local|>cloud|")};
   for (const double at : months_of(question)) {
     const Amount local = local_usd_per_month(question.local, at), cloud = cloud_usd_per_month(question.cloud, at);
-    table.add({hours(at), usd(local), usd(cloud), even.value && *even.value == at ? "break-even" : ""});
+    table.rows.push_back({hours(at), usd(local), usd(cloud), even.value && *even.value == at ? "break-even" : ""});
     add_gap(gaps, "local", local);
     add_gap(gaps, "cloud", cloud);
   }
   add_gap(gaps, "break-even", even);
-  return table.to_string();
+  return terminal_table(table);
 }
 
 std::string sourced(const std::string& text, const std::string& source) {

@@ -7,6 +7,7 @@
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
+#include "src/report/view.h"
 
 namespace epochbench {
 namespace {
@@ -50,18 +51,19 @@ std::string table(const std::vector<Curve>& curves, std::size_t prefix, Axis axi
   for (const Curve& curve : curves)
     for (const CurvePoint& point : curve.points) spread.add(rate_of(point));
   const auto number = [axis](double rate) { return rate_text(axis, rate); };
-  Table table({"curve", std::string(">") + title_of(axis), std::string(">") + rate_title(axis), ">" + spread.title(), "->step",
-               "--->in all", "--->memory", "-->of peak", "--->GPU busy", axis == Axis::samples ? "-->cost" : "-->cost/epoch",
-               "-"});
+  View table{"", columns(std::string("curve|>") + title_of(axis) + "|>" + rate_title(axis) + "|>" + spread.title() +
+                         "|->step|--->in all|--->memory|-->of peak|--->GPU busy|" +
+                         (axis == Axis::samples ? "-->cost" : "-->cost/epoch") + "|-")};
   for (const Curve& curve : curves)
     for (const CurvePoint& point : curve.points)
-      table.add({curve.name.substr(prefix) + load_mark(any_loaded(point.runs)), format_count(point.value),
-                 cell(rate_of(point), number), spread.cell(rate_of(point), number), cell(point.runs, kStepTime),
-                 axis == Axis::samples ? cell(point.runs, kWallTime) : "", cell(point.runs, kPeakMemory),
-                 cell(point.runs, kPeakShare), cell(point.runs, kGpuBusy),
-                 in_doubt(any_loaded(point.runs), point.usd.empty() ? "" : format_usd(geometric_mean(point.usd))),
-                 failures(point)});
-  return below_load_note(table.to_string());
+      table.rows.push_back(
+          {curve.name.substr(prefix) + load_mark(any_loaded(point.runs)), format_count(point.value),
+           cell(rate_of(point), number), spread.cell(rate_of(point), number), cell(point.runs, kStepTime),
+           axis == Axis::samples ? cell(point.runs, kWallTime) : "", cell(point.runs, kPeakMemory),
+           cell(point.runs, kPeakShare), cell(point.runs, kGpuBusy),
+           Cell{point.usd.empty() ? "" : format_usd(geometric_mean(point.usd)), "", {}, any_loaded(point.runs)},
+           failures(point)});
+  return terminal_table(table);
 }
 
 // What the costs of an epoch are of; "" if the table has none.
