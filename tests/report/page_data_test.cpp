@@ -18,9 +18,11 @@
 namespace epochbench {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 Json page_of(const std::vector<NamedResult>& results) { return page_data(results, {}, embedded_claims()); }
 
@@ -403,12 +405,17 @@ TEST(PageData, SaysWhatResultsSayOfClaims) {
   EXPECT_EQ(page_of({named})["claims"], data["claims"]) << "it was made for them";
   named.result.context.suite = "claims";
   EXPECT_EQ(page_of({{named.path, anonymous(named.result)}})["claims"].size(), data["claims"].size()) << "without the call";
-  std::set<std::string> verdicts;
+  std::set<std::string> verdicts, found;
   for (const Json& claim : data["claims"]["claims"]) {
     EXPECT_TRUE(claim.contains("conditions") && claim.contains("text")) << claim.dump();
     verdicts.insert(claim["verdict"].get<std::string>());
+    const std::string id = claim["id"];
+    if (!data["tables"].contains("claim " + id)) continue;  // nothing was found
+    for (const Json& row : data["tables"]["claim " + id]["rows"]) found.insert(row[2].get<std::string>());
   }
   EXPECT_GT(verdicts.size(), 1u);
+  EXPECT_THAT(found, Contains("100x (100 to 100 at 95 %)")) << "a GPU of 1000 samples/s over a CPU of 10";
+  EXPECT_THAT(found, Not(Contains("not known"))) << "an answer without a number is among those that were not measured";
 }
 
 TEST(PageData, ListsTheCommandsOfAllCallsThatMadeAResult) {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "src/analysis/case_settings.h"
-#include "src/analysis/compare/comparison.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/base/json_fields.h"
 #include "src/base/numbers.h"
@@ -54,39 +53,6 @@ void add_speedup(Json& data, Speedup speedup) {
   data["speedup"] = std::move(json);
 }
 
-// Claims are shown if requested, or if this suite was measured.
-constexpr const char* kClaimsSuite = "claims";
-
-std::size_t count_measured(const std::vector<ClaimAnswer>& answers) {
-  std::size_t count = 0;
-  for (const ClaimAnswer& answer : answers) count += answer.measured.has_value() + count_measured(answer.parts);
-  return count;
-}
-
-View unmeasured_view(const ClaimCatalog& catalog, const std::vector<ClaimAnswer>& answers) {
-  View view = {"Not measured", columns("claim|\"says|\"why not")};
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    if (count_measured({answers[i]}) == 0)
-      view.rows.push_back(
-          {answers[i].id, catalog.claims[i].text, answers[i].reason.empty() ? answers[i].conditions : answers[i].reason});
-  return view;
-}
-
-// null if the results do not answer any claim: arithmetic, which holds for any result, does not justify a section.
-void add_claims(Json& data, const std::vector<NamedResult>& results, const ClaimCatalog& catalog, const ClaimFacts& facts) {
-  const std::vector<ClaimAnswer> answers = judge(catalog.claims, results, facts);
-  if (count_measured(answers) == count_measured(judge(catalog.claims, {}, facts))) return;
-  data["claims"] = claims_json(catalog, answers);
-  data["tables"]["claims"] = page_table(unmeasured_view(catalog, answers));
-}
-
-// For each article its claims, which contain their quotes, with every class of evidence.
-Json articles_part(const std::vector<NamedResult>& results, const ClaimCatalog& catalog, const ClaimFacts& facts) {
-  Json part = claims_json(catalog, judge(catalog.claims, results, facts));
-  part["articles"] = json_list(catalog.articles, [](const Article& article) { return Json{{"file", article.file}}; });
-  return part;
-}
-
 // Null if not a number.
 Json page_number(double value, int digits) {
   if (!std::isfinite(value)) return nullptr;
@@ -109,10 +75,6 @@ Json page_interval(const std::optional<std::pair<double, double>>& ends) {
   return known ? Json(*ends) : Json(nullptr);
 }
 
-bool shows_claims(const std::vector<NamedResult>& results, const PageOptions& options) {
-  return options.claims || options.articles || suite_of(results) == kClaimsSuite;
-}
-
 Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedTurns>& turns, const ClaimCatalog& catalog,
                const PageOptions& options) {
   const AllSeries all = series_of(results);
@@ -129,10 +91,7 @@ Json page_data(const std::vector<NamedResult>& results, const std::vector<NamedT
   add_history(data, results, turns);
   add_steps(data, all, several_files);
   add_profiles(data, all, several_files);
-  const bool with_claims = options.claims || (!options.articles && shows_claims(results, options));
-  data["claims"] = nullptr;
-  if (with_claims) add_claims(data, results, catalog, options.facts);
-  data["articles"] = options.articles ? articles_part(results, catalog, options.facts) : Json(nullptr);
+  add_claims(data, results, catalog, options);
   add_head(data, all, speedup, turns, options.title);
   // The page rounds figures again, and must then agree with the commands; a step of a chart needs no more than a pixel shows.
   constexpr int kFigureDigits = 12, kStepDigits = 6;

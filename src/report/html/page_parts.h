@@ -10,6 +10,7 @@
 #include "src/analysis/compare/decision.h"
 #include "src/analysis/series.h"
 #include "src/base/json.h"
+#include "src/report/html/html_page.h"
 #include "src/report/text/text_parts.h"
 #include "src/report/view.h"
 #include "src/result/turns.h"
@@ -54,6 +55,10 @@ void add_steps(Json& data, const AllSeries& all, bool several_files);
 
 // Where a step's time goes: profiles[], for each series the first run with one, and profiles_left_out.
 void add_profiles(Json& data, const AllSeries& all, bool several_files);
+
+// What the results say about claims: claims and articles, each null if it is not shown; of every claim of `claims` with a
+// number, a table of its answers.
+void add_claims(Json& data, const std::vector<NamedResult>& results, const ClaimCatalog& catalog, const PageOptions& options);
 
 // Rate against size: sweeps[], one for each result, axis and kind of work that was measured at three values or more.
 void add_sweeps(Json& data, const std::vector<NamedResult>& results);

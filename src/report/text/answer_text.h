@@ -33,6 +33,12 @@ Json speedup_json(const Speedup& speedup);
 std::string published_pairs_text(const PublishedPairs& published, bool verbose = false);
 Json published_pairs_json(const PublishedPairs& published);
 
+// "12 ms", "12x".
+std::string with_unit(const std::string& number, const std::string& unit);
+
+// "4 to 8x", "above 1x", "at most 16 GB", "no figure".
+std::string claimed_text(const ClaimPart& part);
+
 // Every claim with what is claimed, where it comes from and the experiment. Lines of at most 100 columns.
 std::string claims_list_text(const ClaimCatalog& catalog);
 

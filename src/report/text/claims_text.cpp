@@ -34,19 +34,6 @@ std::string quote_text(const Quote& quote) {
          title_of(quote.article) + ")";
 }
 
-std::string with_unit(const std::string& number, const std::string& unit) {
-  if (unit.empty()) return number;
-  return number + (unit == "x" ? "" : " ") + unit;
-}
-
-std::string claimed_cell(const ClaimedRange& claimed, const std::string& unit) {
-  if (!claimed.low && !claimed.high) return "no figure";
-  if (!claimed.high) return "above " + with_unit(three_digits(*claimed.low), unit);
-  if (!claimed.low) return "at most " + with_unit(three_digits(*claimed.high), unit);
-  if (*claimed.low == *claimed.high) return with_unit(three_digits(*claimed.low), unit);
-  return three_digits(*claimed.low) + " to " + with_unit(three_digits(*claimed.high), unit);
-}
-
 std::string measured_cell(const ClaimAnswer& answer) {
   if (!answer.measured) return "";
   std::string text = significant(*answer.measured, 3);
@@ -134,7 +121,7 @@ std::string part_text(const ClaimAnswer& part, ClaimNotes& notes) {
   const std::string measured = measured_cell(part);
   const bool planned = part.evidence && part.evidence != EvidenceClass::measured;
   std::string text = spaced(name(part.verdict)) + (planned ? std::string(" (") + name(*part.evidence) + ")" : "") + ": ";
-  text += measured.empty() ? brief(part.reason, notes) : measured + ", claimed " + claimed_cell(part.claimed, part.unit);
+  text += measured.empty() ? brief(part.reason, notes) : measured + ", claimed " + claimed_text(part);
   text += "; " + part.quantity;
   if (!part.alternative.empty()) text += "; one reading of " + part.alternative;
   if (!part.counts) text += "; not part of the verdict";
@@ -190,8 +177,7 @@ std::string background(const Claim& claim) {
 std::string answer_text(const Claim& claim, const ClaimAnswer& answer, ClaimNotes& notes) {
   const bool parts = any_measured(answer);
   std::string head = claim.id + ": " + spaced(name(answer.verdict)) + evidence_note(answer);
-  if (answer.measured && !parts)
-    head += ", " + measured_cell(answer) + ", claimed " + claimed_cell(answer.claimed, answer.unit);
+  if (answer.measured && !parts) head += ", " + measured_cell(answer) + ", claimed " + claimed_text(answer);
   std::string text = wrapped("", "  ", head) + paragraph("", claim.text);
   if (answer.measured || parts) text += background(claim);
   if (!parts) {
@@ -216,6 +202,20 @@ std::string conflict_text(const ClaimConflict& conflict, std::span<const ClaimAn
 
 }  // namespace
 
+std::string with_unit(const std::string& number, const std::string& unit) {
+  if (unit.empty()) return number;
+  return number + (unit == "x" ? "" : " ") + unit;
+}
+
+std::string claimed_text(const ClaimPart& part) {
+  const std::optional<double>&low = part.claimed.low, &high = part.claimed.high;
+  if (!low && !high) return "no figure";
+  if (!high) return "above " + with_unit(three_digits(*low), part.unit);
+  if (!low) return "at most " + with_unit(three_digits(*high), part.unit);
+  if (*low == *high) return with_unit(three_digits(*low), part.unit);
+  return three_digits(*low) + " to " + with_unit(three_digits(*high), part.unit);
+}
+
 std::string claims_list_text(const ClaimCatalog& catalog) {
   std::string text;
   for (const Claim& claim : catalog.claims) {
@@ -225,7 +225,7 @@ std::string claims_list_text(const ClaimCatalog& catalog) {
     text += paragraph("origin: ", claim.origin) + paragraph("experiment: ", claim.experiment) +
             paragraph("verdict: ", claim.verdict);
     for (const ClaimQuantity& quantity : claim.quantities)
-      text += paragraph("claimed: ", claimed_cell(quantity.claimed, quantity.unit) + "; " + quantity.quantity);
+      text += paragraph("claimed: ", claimed_text(quantity) + "; " + quantity.quantity);
   }
   if (!catalog.conflicts.empty()) text += kConflicts;
   for (const ClaimConflict& conflict : catalog.conflicts)

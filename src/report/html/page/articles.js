@@ -24,7 +24,7 @@ function uniqueSources(answers) {
 
 function foundItem(answer) {
   const about = [answer.quantity, answer.conditions, given(answer.reason)].filter(Boolean).join("; ");
-  return element("li", {}, element("strong", {}, measuredText(answer)), `, claimed ${claimedText(answer)}: `, breakable(about));
+  return element("li", {}, element("strong", {}, answer.found_text), `, claimed ${answer.claimed_text}: `, breakable(about));
 }
 
 // What one class of evidence says: its verdict, its numbers, and its sources a click away.
@@ -34,7 +34,7 @@ function classPart(claim, kind) {
   if (!verdict && !answers.length) return null;
   const sources = uniqueSources(answers);
   return element("div", {class: "found"},
-    element("h5", {}, `${CLASSES[kind]}: `, verdict ? colored(VERDICTS[verdict]) : "no verdict"),
+    element("h5", {}, `${CLASSES[kind]}: `, verdict ? colored(verdict) : "no verdict"),
     element("ul", {}, answers.map(foundItem)),
     sources.length ? folded(plural(sources.length, "source"), element("ul", {class: "notes"}, sources.map(sourceItem))) : null);
 }
@@ -42,7 +42,7 @@ function classPart(claim, kind) {
 function saidCard(claim, file) {
   const found = Object.keys(CLASSES).map((kind) => classPart(claim, kind)).filter(Boolean);
   return element("article", {class: "card"},
-    element("h4", {}, `${claim.text}: `, verdictMark(claim)),
+    element("h4", {}, `${claim.text}: `, colored(claim.verdict_text)),
     claim.quotes.filter((quote) => quote.article === file).map(quoteBlock),
     given(claim.claim_conditions) ? element("p", {class: "muted"}, `said of: ${claim.claim_conditions}`) : null,
     found.length ? found : element("p", {}, `Not decided: ${given(claim.reason) || "nothing was found"}`));

@@ -1,5 +1,5 @@
-// Nodes, units of axes, and the numbers of claims as src/base/numbers.cpp writes them: three significant digits and a
-// unit; anything that is not a number is not known. Text enters the page only through element(), as text and never as markup.
+// Nodes, and the numbers of axes and marks of charts as src/base/numbers.cpp writes them: three significant digits and a unit;
+// anything that is not a number is not known. Text enters the page only through element(), as text and never as markup.
 "use strict";
 
 const UNKNOWN = "not known";
@@ -36,13 +36,6 @@ function inUnit(value, [factor, unit]) { return `${significant(value * factor)} 
 
 const format = {
   count: (value) => isKnown(value) ? Math.round(value).toLocaleString("en-US") : UNKNOWN,
-  // "24.4 to 30.5 h": a unit that both ends share is written once.
-  interval(ends, one) {
-    if (!ends) return "";
-    const [low, high] = ends.map((end) => one(end)), [first, second] = [low, high].map((text) => text.split(" "));
-    const shared = first.length === 2 && second.length === 2 && first[1] === second[1] && /\d/.test(first[0]);
-    return `${shared ? first[0] : low} to ${high}`;
-  },
 };
 
 // Ticks of logarithmic axes of times and of bytes: [in the base unit, text].
