@@ -79,7 +79,7 @@ std::string missing_message(const CLI::App& command, const CLI::ParseError& erro
 std::string several_models(const CLI::App& command, const std::vector<std::string>& arguments,
                            const std::vector<std::string>& unexpected) {
   const CLI::Option* model = command.get_option_no_throw("MODEL");
-  if (!model || model->count() == 0) return "";
+  if (!model || model->count() == 0 || !find_family(model->results().front())) return "";
   std::string models = model->results().front();
   for (auto each = arguments.rbegin(); each != arguments.rend(); ++each)
     if (contains(unexpected, *each) && find_family(*each)) append(models, *each, ",");

@@ -1,4 +1,6 @@
 // epochbench rent: which instance trains a model for how much, predicted.
+#include <algorithm>
+
 #include "src/base/errors.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
@@ -6,6 +8,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/plan.h"
 #include "src/report/text/answer_text.h"
+#include "src/report/text/text_parts.h"
 #include "src/session/predicting.h"
 
 namespace epochbench {
@@ -33,6 +36,9 @@ struct RentOptions {
 RentalQuestion question_of(const RentOptions& options) {
   if (!options.cases.contains("model"))
     throw CallError("rent: --model is missing; give one, such as `epochbench rent --model bert-base --epochs 3`");
+  if (const std::string& first = options.cases.at("model").values.front(); first.ends_with(".json"))
+    throw CallError("rent: plans a model; a result stands beside rented devices with `epochbench plan " + shell_word(first) +
+                    " --on T4,h100-sxm --price cpu=0.09`");
   if (options.epochs.has_value() == options.tokens.has_value())
     throw CallError(options.epochs ? "--tokens replaces --epochs; give one of them"
                                    : "rent: give --epochs N, or for a language model --tokens N");
@@ -51,12 +57,33 @@ RentalQuestion question_of(const RentOptions& options) {
   return question;
 }
 
+// The same question about each model, since an epoch of each is another; in the order of the call.
+std::vector<RentalQuestion> by_model(const RentalQuestion& question) {
+  std::vector<RentalQuestion> questions;
+  for (const CaseSpec& spec : question.request.cases) {
+    const auto same = [&](const RentalQuestion& each) { return each.request.cases.front().model.name == spec.model.name; };
+    auto place = std::ranges::find_if(questions, same);
+    if (place == questions.end()) {
+      place = questions.insert(place, question);
+      place->request.cases.clear();
+    }
+    place->request.cases.push_back(spec);
+  }
+  return questions;
+}
+
 int rent(const RentOptions& options) {
-  const Rentals rentals = rentals_of(question_of(options));
-  if (options.json)
-    print(print_json(rentals_json(rentals)));
-  else
-    print_fitted(rentals_text(rentals, options.verbose));
+  std::vector<Rentals> answers;
+  for (const RentalQuestion& question : by_model(question_of(options))) answers.push_back(rentals_of(question));
+  if (options.json) {
+    print(print_json(answers.size() == 1
+                         ? rentals_json(answers.front())
+                         : Json{{"evidence", name(EvidenceClass::predicted)}, {"models", json_list(answers, rentals_json)}}));
+    return kExitDone;
+  }
+  std::string text;
+  for (const Rentals& rentals : answers) append(text, rentals_text(rentals, options.verbose), "\n");
+  print_fitted(text);
   return kExitDone;
 }
 

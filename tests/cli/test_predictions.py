@@ -212,6 +212,26 @@ class Predictions(CliTest):
         self.assertEqual(rows[0]["tokens_per_sample"], 1024)
         self.assertAlmostEqual(rows[0]["hours_expected"], 1000 / 8 * rows[0]["step_seconds_expected"] / 3600)
 
+    def test_rent_answers_for_each_model_with_its_own_epoch(self):
+        models = {"resnet50": "ImageNet", "bert-base:sequence=384": "SQuAD"}
+        call = ("rent", "--model", ",".join(models), "--batch", "32", "--epochs", "3", "--on", "p5.4xlarge")
+        answers = json.loads(self.call(*call, "--json").stdout)["models"]
+        for answer, model in zip(answers, models):
+            alone = json.loads(self.call("rent", model, *call[3:], "--json").stdout)
+            self.assertEqual(answer, alone)
+            self.assertEqual(len(answer["predictions"]), 1)
+        text = " ".join(self.call(*call).stdout.split())
+        for model, data in models.items():
+            self.assertRegex(text, f"{model.partition(':')[0]}[^;]*3 epochs of {data}")
+
+    def test_a_device_without_a_step_in_the_fit_has_no_error(self):
+        rows = {row["device"]: row for row in self.predictions("resnet50", "--on", "rtx3060,V100,T4")}
+        text = self.call("plan", "resnet50", "--on", "T4").stdout
+        self.assertIsNone(rows["t4"]["device_error"])
+        self.assertIn("rtx-3060", rows)
+        self.assertIn("no step of t4 is in the fit", " ".join(text.split()))
+        self.assertRegex(text, r"T4 .* unknown +yes")
+
     def test_rent(self):
         call = ("rent", "--model", "bert-base", "--batch", "32", "--epochs", "3", "--samples", "1000", "--max-cost", "0.05")
         document = json.loads(self.call(*call, "--json").stdout, parse_constant=reject_constant)
@@ -238,6 +258,8 @@ class Predictions(CliTest):
                                   (["mlp", "--epochs", "1", "--max-cost", "0"], "--max-cost"),
                                   (["mlp", "--epochs", "1", "--on", "4060"], "may be any of"),
                                   (["mlp", "--epochs", "1", "--on", "cpu"], "not for rent"),
+                                  (["mlp", "--epochs", "1", "--on", "g5"], "may be any of g5.xlarge"),
+                                  (["mine.json", "--epochs", "1"], "epochbench plan mine.json --on"),
                                   (["mlp", "--epochs", "1", "--samples", "0"], "--samples")]:
             with self.subTest(arguments):
                 self.assert_refused(self.call("rent", *arguments), 2, *parts)

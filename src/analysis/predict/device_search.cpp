@@ -120,7 +120,7 @@ PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const Catal
   for (const NamedTarget& each : all) {
     for (const std::string& name : each.names) {
       names.push_back(name);
-      if (without_makers(tokens_of(name)) == given) return each.target;
+      if (joined(without_makers(tokens_of(name)), "") == joined(given, "")) return each.target;  // "rtx3060", too
     }
     if (has_tokens(each, given)) found.push_back(&each);
     const std::string kind = each.shown.substr(0, each.shown.find_first_of("-."));
@@ -131,6 +131,10 @@ PredictionTarget find_target(const DeviceCatalog& catalog, std::span<const Catal
   if (!found.empty())
     throw CallError("'" + text + "' may be any of " + joined(found, [](const NamedTarget* one) { return one->shown; }) +
                     "; name one of them");
+  std::vector<std::string> sizes;  // of a kind of instance: "g5"
+  for (const CatalogPrice& price : prices)
+    if (price.gpu_count > 0 && price.instance.starts_with(text + ".")) sizes.push_back(price.instance);
+  if (!sizes.empty()) throw CallError("'" + text + "' may be any of " + joined(sizes) + "; name one of them");
   throw CallError("'" + text +
                   "' is not in the catalog (epochbench list devices --catalog; list prices has the instances with GPUs)" +
                   (nearest(text, names).empty() ? did_you_mean(text, kinds) : did_you_mean(text, names)));

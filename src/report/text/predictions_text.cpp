@@ -68,11 +68,11 @@ std::string samples_text(const Prediction& prediction) {
 
 std::string usd_per_hour_text(double usd) { return "$" + three_digits(usd); }
 
-// The device's own error if it was left out of the fit, otherwise that of all devices of its kind.
+// Its own, where it was left out of the fit; no step of another device says how far off its time is.
 std::string error_text(const Prediction& prediction) {
   if (!prediction.expected) return "-";
-  const ExpectedTime& time = *prediction.expected;
-  return format_percent(time.device_error.value_or(time.error).median);
+  const auto& error = prediction.expected->device_error;
+  return error ? format_percent(error->median) : "unknown";
 }
 
 template <class Format>
@@ -136,6 +136,15 @@ std::string fit_text(const ExpectedTime& time) {
          counted(static_cast<std::size_t>(time.error.pairs), "step", "steps") + " (leave-one-device-out)";
 }
 
+// Names the devices whose own error is unknown.
+std::vector<std::string> unknown_error_lines(const std::vector<Prediction>& predictions) {
+  std::vector<std::string> names;
+  for (const Prediction& each : predictions)
+    if (each.expected && !each.expected->device_error && !contains(names, each.device)) names.push_back(each.device);
+  if (names.empty()) return {};
+  return {"no step of " + joined(names) + " is in the fit, so their error is unknown: an interval is that of other devices"};
+}
+
 // A hint if launches limit the time.
 std::vector<std::string> launches_lines(const std::vector<Prediction>& predictions) {
   const auto count = std::ranges::count_if(predictions, [](const Prediction& each) {
@@ -149,7 +158,8 @@ std::vector<std::string> launches_lines(const std::vector<Prediction>& predictio
 std::vector<std::string> old_prices_lines(const std::vector<Prediction>& predictions) {
   Reasons ages;
   for (const Prediction& each : predictions)
-    if (each.cost && !each.cost->price_age.empty()) add_reason(ages, each.cost->price_age, each.cost->instance);
+    if (each.cost && !each.cost->price_age.empty() && !contains(ages[each.cost->price_age].subjects, each.cost->instance))
+      add_reason(ages, each.cost->price_age, each.cost->instance);
   return price_age_lines(ages);
 }
 
@@ -256,6 +266,7 @@ std::string predictions_text(const std::vector<Prediction>& predictions, bool ve
   std::string text = wrapped("", "", kHeading) + "\n" + (epochs ? epochs_table(predictions) : steps_table(predictions));
   std::vector<std::string> lines = asked_lines(predictions);
   for (std::string& line : old_prices_lines(predictions)) lines.push_back(std::move(line));
+  for (std::string& line : unknown_error_lines(predictions)) lines.push_back(std::move(line));
   if (epochs)
     for (std::string& line : launches_lines(predictions)) lines.push_back(std::move(line));
   for (const Prediction& each : predictions) {
@@ -282,8 +293,7 @@ bool same_batch(const std::vector<Prediction>& predictions) {
 std::string rental_question(const Rentals& rentals) {
   if (rentals.predictions.empty()) return "";
   const PlannedWork& work = rentals.predictions.front().work;
-  std::string text = work.model + ", batch " +
-                     (same_batch(rentals.predictions) ? format_count(work.batch) : "as the instance's memory allows");
+  std::string text = work.model + ", batch " + (same_batch(rentals.predictions) ? format_count(work.batch) : "as in its row");
   return text + ", " + asked_text(rentals.asked, work) + "; one GPU of an instance is used, and all of it is paid for";
 }
 
@@ -330,6 +340,7 @@ std::string rentals_text(const Rentals& rentals, bool verbose) {
   if (rentals.predictions.empty()) return text + "no instance matches\n" + left_out_text(rentals);
   text += wrapped("", "", rental_question(rentals)) + "\n" + rentals_table(rentals) + left_out_text(rentals);
   std::vector<std::string> lines = old_prices_lines(rentals.predictions);
+  for (std::string& line : unknown_error_lines(rentals.predictions)) lines.push_back(std::move(line));
   for (std::string& line : launches_lines(rentals.predictions)) lines.push_back(std::move(line));
   for (const Prediction& each : rentals.predictions) {
     if (each.expected) lines.push_back(fit_text(*each.expected));
