@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import pathlib
 import sys
+import traceback
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -70,8 +71,14 @@ class ModuleTraining(training.Training):
         except (ModuleError, torch.OutOfMemoryError, MemoryError):
             raise
         except Exception as error:  # whatever the user's code does
-            text = " ".join(str(error).split())[:300]
-            raise ModuleError(f"{self.file} fails in {phase} on {self.device}: {type(error).__name__}: {text}") from error
+            raise self.failed(phase, error) from error
+
+    def failed(self, phase, error):
+        """One line, with the last line of the user's own file that was on the way."""
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if pathlib.Path(frame.filename).name == self.file]
+        place = f" (line {lines[-1]})" if lines else ""
+        text = " ".join(str(error).split())[:300]
+        return ModuleError(f"{self.file}{place} fails in {phase} on {self.device}: {type(error).__name__}: {text}")
 
     def forward(self):
         data = self.data
@@ -111,4 +118,4 @@ class ModuleTraining(training.Training):
         except (ModuleError, torch.OutOfMemoryError, MemoryError):
             raise
         except Exception as error:
-            raise ModuleError(f"{self.file} fails in a step on {self.device}: {type(error).__name__}: {error}") from error
+            raise self.failed("a step", error) from error

@@ -29,7 +29,10 @@ std::string data_sources() { return joined(kDataSources, &DataSource::spec); }
 
 // What to run in place of a model that is not built in.
 std::string instead_of_model(const std::string& name) {
-  const std::string own = "scripts/peers/profile_module measures a PyTorch module of your own";
+  const std::string own = name.ends_with(".py")
+                              ? "`scripts/peers/profile_module " + name + " --out mine.json` measures its module"
+                              : "scripts/peers/profile_module measures a PyTorch module of your own";
+  if (name.ends_with(".onnx")) return "; ONNX files cannot be imported, and " + own;
   const std::string nearest = nearest_model(name);
   return nearest.empty() ? "; " + own : "; the nearest built-in model is " + nearest + ", and " + own;
 }

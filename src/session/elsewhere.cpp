@@ -101,7 +101,7 @@ std::vector<Elsewhere> elsewhere(const std::vector<NamedResult>& results, Elsewh
   }
   if (answers.empty())
     throw CallError(
-        "--on: no model was trained on a CPU without a restriction, so --on has nothing to compare with; "
+        "--on: other devices are predicted for built-in models beside their best training on a CPU, and the result has none; "
         "measure one, such as `epochbench run --model resnet50`");
   return answers;
 }

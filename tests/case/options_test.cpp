@@ -186,7 +186,7 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
               HasSubstr("--model: unknown model 'vgg'; the nearest built-in model is resnet152, and "
                         "scripts/peers/profile_module measures a PyTorch module of your own (known: mlp, lenet5, resnet20"));
   EXPECT_THAT(failure(block_of({{"model", "mine.onnx"}})),
-              HasSubstr("--model: unknown model 'mine.onnx'; scripts/peers/profile_module measures"));
+              HasSubstr("--model: unknown model 'mine.onnx'; ONNX files cannot be imported, and scripts/peers/profile_module"));
   EXPECT_THAT(failure(block_of({{"model", "mlp:height=3"}})), HasSubstr("it takes depth, width"));
 }
 

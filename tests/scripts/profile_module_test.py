@@ -102,14 +102,16 @@ class MadeUp(ProfileModule):
     def test_a_file_that_fails_is_one_line_and_leaves_the_other(self):
         done = self.call("new.py", "--against", "old.py", "--against-out", self.old, "--repetitions", "1", code=1, FAULT="new.py", SLOWER="1")
         self.assertIn("fails in backward on cpu: RuntimeError: no", done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertEqual(len(done.stderr.splitlines()), 2, "what is measured first, and the reason")
         self.assertEqual([self.result(self.out)[0]["status"], self.result(self.old)[0]["status"]], ["failed", "ok"])
 
     def test_a_loss_that_differs_is_noted(self):
         self.assertIn("note: new.py is not deterministic", self.call("new.py", "--repetitions", "1", FAULT="random", SLOWER="1").stdout)
 
     def test_wrong_calls(self):
-        self.assertIn("none.py does not exist", self.call("none.py", code=2).stderr)
+        self.assertIn("none.py is not a file", self.call("none.py", code=2).stderr)
+        self.assertIn("'gpu' is unknown", self.call("new.py", "--device", "gpu", code=2).stderr)
+        self.assertIn("cannot be written", self.call("new.py", "--against", "old.py", "--against-out", "/none/old.json", code=2).stderr)
         self.assertIn("belong together", self.call("new.py", "--against", "old.py", code=2).stderr)
         done = self.call("new.py", code=2, venv=False, EPOCHBENCH_PYTHON="/nope")
         self.assertEqual(len(done.stderr.splitlines()), 1)

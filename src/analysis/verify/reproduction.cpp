@@ -94,7 +94,7 @@ Candidates reproducible(const AllSeries& all, const Speedup& speedup) {
   };
   for (const Series& series : all.series) {
     if (!is_ours(series.first())) {
-      leave_out(series, "it is another framework's");
+      leave_out(series, "another framework measured it");
     } else if (const std::string reason = why_unusable(series); !reason.empty()) {
       leave_out(series, reason);
     } else if (!has_roofline(series)) {
