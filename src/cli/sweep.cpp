@@ -73,8 +73,8 @@ int sweep(const SweepOptions& options) {
 }  // namespace
 
 void add_sweep(Commands& commands) {
-  auto [command, options] = commands.add(
-      "sweep", "measure throughput against size: best, where it flattens, where devices cross", kSweepExamples, sweep);
+  auto [command, options] =
+      commands.add("sweep", "measure throughput against size: the best, and where devices cross", kSweepExamples, sweep);
   MeasuringRequest& request = options.request;
   request.command_line = commands.arguments();
   command.add_option("--over", options.over, "what to vary: batch, width, samples, threads, ranks")

@@ -55,7 +55,7 @@ class Hints(CliTest):
             (["run", "--model", "resnet-50"], "unknown model 'resnet-50'; did you mean resnet50? (known: "),
             (["run", "lenet5", "mlp", "resnet20"], "'mlp'; for several models give --model lenet5,mlp,resnet20"),
             (["run", "lenet5", "64"], "unexpected argument '64'; leave it out"),
-            (["sweep", "--budget", "40"], "sweep has no --budget (run does); leave it out"),
+            (["sweep", "--budget", "40"], "sweep has no --budget (run, reproduce do); leave it out"),
             (["run", "--model", "Bert"], "did you mean bert-tiny, bert-base or bert-large?"),
             (["run", "--model", "lenet"], "did you mean lenet5?"),
             (["run", "--model", "mlp", "--device", "cpus"], "choose from cpu, "),
