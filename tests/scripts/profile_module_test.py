@@ -130,7 +130,7 @@ def loss(output, batch):
     return torch.nn.functional.cross_entropy(output, batch[1])
 """
     FAULTS = {
-        "fails in backward on cpu": "class F(torch.autograd.Function):\n  forward = staticmethod(lambda c, x: x.sum())\n"
+        "new.py (line 11) fails in backward on cpu": "class F(torch.autograd.Function):\n  forward = staticmethod(lambda c, x: x.sum())\n"
                                     "  def backward(c, g): raise RuntimeError('no')\ndef loss(output, batch):\n  return F.apply(output)\n",
         "fails in model() on cpu": "def model():\n    return torch.nn.Linear(8, 2, device='cuda')\n",
         "returns no loss": "del loss\n",
@@ -152,7 +152,7 @@ def loss(output, batch):
             (self.folder / "new.py").write_text(self.GOOD + code)
             done = self.call_here("new.py", code=1)
             self.assertIn(text, done.stderr)
-            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 2, "what is measured first, and the reason: " + done.stderr)
             self.assertEqual(self.result(self.out)[0]["status"], "failed")
 
 
