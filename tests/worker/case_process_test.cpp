@@ -456,8 +456,10 @@ CaseSpec long_case() {
 }
 
 TEST(RunCase, KillOfTheProcessIsAFailure) {
-  const Disturbance disturbance([](pid_t pid) { kill(pid, SIGKILL); });
-  const epochbench::Run run = run_fake(long_case());
+  const auto kill_it = [](const Progress& progress) {  // once steps are timed
+    if (const pid_t pid = child_of(getpid()); pid != 0 && progress.steps > 0) kill(pid, SIGKILL);
+  };
+  const epochbench::Run run = run_case(long_case(), FAKE_CASE_BINARY, kill_it, kNever, {});
   EXPECT_EQ(run.status, RunStatus::failed);
   EXPECT_THAT(run.message.value_or(""), testing::StartsWith("the case's process was killed by SIGKILL; "));
 }
