@@ -297,7 +297,7 @@ void check_gradient(const Matrix& m, const Tensor& x, const GradientOptions& opt
     run(without_sums, without_sums.dx.data(), dy.data(), x);
     for (const Gradients* other : {&over_x, &over_dy, &without_sums}) expect_same_gradients(*other);
     expect_close(without_dx.dscale, dscale, test::sum_tolerance(rows, size * largest));
-    EXPECT_TRUE(options.dz || bit_equal(without_dx.dscale, g.dscale)) << "without dx there is no dz";
+    EXPECT_TRUE(options.dz || bit_equal(without_dx.dscale, g.dscale)) << "dz needs dx";
     if (options.dz) {
       dz_over_dy.dz = dy;
       run(dz_over_dy, dz_over_dy.dx.data(), dz_over_dy.dz.data(), x);

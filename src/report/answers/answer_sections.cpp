@@ -174,7 +174,7 @@ std::vector<std::string> epoch_costs(const std::vector<RunGroup>& works) {
 
 namespace {
 
-// "1.35x (1.30 to 1.40)", or "1.35x" if there is no interval.
+// "1.35x (1.30 to 1.40)"; only "1.35x" for an estimate without an interval.
 std::string value_and_interval(const Estimate& ratio) {
   return format_times(ratio.value) + (ratio.ci95 ? interval_text(ratio) : "");
 }
