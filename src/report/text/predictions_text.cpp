@@ -1,4 +1,4 @@
-// The answer of `plan --on`, and the catalog that it uses.
+// The answers of `plan --on` and `rent`.
 #include <algorithm>
 
 #include "src/base/json_fields.h"
@@ -102,33 +102,34 @@ std::string steps_table(const std::vector<Prediction>& predictions) {
   // What all rows share is printed above the table, so that a narrow terminal shows more columns.
   const std::string shared = shared_work(predictions);
   const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
-  Table table({"device", "-model", "-precision", batch_heading(predictions), "->memory ≥", ">step", "80 %", "-->error", "fits",
-               "->largest batch ≤", "->step ≥", ">samples/s", "-bound by"});
+  View view = {"", columns("device|-model|-precision|" + batch_heading(predictions) +
+                           "|->memory ≥|>step|80 %|-->error|fits|->largest batch ≤|->step ≥|>samples/s|-bound by")};
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> step = amount_of_step(each);
-    table.add({without_maker(each.name), cell(each.work.model), cell(name(each.work.precision)), cell(batch_text(each.work)),
-               memory_text(each), expected_text(step, format_seconds), interval_text(step, format_seconds), error_text(each),
-               each.fits ? "yes" : "no", largest_text(each.largest_batch), at_least_text(step, format_seconds),
-               samples_text(each), bound_text(each)});
+    view.rows.push_back({without_maker(each.name), cell(each.work.model), cell(name(each.work.precision)),
+                         cell(batch_text(each.work)), memory_text(each), expected_text(step, format_seconds),
+                         interval_text(step, format_seconds), error_text(each), each.fits ? "yes" : "no",
+                         largest_text(each.largest_batch), at_least_text(step, format_seconds), samples_text(each),
+                         bound_text(each)});
   }
-  return (shared.empty() ? "" : shared + "\n") + table.to_string();
+  return (shared.empty() ? "" : shared + "\n") + terminal_table(view);
 }
 
 std::string epochs_table(const std::vector<Prediction>& predictions) {
   const std::string shared = shared_work(predictions);
   const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
-  Table table({"instance", "-device", "-model", "-precision", batch_heading(predictions), ">hours", "-hours, 80 %", "->hours ≥",
-               ">error", "->per hour", ">cost", "cost, 80 %", "->cost ≥", "-bound by", "--price"});
+  View view = {"", columns("instance|-device|-model|-precision|" + batch_heading(predictions) +
+                           "|>hours|-hours, 80 %|->hours ≥|>error|->per hour|>cost|cost, 80 %|->cost ≥|-bound by|--price")};
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> usd = each.cost ? each.cost->usd : std::nullopt;
-    table.add({each.cost ? each.cost->instance : each.name, each.device, cell(each.work.model), cell(name(each.work.precision)),
-               cell(batch_text(each.work)), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
-               at_least_text(each.hours, three_digits), error_text(each),
-               each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, predicted_usd_text),
-               usd_interval_text(usd), at_least_text(usd, predicted_usd_text), bound_text(each),
-               each.cost ? each.cost->price : ""});
+    view.rows.push_back({each.cost ? each.cost->instance : each.name, each.device, cell(each.work.model),
+                         cell(name(each.work.precision)), cell(batch_text(each.work)), expected_text(each.hours, three_digits),
+                         interval_text(each.hours, three_digits), at_least_text(each.hours, three_digits), error_text(each),
+                         each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, predicted_usd_text),
+                         usd_interval_text(usd), at_least_text(usd, predicted_usd_text), bound_text(each),
+                         each.cost ? each.cost->price : ""});
   }
-  return (shared.empty() ? "" : shared + "\n") + table.to_string();
+  return (shared.empty() ? "" : shared + "\n") + terminal_table(view);
 }
 
 std::string fit_text(const ExpectedTime& time) {
@@ -254,11 +255,6 @@ std::string notes_with_reading(std::vector<std::string> lines, bool verbose) {
   return notes_below(paragraphs, verbose);
 }
 
-std::string figure_of(const CatalogDevice& device, const char* key) {
-  const auto fact = device.facts.find(key);
-  return fact == device.facts.end() ? "" : fact->second.value ? shortest(*fact->second.value) : "-";
-}
-
 }  // namespace
 
 std::string predictions_text(const std::vector<Prediction>& predictions, bool verbose) {
@@ -299,17 +295,17 @@ std::string rental_question(const Rentals& rentals) {
 
 std::string rentals_table(const Rentals& rentals) {
   const bool of_instances = !same_batch(rentals.predictions);
-  Table table({"instance", "device", "--GPUs", "precision", ">batch", ">hours", "-hours, 80 %", ">cost", "cost, 80 %",
-               "->error", "evidence", "->per hour", "-bound by", "--price"});
+  View view = {"", columns("instance|device|--GPUs|precision|>batch|>hours|-hours, 80 %|>cost|cost, 80 %|->error|evidence|"
+                           "->per hour|-bound by|--price")};
   for (const Prediction& each : rentals.predictions) {
     const PredictedCost& cost = *each.cost;
     const std::string gpus = cost.gpus > 1 ? "1 of " + std::to_string(cost.gpus) : "";
-    table.add({cost.instance, each.device, gpus, name(each.work.precision), of_instances ? batch_text(each.work) : "",
-               expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
-               expected_text(cost.usd, predicted_usd_text), usd_interval_text(cost.usd), error_text(each),
-               name(EvidenceClass::predicted), usd_per_hour_text(cost.usd_per_hour), bound_text(each), cost.price});
+    view.rows.push_back({cost.instance, each.device, gpus, name(each.work.precision), of_instances ? batch_text(each.work) : "",
+                         expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
+                         expected_text(cost.usd, predicted_usd_text), usd_interval_text(cost.usd), error_text(each),
+                         name(EvidenceClass::predicted), usd_per_hour_text(cost.usd_per_hour), bound_text(each), cost.price});
   }
-  return table.to_string();
+  return terminal_table(view);
 }
 
 std::string expected_or_at_least_text(const PredictedAmount& usd) {
@@ -361,28 +357,6 @@ Json rentals_json(const Rentals& rentals) {
           {"unfit", rentals.unfit},
           {"unpriced", rentals.unpriced},
           {"predictions", json_list(rentals.predictions, prediction_json)}};
-}
-
-std::string devices_catalog_text(const DeviceCatalog& catalog, const std::vector<std::size_t>& kept) {
-  Table gpus({"GPU", "--name", ">GiB", ">GB/s", ">fp32", ">tf32", ">bf16", ">fp16", "->W", "->year"});
-  Table cpus({"CPU", "->GHz", "->GB/s per socket", ">fp32", ">bf16", "->year", "instances"});
-  bool has_gpus = false, has_cpus = false;
-  for (const std::size_t i : kept) {
-    const CatalogDevice& device = catalog.devices[i];
-    (device.is_gpu ? has_gpus : has_cpus) = true;
-    const auto of = [&](const char* key) { return figure_of(device, key); };
-    const std::string year = std::to_string(device.year);
-    if (device.is_gpu)
-      gpus.add({device.id, device.name, of("memory_gib"), of("bandwidth_gb_per_second"), of("fp32_tflops"), of("tf32_tflops"),
-                of("bf16_tflops"), of("fp16_tflops"), of("watts"), year});
-    else
-      cpus.add({device.name, of("clock_ghz"), of("socket_bandwidth_gb_per_second"), of("fp32_flop_per_cycle"),
-                of("bf16_flop_per_cycle"), year, joined(device.instances, &CpuInstance::name)});
-  }
-  std::string text;
-  if (has_gpus) text += gpus.to_string() + "TFLOPS; -: none, or not known (--json says why, and each figure's source)\n";
-  if (has_cpus) append(text, cpus.to_string() + "FLOP per cycle and core\n", "\n");
-  return text + wrapped("", "", catalog.note);
 }
 
 }  // namespace epochbench
