@@ -1,3 +1,4 @@
+// Which runs of results are paired, for each question, and why the others are not.
 #include "src/analysis/speedup/speedup.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
+#include "src/analysis/speedup/pair_ratios.h"
 #include "src/analysis/speedup/setting_pairs.h"
 #include "src/analysis/speedup/trainings.h"
 #include "src/analysis/unusable.h"
@@ -220,60 +222,12 @@ class Pairing {
     return found;
   }
 
-  static SpeedupSide side_of(const Series& series) {
-    const Run& run = series.first();
-    const bool loaded =
-        std::ranges::any_of(doubts_of(series), [](const Warning& doubt) { return doubt.code == WarningCode::foreign_load; });
-    SpeedupSide side{series.name(),   series.source->path, run.workload, run.device,     run.precision,
-                     series.settings, series.on_gpu(),     loaded,       series.rates(), series.rate()};
-    if (run.efficiency && run.efficiency->roofline_seconds) {
-      const auto batch = static_cast<double>(run.workload.batch);
-      side.roofline_rate = batch / *run.efficiency->roofline_seconds;
-      side.launched_rate = batch / run.efficiency->launched_roofline_seconds.value();
-    }
-    return side;
-  }
-
-  // baseline / contender of what `get` returns for each repetition; the reason for no interval is that of throughput's ratio.
-  template <typename Get>
-  static Estimate per_epoch(const Series& baseline, const Series& contender, const char* what, const Get& get) {
-    const auto unknown = [&](const std::string& reason) { return Estimate{.reason = what + reason}; };
-    std::vector<double> ours, theirs;
-    for (const auto& [series, values] : {std::pair(&contender, &ours), std::pair(&baseline, &theirs)})
-      for (const Run* run : series->runs) {
-        const std::optional<double> value = get(*run);
-        if (!value || !std::isfinite(*value)) return unknown(" is not known of both sides");
-        if (!(*value > 0)) return unknown(" of " + run->name + " is not above 0, so there is no ratio");
-        values->push_back(*value);
-      }
-    Estimate estimate = ratio_estimate(ours, theirs);
-    if (std::isfinite(estimate.value) && !estimate.ci95)
-      estimate.reason = ratio_estimate(baseline.rates(), contender.rates()).reason;
-    return estimate;
-  }
-
-  static Estimate cost_ratio(const Series& baseline, const Series& contender) {
-    std::set<std::string> currencies;
-    for (const Series* side : {&baseline, &contender})
-      for (const Run* run : side->runs)
-        if (run->cost) currencies.insert(run->cost->currency.value_or("USD"));
-    if (currencies.size() > 1)
-      return {.reason = "costs in " + *currencies.begin() + " and " + *currencies.rbegin() + " are not compared"};
-    return per_epoch(baseline, contender, "cost per epoch",
-                     [](const Run& run) { return member_of(run.cost, &Cost::usd_per_epoch); });
-  }
-
   void pair(const Series& baseline, const Series& contender) {
     paired_.insert({&baseline, &contender});
-    if (what_ == Question::to_quality) return answer_.pairs.push_back(quality_pair(baseline, contender));
-    answer_.pairs.push_back({side_of(baseline), side_of(contender), what_ == Question::best_batch,
-                             what_ == Question::each_at_best, "", ratio_estimate(baseline.rates(), contender.rates()),
-                             cost_ratio(baseline, contender),
-                             per_epoch(baseline, contender, "energy per epoch",
-                                       [](const Run& run) { return member_of(run.energy, &Energy::joules_per_epoch); }),
-                             fairness_warnings(baseline, contender)});
-    SpeedupPair& added = answer_.pairs.back();
-    added.parts = explain(added.baseline, added.contender, added.ratio);
+    if (what_ == Question::to_quality) return answer_.pairs.push_back(quality_pair(baseline, contender, all_));
+    SpeedupPair& added = answer_.pairs.emplace_back(speed_pair(baseline, contender));
+    added.best_batch = what_ == Question::best_batch;
+    added.each_at_best = what_ == Question::each_at_best;
   }
 
   void add_setting_pairs() {
@@ -305,26 +259,6 @@ class Pairing {
       default:
         return false;
     }
-  }
-
-  SpeedupPair quality_pair(const Series& baseline, const Series& contender) const {
-    SpeedupPair pair{side_of(baseline), side_of(contender), false, false, target_of(contender.first()), {}, {}, {}, {}};
-    const Trainings theirs = trainings_of(baseline, all_), ours = trainings_of(contender, all_);
-    for (const auto& [side, trainings] : {std::pair(&pair.baseline, &theirs), std::pair(&pair.contender, &ours)}) {
-      side->trained = trainings->size();
-      side->reached =
-          static_cast<std::size_t>(std::ranges::count_if(*trainings, [](const Run* run) { return reached_target(*run); }));
-    }
-    const auto ratio_of = [&](const char* what, const QuantityOf& quantity) {
-      const auto seeds = paired_by_seed(theirs, ours, quantity);
-      return seeds ? quality_ratio(*seeds)
-                   : Estimate{.reason = std::string(what) + " to the target is not known of both sides"};
-    };
-    pair.ratio = ratio_of("time", training_seconds);
-    pair.cost = ratio_of("cost", usd_to_quality);
-    pair.energy = ratio_of("energy", joules_to_quality);
-    pair.warnings = fairness_warnings(baseline, contender);
-    return pair;
   }
 
   // Repetitions of one run with the same reason make one line.
