@@ -14,6 +14,7 @@
 #include "epochbench/tokenizer_kinds.h"
 #include "src/base/hash.h"
 #include "src/data/prepared_dataset.h"
+#include "src/data/tokenizer_json.h"
 #include "src/data/word_pattern.h"
 
 namespace epochbench {
@@ -80,8 +81,9 @@ void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const Wo
   }
 }
 
-constexpr std::string_view kGpt2Remedy = "name the folder with vocab.json and merges.txt (--tokenizer gpt2:DIR)",
-                           kWordPieceRemedy = "name BERT's vocab.txt (--tokenizer wordpiece:FILE)";
+constexpr std::string_view kGpt2Remedy =
+                               "name the folder with vocab.json and merges.txt, or with tokenizer.json (--tokenizer gpt2:DIR)",
+                           kWordPieceRemedy = "name BERT's vocab.txt or tokenizer.json (--tokenizer wordpiece:FILE)";
 
 // Without a byte order mark, which editors of Windows put before UTF-8.
 std::string read_file(const std::string& spec, const std::filesystem::path& path, std::string_view remedy) {
@@ -97,6 +99,25 @@ std::string read_file(const std::string& spec, const std::filesystem::path& path
   std::string text(bytes.begin(), bytes.end());
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
+}
+
+// The tokenizer.json that `path` is, or that stands in that folder in place of `other`; empty if there is none.
+std::filesystem::path json_at(const std::filesystem::path& path, const char* other) {
+  std::error_code error;
+  const auto is_file = [&](const std::filesystem::path& each) { return std::filesystem::is_regular_file(each, error); };
+  if (is_file(path)) return path.extension() == ".json" ? path : std::filesystem::path();
+  return !is_file(path / other) && is_file(path / "tokenizer.json") ? path / "tokenizer.json" : std::filesystem::path();
+}
+
+// Errors: DataError with the file's name.
+TokenizerJson read_json(const std::string& spec, const std::filesystem::path& path, const std::string& text,
+                        TokenizerJson (*read)(std::string_view)) {
+  try {
+    return read(text);
+  } catch (const DataError& error) {
+    throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " " + error.what() +
+                    "; use a tokenizer with the settings of GPT-2 or BERT (--tokenizer)");
+  }
 }
 
 // do_lower_case of the tokenizer_config.json beside the vocabulary; empty without. Errors: DataError for what is not read as
@@ -174,19 +195,30 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec) {
   const auto kind = std::ranges::find_if(kTokenizerKinds, [&](const auto& each) { return spec.starts_with(each.name); });
   if (kind == kTokenizerKinds.end())
     throw DataError("unknown tokenizer " + in_quotes(spec) + ": use gpt2:DIR or wordpiece:FILE (--tokenizer)");
-  const std::filesystem::path path = spec.substr(kind->name.size());
+  std::filesystem::path path = spec.substr(kind->name.size());
+  std::error_code ignored;
   if (kind->kind != TokenizerKind::gpt2) {
-    const std::string vocabulary = read_file(spec, path, kWordPieceRemedy);
-    const std::optional<bool> uncased = kind->kind == TokenizerKind::wordpiece
-                                            ? lower_case_beside(spec, path)
-                                            : std::optional(kind->kind == TokenizerKind::uncased_wordpiece);
+    const std::filesystem::path json = json_at(path, "vocab.txt");
+    if (json.empty() && std::filesystem::is_directory(path, ignored)) path /= "vocab.txt";
+    TokenizerJson files;
+    if (json.empty()) {
+      files = {read_file(spec, path, kWordPieceRemedy), "", std::nullopt};
+      if (kind->kind == TokenizerKind::wordpiece) files.uncased = lower_case_beside(spec, path);
+    } else {
+      files = read_json(spec, json, read_file(spec, json, ""), read_word_pieces);
+    }
+    if (kind->kind != TokenizerKind::wordpiece) files.uncased = kind->kind == TokenizerKind::uncased_wordpiece;
+    const auto& [vocabulary, merges, uncased] = files;
     return last_or(text_hash(vocabulary) + (uncased ? (*uncased ? "uncased" : "cased") : ""), [&] {
       return std::make_shared<const Tokenizer>(*open_memory(in_quotes(path.string()), vocabulary), uncased);
     });
   }
-  const auto vocabulary_path = path / "vocab.json", merges_path = path / "merges.txt";
-  const std::string vocabulary = read_file(spec, vocabulary_path, kGpt2Remedy),
-                    merges = read_file(spec, merges_path, kGpt2Remedy);
+  if (path.filename() == "vocab.json" && std::filesystem::is_regular_file(path, ignored)) path.replace_filename("");
+  const std::filesystem::path json = json_at(path, "vocab.json"), vocabulary_path = path / "vocab.json",
+                              merges_path = path / "merges.txt";
+  const auto [vocabulary, merges, uncased] =
+      json.empty() ? TokenizerJson{read_file(spec, vocabulary_path, kGpt2Remedy), read_file(spec, merges_path, kGpt2Remedy), {}}
+                   : read_json(spec, json, read_file(spec, json, ""), read_byte_pairs);
   return last_or(text_hash(vocabulary) + text_hash(merges), [&] {
     return std::make_shared<const Tokenizer>(*open_memory(in_quotes(vocabulary_path.string()), vocabulary),
                                              *open_memory(in_quotes(merges_path.string()), merges));

@@ -35,8 +35,8 @@ class Tokenizer {
 };
 
 // SPEC: "gpt2:DIR", the folder of vocab.json and merges.txt, or "wordpiece:FILE", BERT's vocab.txt, whose capitals
-// "wordpiece-cased:FILE", "wordpiece-uncased:FILE", or do_lower_case of a tokenizer_config.json beside it decides. The files
-// that were read last are not parsed again. Errors: DataError, one line.
+// "wordpiece-cased:FILE", "wordpiece-uncased:FILE", or do_lower_case of a tokenizer_config.json beside it decides. Both may be
+// a tokenizer.json or its folder. The files that were read last are not parsed again. Errors: DataError, one line.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec);
 
 }  // namespace epochbench

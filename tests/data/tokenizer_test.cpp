@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/files.h"
+#include "src/base/text.h"
 #include "src/data/text.h"
 #include "src/data/word_pattern.h"
 #include "support/data_files.h"
@@ -232,6 +233,56 @@ TEST(TokenText, RefusesModelsAndTextsThatDoNotFit) {
   other = {.classes = 30522, .sequence = 128, .predictions = 20};
   expect_data_error([&] { open(other, text); }, {"[MASK]", "wordpiece:FILE", "gpt2"});
   expect_data_error([&] { open(next, "synthetic"); }, {"'synthetic'", "--tokenizer"});
+}
+
+// tokenizer.json with GPT-2's settings and these tokens.
+nlohmann::json byte_pairs_json(bool merges_are_pairs) {
+  nlohmann::json merges = nlohmann::json::array();
+  for (const std::string& line : split(read("merges.txt"), '\n')) {
+    const std::size_t blank = line.find(' ');
+    if (blank == std::string::npos || line.starts_with("#version")) continue;
+    merges.push_back(line);
+    if (merges_are_pairs) merges.back() = {line.substr(0, blank), line.substr(blank + 1)};
+  }
+  return {{"version", "1.0"},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}}},
+          {"model", {{"type", "BPE"}, {"vocab", nlohmann::json::parse(read("vocab.json"))}, {"merges", merges}}}};
+}
+
+TEST(TokenizerJson, OfBytePairsGivesTheSameIds) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path().string();
+  const auto plain = open_tokenizer("gpt2:" + kFolder);
+  for (const bool pairs : {false, true}) {
+    folder.write("tokenizer.json", byte_pairs_json(pairs).dump());
+    for (const std::string& spec : {"gpt2:" + path, "gpt2:" + path + "/tokenizer.json"}) {
+      const auto tokenizer = open_tokenizer(spec);
+      EXPECT_EQ(tokenizer->identity(), plain->identity());
+      EXPECT_EQ(tokenizer->encode("It's 10 o'clock, \n\tAmélie!"), plain->encode("It's 10 o'clock, \n\tAmélie!"));
+    }
+  }
+  EXPECT_EQ(open_tokenizer("gpt2:" + kFolder + "/vocab.json"), open_tokenizer("gpt2:" + kFolder));
+}
+
+TEST(TokenizerJson, WithOtherSettingsIsRefused) {
+  const TemporaryFolder folder;
+  const std::string spec = "gpt2:" + folder.path().string();
+  for (const auto& [place, value, reason] :
+       {std::tuple{"/model/type", nlohmann::json("Unigram"), "model.type"},
+        {"/normalizer", nlohmann::json({{"type", "NFC"}}), "normalizer"},
+        {"/pre_tokenizer", nlohmann::json({{"type", "Split"}}), "pre_tokenizer.type"},
+        {"/pre_tokenizer/add_prefix_space", nlohmann::json(true), "pre_tokenizer.add_prefix_space"},
+        {"/pre_tokenizer/use_regex", nlohmann::json(false), "pre_tokenizer.use_regex"},
+        {"/model/byte_fallback", nlohmann::json(true), "model.byte_fallback"},
+        {"/model/end_of_word_suffix", nlohmann::json("</w>"), "model.end_of_word_suffix"},
+        {"/model/merges/0", nlohmann::json(1), "a merge that is not two tokens"},
+        {"/model", nlohmann::json("BPE"), "has no model"}}) {
+    nlohmann::json document = byte_pairs_json(false);
+    document[nlohmann::json::json_pointer(place)] = value;
+    folder.write("tokenizer.json", document.dump());
+    expect_data_error([&] { open_tokenizer(spec); }, {"tokenizer.json'", reason, "--tokenizer"});
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/text.h"
 #include "src/data/text.h"
 #include "src/data/tokenizer.h"
 #include "support/data_files.h"
@@ -92,6 +93,50 @@ TEST(WordPieces, AConfigurationBesideThemDecides) {
   }
   folder.write("vocab.txt", std::string("\xff\xfe[\0U\0", 6));
   expect_data_error([&] { open_tokenizer("wordpiece-cased:" + file); }, {"vocab.txt'", "is text in UTF-16", "iconv"});
+}
+
+TEST(WordPieces, OfATokenizerJsonGiveTheSameIds) {
+  const TemporaryFolder folder;
+  nlohmann::json tokens = nlohmann::json::object();
+  std::int64_t id = 0;
+  for (const std::string& token : split(kSmall, '\n'))
+    if (!token.empty()) tokens[token] = id++;
+  const nlohmann::json document{{"normalizer",
+                                 {{"type", "BertNormalizer"},
+                                  {"clean_text", true},
+                                  {"handle_chinese_chars", true},
+                                  {"strip_accents", nullptr},
+                                  {"lowercase", true}}},
+                                {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                                {"model",
+                                 {{"type", "WordPiece"},
+                                  {"unk_token", "[UNK]"},
+                                  {"continuing_subword_prefix", "##"},
+                                  {"max_input_chars_per_word", 100},
+                                  {"vocab", tokens}}}};
+  folder.write("tokenizer.json", document.dump());
+  const std::string path = folder.path().string();
+  const std::string identity = Tokenizer(*open_memory("'v'", kSmall), true).identity();
+  for (const std::string& spec : {path, path + "/tokenizer.json"}) {
+    EXPECT_EQ(open_tokenizer("wordpiece:" + spec)->identity(), identity);
+    EXPECT_THAT(open_tokenizer("wordpiece:" + spec)->encode("THE"), ElementsAre(7));
+    EXPECT_THAT(open_tokenizer("wordpiece-cased:" + spec)->encode("THE"), ElementsAre(0));
+  }
+  for (const auto& [place, value, reason] :
+       {std::tuple{"/normalizer/lowercase", nlohmann::json(nullptr), "normalizer.lowercase"},
+        {"/normalizer/strip_accents", nlohmann::json(false), "normalizer.strip_accents"},
+        {"/normalizer/handle_chinese_chars", nlohmann::json(false), "normalizer.handle_chinese_chars"},
+        {"/model/max_input_chars_per_word", nlohmann::json(200), "model.max_input_chars_per_word"},
+        {"/model/vocab/the", nlohmann::json(40), "no token with the id 7"},
+        {"/model/vocab/the", nlohmann::json(0), "'the'"},
+        {"/model/type", nlohmann::json("BPE"), "model.type"}}) {
+    nlohmann::json other = document;
+    other[nlohmann::json::json_pointer(place)] = value;
+    folder.write("tokenizer.json", other.dump());
+    expect_data_error([&] { open_tokenizer("wordpiece:" + path); }, {"tokenizer.json'", reason, "--tokenizer"});
+  }
+  folder.write("vocab.txt", kSmall);  // which its folder stands for
+  EXPECT_EQ(open_tokenizer("wordpiece:" + path)->identity(), Tokenizer(*open_memory("'v'", kSmall)).identity());
 }
 
 TEST(WordPieces, BytesThatAreNotUtf8AreDropped) {
