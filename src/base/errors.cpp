@@ -1,8 +1,10 @@
 #include "src/base/errors.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <initializer_list>
 
@@ -30,6 +32,13 @@ void note(int signal) {
 }
 
 }  // namespace
+
+std::string error_text(int error) {
+  const std::string text = std::strerror(error);
+  if (error == EMFILE) return text + " (raise the limit: ulimit -n 1024)";
+  if (error == EFBIG) return text + " (raise the limit: ulimit -f unlimited)";
+  return text;
+}
 
 void catch_interrupts() {
   struct sigaction action {};

@@ -25,6 +25,10 @@ enum ExitCode : int {  // if several apply, the first of 130, 2, 1, 3, 4
 // adds them to the message (src/cli/known_names.h).
 enum class Unknown : std::uint8_t { nothing, device, precision };
 
+// What the system says of an errno, with the command that raises a limit: "File too large (raise the limit: ulimit -f
+// unlimited)".
+std::string error_text(int error);
+
 class CallError : public std::runtime_error {  // the call is wrong
  public:
   explicit CallError(const std::string& message, int code = kExitCallIsWrong) : std::runtime_error(message), code_(code) {}

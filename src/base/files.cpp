@@ -17,6 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "src/base/errors.h"
 #include "src/base/file_descriptor.h"
 
 namespace epochbench {
@@ -33,7 +34,7 @@ FileError failure(const std::string& path, int error) {
     return failure(path, "the folder " + folder.string() + " does not exist");
   if (error == ENOENT && folder.empty() && std::filesystem::current_path(ignored).empty())
     return failure(path, "the current folder was removed");
-  return failure(path, std::strerror(error));
+  return failure(path, error_text(error));
 }
 
 constexpr const char* kPrefix = ".epochbench-";
@@ -144,13 +145,13 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes) {
   const auto fail = [&](const std::string& why) { return FormatError(path + ": " + why); };
   const int fd = path == kStandardStream ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                          : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
+  if (fd < 0) throw fail("cannot be read: " + error_text(errno));
   struct Closer {
     int fd;
     ~Closer() { ::close(fd); }
   } closer{fd};
   struct stat status {};
-  if (::fstat(fd, &status) != 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
+  if (::fstat(fd, &status) != 0) throw fail("cannot be read: " + error_text(errno));
   if (S_ISDIR(status.st_mode)) throw fail("a folder; name a file");
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) throw fail("neither a file nor a pipe; name a file");
   if (S_ISFIFO(status.st_mode)) wait_for_writer(fd);
@@ -160,7 +161,7 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes) {
   for (;;) {
     const ssize_t got = ::read(fd, block, sizeof block);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw fail(std::string("cannot be read: ") + std::strerror(errno));
+    if (got < 0) throw fail("cannot be read: " + error_text(errno));
     if (got == 0) return text;
     text.append(block, static_cast<std::size_t>(got));
     require_at_most(max_bytes, text.size(), path);  // it may grow, or report no size

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <limits>
 #include <utility>
 
 #include "src/base/errors.h"
@@ -31,6 +33,28 @@ bool read_integer(std::string_view text, Number& value) {
   if (!read_whole(text, real) || std::fabs(real) > kMaxExact || real != std::trunc(real)) return false;
   value = static_cast<Number>(real);
   return std::in_range<Number>(static_cast<std::int64_t>(real));
+}
+
+// What people write behind a number, and by how much it multiplies.
+struct Suffix {
+  std::string_view text;
+  double factor;
+};
+constexpr std::array kSuffixes{Suffix{"k", 1e3}, Suffix{"K", 1e3},  Suffix{"M", 1e6},  Suffix{"%", 0.01}, Suffix{"ms", 1e-3},
+                               Suffix{"s", 1},   Suffix{"min", 60}, Suffix{"h", 3600}, Suffix{"/h", 1}};
+
+// "1000", "0.999": without the rounding error of a product.
+std::string written(double value) {
+  constexpr double kMaxDigits = 1e15;
+  constexpr int kDigits = 12;
+  return value == std::trunc(value) && std::fabs(value) < kMaxDigits ? std::to_string(static_cast<std::int64_t>(value))
+                                                                     : short_number(value, kDigits);
+}
+
+// "; did you mean 1000?", where `text` is what people write for a number that would be allowed.
+std::string did_you_mean_number(std::string_view text, const std::function<bool(const std::string&)>& allowed) {
+  const std::string meant = number_meant(text);
+  return !meant.empty() && meant != text && allowed(meant) ? "; did you mean " + meant + "?" : "";
 }
 
 std::string fixed(double value, int decimals) {
@@ -68,12 +92,33 @@ std::string scaled(double value, double base, const char* const* prefixes, int c
 
 }  // namespace
 
+std::string number_meant(std::string_view text) {
+  std::string digits;
+  for (const char c : trimmed(text))
+    if (c != '$' && c != '_') digits += c;
+  double factor = 1;
+  const std::string suffix = digits.substr(digits.find_last_of("0123456789.") + 1);
+  for (const Suffix& known : kSuffixes)
+    if (suffix == known.text) factor = known.factor;
+  digits.resize(digits.size() - suffix.size());
+  constexpr std::size_t kThousands = 3;
+  if (const std::size_t comma = digits.find(','); comma != std::string::npos) {
+    const bool thousands = digits.size() - comma - 1 == kThousands && digits.front() != '0';
+    thousands ? digits.erase(comma, 1) : digits.replace(comma, 1, ".");
+  }
+  double value = 0;
+  if (!read_whole(digits, value) || (factor == 1 && !suffix.empty() && suffix != "s" && suffix != "/h")) return "";
+  return written(value * factor);
+}
+
 std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int64_t maximum) {
   std::int64_t value = 0;
-  if (!read_integer(text, value) || value < minimum || value > maximum)
-    throw CallError(quoted(text) + " must be a whole number from " + std::to_string(minimum) + " to " +
-                    std::to_string(maximum));
-  return value;
+  const auto allowed = [&](std::string_view number) {
+    return read_integer(number, value) && value >= minimum && value <= maximum;
+  };
+  if (allowed(text)) return value;
+  throw CallError(quoted(text) + " must be a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum) +
+                  did_you_mean_number(text, allowed));
 }
 
 std::uint64_t parse_seed(std::string_view text) {
@@ -84,12 +129,19 @@ std::uint64_t parse_seed(std::string_view text) {
 
 double parse_real(std::string_view text, const RealRange& range) {
   double value = 0;
-  const bool above = read_whole(text, value) && std::isfinite(value) &&
-                     (range.minimum_included ? value >= range.minimum : value > range.minimum);
-  if (!above || !(range.maximum_included ? value <= range.maximum : value < range.maximum))
-    throw CallError(quoted(text) + " must be a number " + (range.minimum_included ? "from " : "above ") +
-                    shortest(range.minimum) + (range.maximum_included ? " to " : " and below ") + shortest(range.maximum));
-  return value;
+  const auto allowed = [&](std::string_view number) {
+    return read_whole(number, value) && std::isfinite(value) &&
+           (range.minimum_included ? value >= range.minimum : value > range.minimum) &&
+           (range.maximum_included ? value <= range.maximum : value < range.maximum);
+  };
+  if (allowed(text)) return value;
+  std::string limits = (range.minimum_included ? "from " : "above ") + written(range.minimum);
+  if (range.maximum < std::numeric_limits<float>::max())
+    limits += (!range.maximum_included  ? " and below "
+               : range.minimum_included ? " to "
+                                        : " and at most ") +
+              written(range.maximum);
+  throw CallError(quoted(text) + " must be a number " + limits + did_you_mean_number(text, allowed));
 }
 
 std::string shortest(double value) {
@@ -112,8 +164,13 @@ std::string parse_word(std::string_view text, const std::vector<std::string>& ch
 
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> parts = split(text);
-  for (const std::string& part : parts)
+  for (const std::string& part : parts) {
     if (part.empty()) throw CallError("an empty value; give one, or several with a comma between them");
+    if (part.size() > 1 && &part != &parts.front() && part.front() == '0' &&
+        part.find_first_not_of("0123456789") == std::string::npos)
+      throw CallError(quoted(text) +
+                      " has a number with a leading zero: a comma stands between several values, not between digits");
+  }
   return parts;
 }
 

@@ -20,6 +20,10 @@ struct RealRange {
 // A finite decimal number: "0.5", "1e-3". Errors: CallError with the range.
 double parse_real(std::string_view text, const RealRange& range);
 
+// The number in what people write around one, as parse_integer() and parse_real() read it: "1k" as "1000", "1_024" as "1024",
+// "0,001" as "0.001", "97%" as "0.97", "$0.36/h" as "0.36", "500ms" as "0.5". Empty: there is none.
+std::string number_meant(std::string_view text);
+
 // The same, as functions of the text alone, for tables of options.
 template <class Number = std::int64_t>
 auto whole(std::int64_t minimum, std::int64_t maximum) {

@@ -127,7 +127,9 @@ std::string own_program() {
 
 std::array<FileDescriptor, 2> open_pipe() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "cannot open a pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    throw std::system_error(errno, std::generic_category(),
+                            std::string("cannot open a pipe") + (errno == EMFILE ? " (raise the limit: ulimit -n 1024)" : ""));
   return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 

@@ -145,10 +145,12 @@ std::string visible(std::string_view text) {
 
 namespace {
 
-std::string plain(std::string_view name) {  // as names are compared: "ResNet-50" as "resnet50"
+// As names are compared: "ResNet-50" as "resnet50", without what a document or a shell puts around a name.
+std::string plain(std::string_view name) {
   std::string text;
   for (const char c : name)
-    if (c != '-' && c != '_') text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (c > ' ' && c <= '~' && std::string_view("-_\"'`").find(c) == std::string_view::npos)
+      text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
 

@@ -55,8 +55,9 @@ struct CodePoint {
 };
 CodePoint code_point_at(std::string_view text, std::size_t at);
 
-// The names that `given` is likely to mean, nearest first, at most three: equal except for case, '-' and '_'; or one a prefix
-// of the other; or few typing errors apart, where a swap of neighbors is one error (Damerau-Levenshtein, optimal alignment).
+// The names that `given` is likely to mean, nearest first, at most three: equal except for case, '-', '_', quotes and blanks;
+// or one a prefix of the other; or few typing errors apart, where a swap of neighbors is one error (Damerau-Levenshtein,
+// optimal alignment).
 std::vector<std::string> nearest(std::string_view given, const std::vector<std::string>& names);
 // "; did you mean cpu or cuda:0?"; empty if no name is near.
 std::string did_you_mean(std::string_view given, const std::vector<std::string>& names);

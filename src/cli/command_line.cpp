@@ -17,6 +17,7 @@
 
 #include "epochbench/dataset.h"
 #include "epochbench/executable.h"
+#include "src/base/errors.h"
 #include "src/base/files.h"
 #include "src/base/gpu_code.h"
 #include "src/base/inherited.h"
@@ -100,7 +101,7 @@ void require_output_written() {
   errno = 0;
   const bool flushed = std::fflush(stdout) == 0;
   if (flushed && std::ferror(stdout) == 0) return;
-  const std::string why = flushed || errno == 0 ? "a part of it was not taken" : std::strerror(errno);
+  const std::string why = flushed || errno == 0 ? "a part of it was not taken" : error_text(errno);
   throw FileError("cannot write the output: " + why + "; send stdout elsewhere");
 }
 
@@ -194,6 +195,7 @@ std::function<int()> Commands::parse() {
     };
   take_help_command(app_, arguments);
   arguments = renamed(std::move(arguments));
+  refuse_printed_dashes(app_, arguments);
   try {
     app_.parse(std::vector<std::string>(arguments));
     // Not earlier: the value of a mistyped option is also read as MODEL.

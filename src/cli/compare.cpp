@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/analysis/compare/history.h"
+#include "src/base/errors.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
@@ -139,7 +140,7 @@ void append_summary(const Comparison& comparison) {
   const bool closed = file && std::fclose(file) == 0;
   if (!written || !closed)
     print_error("no job summary: GITHUB_STEP_SUMMARY names " + std::string(path) +
-                ", which cannot be written: " + std::strerror(errno));
+                ", which cannot be written: " + error_text(errno));
 }
 
 int exit_code_of(Finding verdict) {

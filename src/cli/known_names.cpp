@@ -26,9 +26,10 @@ std::string as_device(const std::string& word) {
 
 // "fp16" for "float16" and "half": what others call a precision.
 std::string as_precision(const std::string& word) {
-  constexpr std::pair<std::string_view, Precision> kOthers[] = {{"float32", Precision::fp32}, {"float", Precision::fp32},
-                                                                {"single", Precision::fp32},  {"float16", Precision::fp16},
-                                                                {"half", Precision::fp16},    {"bfloat16", Precision::bf16}};
+  constexpr std::pair<std::string_view, Precision> kOthers[] = {
+      {"float32", Precision::fp32}, {"float", Precision::fp32}, {"single", Precision::fp32},
+      {"float16", Precision::fp16}, {"half", Precision::fp16},  {"bfloat16", Precision::bf16},
+      {"amp", Precision::bf16},     {"mixed", Precision::bf16}, {"16", Precision::fp16}};
   for (const auto& [other, precision] : kOthers)
     if (word == other) return name(precision);
   return word;

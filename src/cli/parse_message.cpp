@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/errors.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/case/case_spec.h"
@@ -92,6 +93,19 @@ std::string unknown_command(const CLI::App& program, const std::string& name) {
   const std::vector<std::string> commands = shown_commands(program);
   return "unknown command '" + name + "'; choose from " + joined(commands) + did_you_mean(name, commands) +
          " (see epochbench --help)";
+}
+
+void refuse_printed_dashes(const CLI::App& program, const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    std::size_t at = 0;
+    for (const std::string_view dash : {"\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212"})
+      while (argument.compare(at, dash.size(), dash) == 0) at += dash.size();
+    if (at == 0) continue;
+    const std::string flag = "--" + argument.substr(at, argument.find('=') - at);
+    for (const std::string& command : shown_commands(program))
+      if (contains(shown_flags(*program.get_subcommand(command)), flag))
+        throw CallError("'" + argument + "' begins with a printed dash, as in documents; did you mean " + flag + "?");
+  }
 }
 
 std::string parse_message(const CLI::App& program, const std::vector<std::string>& arguments, const CLI::ParseError& error) {

@@ -11,6 +11,9 @@ namespace epochbench {
 // "unknown command 'runn'; choose from ...; did you mean run?".
 std::string unknown_command(const CLI::App& program, const std::string& name);
 
+// Errors: CallError for an option whose hyphens a document or a chat has made a dash: "–model".
+void refuse_printed_dashes(const CLI::App& program, const std::vector<std::string>& arguments);
+
 // One line with a hint, about the first wrong argument. `arguments`: of the call, the last one first, as CLI11 takes them.
 std::string parse_message(const CLI::App& program, const std::vector<std::string>& arguments, const CLI::ParseError& error);
 

@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "epochbench/dataset.h"
+#include "src/base/errors.h"
 
 namespace epochbench {
 namespace {
@@ -34,7 +35,7 @@ class FileSource final : public ByteSource {
     const std::uint64_t size = std::filesystem::file_size(path, error);
     if (!error) file_.reset(gzopen(path.c_str(), "rb"));
     if (!file_) {
-      throw DataError("data file " + name_ + " cannot be opened: " + (error ? error.message() : std::strerror(errno)) +
+      throw DataError("data file " + name_ + " cannot be opened: " + (error ? error.message() : error_text(errno)) +
                       "; make it readable");
     }
     gzbuffer(file_.get(), 1 << 17);
@@ -53,7 +54,7 @@ class FileSource final : public ByteSource {
       int code = Z_OK;
       const char* message = gzerror(file_.get(), &code);
       // zlib reports a truncated stream (Z_BUF_ERROR) together with the bytes that it could still read.
-      if (code == Z_ERRNO) throw DataError("data file " + name_ + " cannot be read: " + std::strerror(errno));
+      if (code == Z_ERRNO) throw DataError("data file " + name_ + " cannot be read: " + error_text(errno));
       if (got < 0 || code != Z_OK) {
         throw DataError("data file " + name_ + " is a corrupt or truncated gzip file (" + in_quotes(message) +
                         "): fetch it again");

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "epochbench/dataset.h"
+#include "src/base/errors.h"
 #include "src/data/byte_source.h"
 
 namespace epochbench {
@@ -187,7 +188,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(in_q
   if (!std::filesystem::is_regular_file(path, error)) fail("cannot be found, or is not a regular file");
   const std::uint64_t size = std::filesystem::file_size(path, error);
   if (!error) file_.open(path, std::ios::binary);
-  if (error || !file_) fail("cannot be opened (" + (error ? error.message() : std::string(std::strerror(errno))) + ")");
+  if (error || !file_) fail("cannot be opened (" + (error ? error.message() : error_text(errno)) + ")");
 
   std::uint64_t length = 0;
   if (size < kLengthBytes || !file_.read(reinterpret_cast<char*>(&length), kLengthBytes))
@@ -234,7 +235,7 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
 
 void SafetensorsWriter::write_bytes(const void* bytes, std::size_t size) {
   if (!file_.write({static_cast<const char*>(bytes), size}))
-    throw DataError("file " + in_quotes(path_.string()) + " cannot be written (" + std::strerror(file_.error()) +
+    throw DataError("file " + in_quotes(path_.string()) + " cannot be written (" + error_text(file_.error()) +
                     "): make room, name another, or make its folder writable");
 }
 
@@ -248,7 +249,7 @@ void SafetensorsWriter::write(std::span<const std::byte> tensor) {
 void SafetensorsWriter::finish() {
   if (written_ != bytes_.size()) throw std::logic_error("safetensors: tensors are missing");
   if (!file_.move_to_place())
-    throw DataError("file " + in_quotes(path_.string()) + " cannot be written (" + std::strerror(file_.error()) +
+    throw DataError("file " + in_quotes(path_.string()) + " cannot be written (" + error_text(file_.error()) +
                     "): make room, or name another");
 }
 

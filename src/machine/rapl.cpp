@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "src/base/errors.h"
 #include "src/machine/system_files.h"
 
 namespace epochbench {
@@ -33,7 +34,7 @@ std::optional<std::string> obstacle_of(const std::string& counter, const std::st
   const int file = ::open(counter.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && (errno == EACCES || errno == EPERM))
     return counter + " may be read by root alone: sudo chmod a+r " + folder + "/*/energy_uj";
-  if (file < 0) return counter + " cannot be opened: " + std::strerror(errno);
+  if (file < 0) return counter + " cannot be opened: " + error_text(errno);
   ::close(file);
   if (!read_joules(counter)) return counter + " contains no number";
   return std::nullopt;

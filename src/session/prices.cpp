@@ -34,8 +34,9 @@ AskedPrice parse_price(const std::string& text) {
   std::vector<std::string> instances;
   for (const CatalogPrice& price : embedded_prices().prices) instances.push_back(price.instance);
   instances.erase(std::unique(instances.begin(), instances.end()), instances.end());
+  const std::string number = number_meant(text);
   throw CallError("'" + text + "' is neither USD per hour nor an instance of the catalog (epochbench list prices)" +
-                  did_you_mean(text, instances));
+                  (number.empty() ? did_you_mean(text, instances) : "; did you mean " + number + "?"));
 }
 
 const PriceCatalog& embedded_prices() {

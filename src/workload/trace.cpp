@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "src/base/errors.h"
 #include "src/data/byte_source.h"
 #include "src/data/safetensors.h"
 #include "src/workload/weights.h"
@@ -84,7 +85,7 @@ void check_trace_folder(const std::filesystem::path& folder) {
                     ": name another, in a folder that is there (--trace)");
   if (made) return;
   if (access(folder.c_str(), W_OK | X_OK) != 0)
-    throw DataError(name + " cannot be written (" + std::strerror(errno) + "): name another (--trace)");
+    throw DataError(name + " cannot be written (" + error_text(errno) + "): name another (--trace)");
   const bool empty = std::filesystem::is_empty(folder, error);
   if (error || !empty)
     throw DataError(name + (error ? " cannot be read (" + error.message() + ")" : " has files in it already") +
@@ -150,8 +151,8 @@ void TraceWriter::finish() {
   if (workload_.accumulate > 1) trace["accumulate"] = workload_.accumulate;
   TemporaryFile file((folder_ / "trace.json").string());
   if (!file.write(trace.dump(1) + "\n") || !file.move_to_place())
-    throw DataError("file " + in_quotes((folder_ / "trace.json").string()) + " cannot be written (" +
-                    std::strerror(file.error()) + "): make room");
+    throw DataError("file " + in_quotes((folder_ / "trace.json").string()) + " cannot be written (" + error_text(file.error()) +
+                    "): make room");
 }
 
 }  // namespace epochbench

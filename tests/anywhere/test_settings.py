@@ -33,6 +33,37 @@ class Settings(CliTest):
             self.assertEqual(refused.stderr.count("cases[0]"), 1)
         self.assert_refused(self.planned(steps=None), 2, "cases[0].steps: must be a string, a number, true or false")
 
+    def test_what_people_write_around_a_number_is_named_without_it(self):
+        for option, value, meant in (("--batch", "1k", "1000"), ("--batch", "1_024", "1024"), ("--learning-rate", "0,001", "0.001"),
+                                     ("--min-time", "2s", "2"), ("--min-time", "500ms", "0.5"), ("--min-time", "2min", "120"),
+                                     ("--ema", "99.9%", "0.999"), ("--price", "cpu=$0.36", "0.36"), ("--price", "cpu=0.36/h", "0.36")):
+            with self.subTest(option, value=value):
+                self.assert_refused(self.call("run", "mlp", option, value, "--dry-run"), 2, f"; did you mean {meant}?")
+                taken = self.call("run", "mlp", option, value.replace(value.split("=")[-1], meant), "--dry-run")
+                self.assertEqual(taken.returncode, 0, taken.stderr)
+        for value in ("0k", "9999M", "k", "1kk", "%", "$"):
+            with self.subTest(value):
+                refused = self.call("run", "mlp", "--batch", value, "--dry-run")
+                self.assert_refused(refused, 2, "must be a whole number from 1 to 1048576")
+                self.assertNotIn("mean", refused.stderr)
+        self.assert_refused(self.call("run", "mlp", "--batch", "1,024", "--dry-run"), 2, "leading zero", "between several values")
+        self.assert_refused(self.call("run", "lenet5", "--until", "accuracy=97%", "--dry-run"), 2, "write accuracy=0.97")
+
+    def test_what_documents_make_of_quotes_and_dashes(self):
+        for model in ("“mlp”", "mlp\u00a0", "mlp\r", "‘mlp’", "M LP"):
+            with self.subTest(model):
+                self.assert_refused(self.call("run", "--model", model, "--dry-run"), 2, "unknown model", "did you mean mlp?")
+        for dash in ("–", "—", "−", "––"):
+            with self.subTest(dash):
+                self.assert_refused(self.call("run", f"{dash}model", "mlp"), 2, f"'{dash}model' begins with a printed dash",
+                                    "did you mean --model?")
+        self.assert_refused(self.call("run", "mlp", "–batch=8"), 2, "did you mean --batch?")
+        self.assertEqual(self.call("report", "--help").returncode, 0)
+
+    def test_words_that_others_have_for_a_precision(self):
+        for word, meant in (("float32", "fp32"), ("single", "fp32")):
+            self.assert_refused(self.call("run", "mlp", "--precision", word, "--dry-run"), 2, f"did you mean {meant}?")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "src/base/errors.h"
 #include "src/base/files.h"
 
 namespace epochbench {
@@ -97,7 +98,7 @@ void ChoiceStore::save() {
   all.places.resize(std::min(all.places.size(), kPlaces));
   TemporaryFile file(file_);
   if (!file.write(print_json(json_of(all)) + "\n") || !file.move_to_place(Sync::none))
-    print_error(file_ + " cannot be written (" + std::strerror(file.error()) +
+    print_error(file_ + " cannot be written (" + error_text(file.error()) +
                 "): later runs measure again which algorithms are the fastest; name a writable folder in XDG_CACHE_HOME");
 }
 

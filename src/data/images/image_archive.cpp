@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "src/base/errors.h"
 #include "src/base/file_descriptor.h"
 #include "src/base/text.h"
 #include "src/data/byte_source.h"
@@ -27,7 +28,7 @@ class ArchiveFiles final : public ImageFiles {
   explicit ArchiveFiles(const std::filesystem::path& path)
       : shown_(in_quotes(path.string())), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     struct stat status {};
-    if (!file_ || fstat(file_.number(), &status) != 0) fail(std::string("cannot be opened: ") + std::strerror(errno));
+    if (!file_ || fstat(file_.number(), &status) != 0) fail("cannot be opened: " + error_text(errno));
     TarContents contents(file_, static_cast<std::uint64_t>(status.st_size), shown_);
     const std::string top = find_top(contents.folders());
     const std::vector<std::string> train = classes_below(contents, below(top, "train"));
@@ -63,7 +64,7 @@ class ArchiveFiles final : public ImageFiles {
   std::size_t read_part(std::uint8_t* bytes, std::uint64_t count, std::uint64_t offset) const {
     if (cold_) file_.drop_pages(offset, count);
     const ssize_t got = file_.read_at(bytes, count, offset);
-    if (got < 0) throw BadImage(std::string("cannot be read: ") + std::strerror(errno));
+    if (got < 0) throw BadImage("cannot be read: " + error_text(errno));
     return static_cast<std::size_t>(got);
   }
 

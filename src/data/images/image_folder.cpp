@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "src/base/errors.h"
 #include "src/base/file_descriptor.h"
 #include "src/data/byte_source.h"
 #include "src/data/images/decoder.h"
@@ -27,13 +28,13 @@ template <class Visit>
 void for_entries(const std::filesystem::path& folder, const Visit& visit) {
   const auto close = [](DIR* stream) { closedir(stream); };
   const std::unique_ptr<DIR, decltype(close)> stream(opendir(folder.c_str()), close);
-  if (!stream) fail(folder, std::string("cannot be read: ") + std::strerror(errno) + "; make it readable");
+  if (!stream) fail(folder, "cannot be read: " + error_text(errno) + "; make it readable");
   errno = 0;
   while (const dirent* entry = readdir(stream.get())) {
     if (entry->d_name[0] != '.') visit(entry->d_name, entry->d_type);
     errno = 0;
   }
-  if (errno != 0) fail(folder, std::string("cannot be read: ") + std::strerror(errno) + "; check the disk");
+  if (errno != 0) fail(folder, "cannot be read: " + error_text(errno) + "; check the disk");
 }
 
 class FolderFiles final : public ImageFiles {
@@ -47,14 +48,14 @@ class FolderFiles final : public ImageFiles {
     const std::string path = folder_ / name(split, index);
     const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe would block
     struct stat status {};
-    if (!file || fstat(file.number(), &status) != 0) throw BadImage(std::string("cannot be opened: ") + std::strerror(errno));
+    if (!file || fstat(file.number(), &status) != 0) throw BadImage("cannot be opened: " + error_text(errno));
     if (!S_ISREG(status.st_mode)) throw BadImage("is not a regular file");
     const auto size = static_cast<std::uint64_t>(status.st_size);
     check_size(size);
     bytes.resize(size);
     if (cold_) file.drop_pages(0, size);
     const ssize_t got = file.read_at(bytes.data(), size, 0);
-    if (got < 0) throw BadImage(std::string("cannot be read: ") + std::strerror(errno));
+    if (got < 0) throw BadImage("cannot be read: " + error_text(errno));
     bytes.resize(static_cast<std::size_t>(got));
   }
 
@@ -81,7 +82,7 @@ class FolderFiles final : public ImageFiles {
       if (type != DT_DIR && type != DT_LNK && type != DT_UNKNOWN) return;
       struct stat status {};
       if (stat((folder / name).c_str(), &status) != 0)
-        fail(folder / name, std::string("cannot be read: ") + std::strerror(errno) + "; repair or remove it");
+        fail(folder / name, "cannot be read: " + error_text(errno) + "; repair or remove it");
       if (!S_ISDIR(status.st_mode)) return;
       const auto [known, is_new] = folders.emplace(std::pair(status.st_dev, status.st_ino), name);
       if (!is_new)
