@@ -62,7 +62,8 @@ bool register_attention(const Problem& problem, const Options<Real>& options) {
   const auto add = [&](const char* direction, void (Operands<Real>::*call)(const Sizes&, const Options<Real>&), double flops) {
     register_timed(problem.text + direction, options.kernels->isa, options.threads, [=](benchmark::State& state) {
       Operands<Real> operands(sizes, options);
-      time_beside_peak(state, kPrecision<Real>, options.threads, flops, 0, [&] { (operands.*call)(sizes, options); });
+      time_beside_peak(state, product_precision(*options.kernels), options.threads, flops, 0,
+                       [&] { (operands.*call)(sizes, options); });
     });
   };
   add(" forward", &Operands<Real>::forward, 2 * product);

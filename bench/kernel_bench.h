@@ -26,8 +26,11 @@ struct Options {
 
 using Floats = Buffer<float>;
 
+// What products multiply in.
 template <typename Real>
-inline constexpr Precision kPrecision = std::is_same_v<Real, float> ? Precision::fp32 : Precision::bf16;
+Precision product_precision(const cpu::Kernels<Real>& kernels) {
+  return std::is_same_v<Real, float> || kernels.widens ? Precision::fp32 : Precision::bf16;
+}
 
 // Times `call` interleaved with bursts of the machine's peak in this precision, so that other load affects both equally. Sets
 // the counters FLOP/s and peak_fraction if flops is above 0; otherwise bytes/s and bandwidth_fraction, relative to a triad

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench/comparison_table.h"
+#include "bench/kernel_bench.h"
 #include "bench/own_kernels.h"
 #include "epochbench/precision.h"
 #include "src/machine/peaks.h"
@@ -55,11 +56,6 @@ void expect_same(const std::vector<Real>& ours, Buffer<Real>& theirs, const Work
                              " of its norm");
 }
 
-template <typename Real>
-double peak_burst(int threads, double seconds) {
-  return peak_burst(sizeof(Real) == sizeof(float) ? Precision::fp32 : Precision::bf16, threads, seconds).value();
-}
-
 // The rounds of `work`: the libraries' calls in their order (an empty figure for one that has no such work), then the bursts.
 template <typename Real>
 Measured measure(const Work& work, const cpu::Kernels<Real>& kernels, const ComparisonSettings& settings) {
@@ -87,11 +83,12 @@ Measured measure(const Work& work, const cpu::Kernels<Real>& kernels, const Comp
   }
   CallSettings rounds = settings.calls;
   rounds.order.name = work.name;
-  std::vector<std::function<double()>> bursts{[&] { return peak_burst<Real>(settings.threads, rounds.turn_seconds); }};
+  const auto burst = [&](int threads) { return peak_burst(product_precision(kernels), threads, rounds.turn_seconds).value(); };
+  std::vector<std::function<double()>> bursts{[&] { return burst(settings.threads); }};
   auto workspace_of_one = Buffer<float>::workspace(settings.scaling ? workspace_bytes(work, kernels, 1) : 0);
   if (settings.scaling) {
     enter(1 + settings.peers.size(), [&] { run_ours(work, operands, kernels, workspace_of_one.data(), 1); });
-    bursts.emplace_back([&] { return peak_burst<Real>(1, rounds.turn_seconds); });
+    bursts.emplace_back([&] { return burst(1); });
   }
 
   CallTimes times = interleave_calls(calls, bursts, rounds);

@@ -36,7 +36,8 @@ bool register_lstm(const Problem& problem, const Options<Real>& options) {
   const auto add = [&](const char* direction, void (Operands<Real>::*call)(const Options<Real>&)) {
     register_timed(problem.text + direction, options.kernels->isa, options.threads, [=](benchmark::State& state) {
       Operands<Real> operands(s, options);
-      time_beside_peak(state, kPrecision<Real>, options.threads, flops, 0, [&] { (operands.*call)(options); });
+      time_beside_peak(state, product_precision(*options.kernels), options.threads, flops, 0,
+                       [&] { (operands.*call)(options); });
     });
   };
   add(" forward", &Operands<Real>::forward);

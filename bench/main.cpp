@@ -47,12 +47,10 @@ struct Arguments {
 
 template <typename Real>
 const cpu::Kernels<Real>& chosen_kernels(const std::string& name) {
-  if (const cpu::Kernels<Real>* best = cpu::best_kernels<Real>(); name.empty() && best) return *best;
+  if (name.empty()) return *cpu::best_kernels<Real>();
   for (cpu::Isa isa : cpu::kIsas<Real>)
     if (cpu::available(isa) && cpu::kernels<Real>(isa).isa == name) return cpu::kernels<Real>(isa);
-  if (name.empty())
-    throw std::runtime_error(std::string("this CPU has no instruction that multiplies ") + epochbench::name(Precision::bf16));
-  throw std::runtime_error("--isa=" + name + " is unknown or not available here; portable always is, for fp32");
+  throw std::runtime_error("--isa=" + name + " is unknown or not available here; portable always is");
 }
 
 Arguments parse(int argc, char** argv) {

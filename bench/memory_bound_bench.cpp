@@ -199,7 +199,7 @@ bool register_memory_bound(const Problem& problem, const Options<Real>& options)
     Floats workspace = Floats::workspace(options.kernels->reduction_workspace_bytes(sizes.channels, threads));
     const double bytes =
         static_cast<double>(sizes.n) * static_cast<double>(kernel->streams * sizeof(Real) + kernel->floats * sizeof(float));
-    time_beside_peak(state, kPrecision<Real>, threads, 0, bytes,
+    time_beside_peak(state, product_precision(*options.kernels), threads, 0, bytes,
                      [&] { kernel->run(operands, *options.kernels, workspace, threads); });
   });
   return true;

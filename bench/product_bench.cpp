@@ -11,7 +11,7 @@ bool register_products(const Problem& problem, const Options<Real>& options) {
     register_timed(work.name, options.kernels->isa, options.threads, [=](benchmark::State& state) {
       Operands<Real> operands(work);
       Floats workspace = Floats::workspace(workspace_bytes(work, *options.kernels, options.threads));
-      time_beside_peak(state, kPrecision<Real>, options.threads, work.flops, 0,
+      time_beside_peak(state, product_precision(*options.kernels), options.threads, work.flops, 0,
                        [&] { run_ours(work, operands, *options.kernels, workspace.data(), options.threads); });
     });
   return !works.empty();

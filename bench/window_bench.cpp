@@ -62,7 +62,7 @@ void add(const Problem& problem, const char* pass, const Shape& shape, const Opt
          void (Operands::*call)(const cpu::Kernels<Real>&, int)) {
   register_timed(problem.text + pass, options.kernels->isa, options.threads, [=](benchmark::State& state) {
     Operands operands(shape, options);
-    time_beside_peak(state, kPrecision<Real>, options.threads, 0, bytes_of(shape, sizeof(Real)),
+    time_beside_peak(state, product_precision(*options.kernels), options.threads, 0, bytes_of(shape, sizeof(Real)),
                      [&] { (operands.*call)(*options.kernels, options.threads); });
   });
 }

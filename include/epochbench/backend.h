@@ -20,8 +20,9 @@ struct DeviceInfo {
   int threads = 0;      // 0: not a CPU
   std::string isa;      // instruction set of the kernels in use: "avx512"; "" if it does not apply
   std::int64_t memory_bytes = 0;
-  std::string bf16_isa = {};  // of a CPU's bf16 kernels: "avx512_bf16"; "" if it has none
-  std::string int8_isa = {};  // of its int8 kernels: "avx512_vnni"
+  std::string bf16_isa = {};  // of a CPU's bf16 kernels: "avx512_bf16"
+  bool widens_bf16 = false;   // whether their products are those of floats
+  std::string int8_isa = {};  // of its int8 kernels: "avx512_vnni"; "" if it has none
 };
 
 class Backend {
@@ -46,7 +47,7 @@ class Backend {
 struct BackendOptions {
   bool winograd = true;           // convolutions with fewer multiplications than the counted FLOPs
   bool packed_weights = true;     // CPU: a weight that no entry changes is packed once, not in every step
-  std::string kernels = {};       // CPU: only those of this instruction set, in fp32: "portable", "avx2"; empty: the best
+  std::string kernels = {};       // CPU: only those of this instruction set: "portable", "avx2"; empty: the best
   bool exchange_thread = false;   // CPU: one more thread exchanges between ranks while the others compute
   bool graph_capture = true;      // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one
   bool library_attention = true;  // CUDA: cuDNN's attention where it has one; otherwise products and our own softmax

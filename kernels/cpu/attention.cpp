@@ -20,7 +20,7 @@ constexpr std::int64_t kBlockFloats = EPOCHBENCH_AMX ? 4096 : 16384;
 struct Plan {
   std::int64_t rows, blocks;  // maximum number of queries per block, number of blocks per pair
   // Sizes of the parts of a thread's scratch in words or floats, and their total in floats.
-  std::int64_t keys, values, queries, scores, weights, outputs, factors, total_floats;
+  std::int64_t keys, values, queries, scores, weights, outputs, factors, rounded, total_floats;
 };
 
 Plan make_plan(const AttentionShape& shape) {
@@ -34,8 +34,9 @@ Plan make_plan(const AttentionShape& shape) {
   plan.weights = kWordDepth == 1 ? 0 : plan.rows * spread_stride(word_count(shape.sequence));
   plan.outputs = plan.rows * spread_stride(shape.width);
   plan.factors = round_up(plan.rows, 16);
+  plan.rounded = row_reals(shape.sequence) / 2;
   plan.total_floats = kWordFloats * (plan.keys + plan.values + plan.queries + plan.weights) + plan.scores + plan.outputs +
-                      2 * plan.factors + mask_words(shape.sequence);
+                      2 * plan.factors + plan.rounded + mask_words(shape.sequence);
   return plan;
 }
 
@@ -47,6 +48,7 @@ struct Scratch {
   float* outputs;       // [rows,width] at spread_stride, unnormalized
   float* factors;       // [rows]: normalization factors
   float* shifts;        // [rows]: subtracted from exponents
+  Real* rounded;        // see rounded_row
   std::uint32_t* random;
 };
 
@@ -60,7 +62,8 @@ Scratch make_scratch(float* base, const Plan& plan) {
   scratch.values = scratch.keys + plan.keys;
   scratch.queries = scratch.values + plan.values;
   scratch.weights = scratch.queries + plan.queries;
-  scratch.random = reinterpret_cast<std::uint32_t*>(scratch.weights + plan.weights);
+  scratch.rounded = reals(scratch.weights + plan.weights);
+  scratch.random = reinterpret_cast<std::uint32_t*>(scratch.rounded) + plan.rounded;
   if (kWordDepth == 1) scratch.weights = reinterpret_cast<Word*>(scratch.scores);
   return scratch;
 }
@@ -90,9 +93,10 @@ void softmax(const Call& call, const Scratch& scratch, std::int64_t pair, Range 
     const std::int64_t n = keys_before(shape, queries.begin + i + 1);
     RowMask mask{};
     if constexpr (kMasked) mask = row_mask(scratch.random, shape, pair, queries.begin + i, {0, n}, call.dropout, call.philox);
-    Real* const weights = reals(scratch.weights + i * weight_stride);
+    Word* const operand = scratch.weights + i * weight_stride;
+    Real* const weights = rounded_row(operand, scratch.rounded);
     scratch.factors[i] = softmax_row<kMasked>(weights, scratch.scores + i * score_stride, scale, scratch.shifts[i], mask, n);
-    finish_row(weights, n, keys);
+    finish_weights(operand, weights, n, keys);
   }
   if (call.log_sum_exp != nullptr) {
     float* const log_sum_exp = call.log_sum_exp + pair * shape.sequence + queries.begin;

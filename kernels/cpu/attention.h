@@ -63,8 +63,7 @@ static inline void prefetch_next_keys(const Real* x, const AttentionShape& shape
   prefetch_row(x + key_offset(shape, (pair + 1) / group_size(shape), row), shape.width);
 }
 
-// Rows of Reals that are operands of a product consist of whole words: the Reals after the n-th are set to zero.
-static inline Real* reals(Word* row) { return reinterpret_cast<Real*>(row); }
+// The Reals of the words of a row after the n-th are set to zero.
 static inline void finish_words(Real* row, std::int64_t n) {
   for (std::int64_t i = n; i < word_count(n) * kWordDepth; ++i) row[i] = Real{};
 }
@@ -72,6 +71,15 @@ static inline void finish_words(Real* row, std::int64_t n) {
 static inline void finish_row(Real* row, std::int64_t n, std::int64_t all) {
   if (n < all) __builtin_memset(row + n, 0, static_cast<std::size_t>(all - n) * sizeof(Real));
   finish_words(row, all);
+}
+
+// Where weights are rounded that become the words of a row: in their place, or in `rounded` [row_reals(n)] if words are wider.
+static inline std::int64_t row_reals(std::int64_t n) { return kWidens ? round_up(n, 32) : 0; }
+static inline Real* rounded_row(Word* operand, Real* rounded) { return kWidens ? rounded : reals(operand); }
+// Completes a row of `all` words, of whose Reals the first n have been computed.
+static inline void finish_weights(Word* operand, Real* row, std::int64_t n, std::int64_t all) {
+  finish_row(row, n, all);
+  if (kWidens) copy_rows(operand, 0, row, 0, 1, all);
 }
 
 // Operations of one product of whole sequences, in the forward pass or the gradient, without those that causality masks.

@@ -23,7 +23,7 @@ constexpr std::int64_t kBlockFloats = 32768;
 struct Plan {
   std::int64_t rows;  // maximum number of queries per block
   // Sizes in words or floats: panels of keys, rows of a block, panels of queries, sums of keys; the total in floats.
-  std::int64_t transposed, panels, queries, scores, weights, columns, query_panels, delta, sums, total_floats;
+  std::int64_t transposed, panels, queries, scores, weights, columns, query_panels, delta, sums, rounded, total_floats;
 };
 
 Plan make_plan(const AttentionShape& shape) {
@@ -38,22 +38,24 @@ Plan make_plan(const AttentionShape& shape) {
   plan.query_panels = panels_words(plan.rows, shape.width);
   plan.delta = round_up(plan.rows, 16);
   plan.sums = plan.rows == shape.sequence && group_size(shape) == 1 ? 0 : shape.sequence * spread_stride(shape.width);
+  plan.rounded = row_reals(shape.sequence) / 2;
   plan.total_floats =
       kWordFloats * (2 * (plan.transposed + plan.queries + plan.weights + plan.query_panels) + plan.panels + plan.columns) +
-      2 * (plan.scores + plan.sums) + plan.delta + mask_words(shape.sequence);
+      2 * (plan.scores + plan.sums + plan.rounded) + plan.delta + mask_words(shape.sequence);
   return plan;
 }
 
 struct Scratch {
-  Word *k_transposed, *v_transposed;  // panels of [width,keys]
-  Word* k_panels;                     // panels of [keys,width]
-  Word *q_rows, *dy_rows;             // [rows,width] at spread_stride
-  Word *q_panels, *dy_panels;         // panels of [rows,width]
-  float *qk, *dyv;                    // products q k^T and dy v^T, [rows,keys] at spread_stride
-  Word *weights, *dscores;            // [rows,keys] at spread_stride; for floats the same memory as the products
-  Word* columns;                      // one of these as a transposed operand, where a word is a pair
-  float *dk, *dv;                     // sums [keys,width] at spread_stride, if a group has several blocks
-  float* delta;                       // [rows]: dy . y
+  Word *k_transposed, *v_transposed;        // panels of [width,keys]
+  Word* k_panels;                           // panels of [keys,width]
+  Word *q_rows, *dy_rows;                   // [rows,width] at spread_stride
+  Word *q_panels, *dy_panels;               // panels of [rows,width]
+  float *qk, *dyv;                          // products q k^T and dy v^T, [rows,keys] at spread_stride
+  Word *weights, *dscores;                  // [rows,keys] at spread_stride; for floats the same memory as the products
+  Word* columns;                            // one of these as a transposed operand, where a word is a pair
+  float *dk, *dv;                           // sums [keys,width] at spread_stride, if a group has several blocks
+  float* delta;                             // [rows]: dy . y
+  Real *rounded_weights, *rounded_dscores;  // see rounded_row
   std::uint32_t* random;
 };
 
@@ -74,7 +76,9 @@ Scratch make_scratch(float* base, const Plan& plan) {
   scratch.weights = scratch.dy_panels + plan.query_panels;
   scratch.dscores = scratch.weights + plan.weights;
   scratch.columns = scratch.dscores + plan.weights;
-  scratch.random = reinterpret_cast<std::uint32_t*>(scratch.columns + plan.columns);
+  scratch.rounded_weights = reals(scratch.columns + plan.columns);
+  scratch.rounded_dscores = scratch.rounded_weights + 2 * plan.rounded;
+  scratch.random = reinterpret_cast<std::uint32_t*>(scratch.rounded_weights) + 2 * plan.rounded;
   if (kWordDepth == 1) {
     scratch.weights = reinterpret_cast<Word*>(scratch.qk);
     scratch.dscores = reinterpret_cast<Word*>(scratch.dyv);
@@ -164,15 +168,17 @@ void compute_block_weights(const Call& call, const Scratch& scratch, const Task&
     for (const Real* output : outputs) prefetch_next(output, shape, block.pair, i, row_stride(shape));
     const GradRow row{score_scale(shape), call.log_sum_exp[block.pair * shape.sequence + i], scratch.delta[i - queries.begin]};
     const float *qk = scratch.qk + (i - queries.begin) * score_stride, *dyv = scratch.dyv + (i - queries.begin) * score_stride;
-    Real* const weights = reals(scratch.weights + (i - queries.begin) * weight_stride);
-    Real* const dscores = reals(scratch.dscores + (i - queries.begin) * weight_stride);
+    Word* const weight_words = scratch.weights + (i - queries.begin) * weight_stride;
+    Word* const dscore_words = scratch.dscores + (i - queries.begin) * weight_stride;
+    Real* const weights = rounded_row(weight_words, scratch.rounded_weights);
+    Real* const dscores = rounded_row(dscore_words, scratch.rounded_dscores);
     const std::int64_t n = keys_of(shape, task, i);
     const Range seen{task.keys.begin, task.keys.begin + n};
     RowMask mask{};
     if constexpr (kMasked) mask = row_mask(scratch.random, shape, block.pair, i, seen, call.dropout, call.philox);
     grad_row<kMasked>(weights, dscores, qk, dyv, row, mask, n);
-    finish_row(weights, n, keys);
-    finish_row(dscores, n, keys);
+    finish_weights(weight_words, weights, n, keys);
+    finish_weights(dscore_words, dscores, n, keys);
   }
 }
 
@@ -217,9 +223,9 @@ void differentiate(const Call& call, const Scratch& scratch, const Task& task, c
   const std::int64_t stride = input_stride(shape), stride_y = row_stride(shape), width = shape.width;
   const std::int64_t packed_stride = spread_stride(word_count(width)), score_stride = spread_stride(shape.sequence);
   const std::int64_t offset = row_offset(shape, block.pair, queries.begin, stride);
+  const std::int64_t offset_y = row_offset(shape, block.pair, queries.begin, stride_y);
   copy_rows(scratch.q_rows, packed_stride, call.q + offset, stride, rows, width);
-  copy_rows(scratch.dy_rows, packed_stride, call.dy + row_offset(shape, block.pair, queries.begin, stride_y), stride_y, rows,
-            width);
+  copy_rows(scratch.dy_rows, packed_stride, call.dy + offset_y, stride_y, rows, width);
   multiply_small({scratch.qk, score_stride, scratch.q_rows, packed_stride, AccessA::rows, scratch.k_transposed, rows, columns,
                   word_count(width), false});
   multiply_small({scratch.dyv, score_stride, scratch.dy_rows, packed_stride, AccessA::rows, scratch.v_transposed, rows, columns,
@@ -234,8 +240,13 @@ void differentiate(const Call& call, const Scratch& scratch, const Task& task, c
                     rows, width, word_count(keys), false, call.dq + offset, stride, word_count(all)});
   if (!task.needs_dkv) return;
   const std::int64_t first_key = key_offset(shape, task.group, task.keys.begin);
-  pack_panels(scratch.q_panels, reals(scratch.q_rows), kWordDepth * packed_stride, rows, width);
-  pack_panels(scratch.dy_panels, reals(scratch.dy_rows), kWordDepth * packed_stride, rows, width);
+  if (kWidens) {
+    pack_panels(scratch.q_panels, call.q + offset, stride, rows, width);
+    pack_panels(scratch.dy_panels, call.dy + offset_y, stride_y, rows, width);
+  } else {  // from rows that are near each other
+    pack_panels(scratch.q_panels, reals(scratch.q_rows), kWordDepth * packed_stride, rows, width);
+    pack_panels(scratch.dy_panels, reals(scratch.dy_rows), kWordDepth * packed_stride, rows, width);
+  }
   add_block(call.dv + first_key, scratch.dv, scratch.weights, scratch.dy_panels, call, scratch, task, block);
   add_block(call.dk + first_key, scratch.dk, scratch.dscores, scratch.q_panels, call, scratch, task, block);
 }

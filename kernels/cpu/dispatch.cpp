@@ -6,12 +6,12 @@
 #include "kernels/cpu/int8_kernels.h"
 #include "kernels/cpu/kernels.h"
 
-// EPOCHBENCH_TABLES is TABLE(instruction set, its type) for each table of this build (kernels/CMakeLists.txt).
+// EPOCHBENCH_TABLES is TABLE(instruction set, namespace, its type) for each table of this build (kernels/CMakeLists.txt).
 namespace epochbench::cpu {
 
-#define TABLE(isa, Type)   \
-  namespace isa {          \
-  extern const Type table; \
+#define TABLE(isa, space, Type) \
+  namespace space {             \
+  extern const Type table;      \
   }
 EPOCHBENCH_TABLES
 #undef TABLE
@@ -26,7 +26,7 @@ const Table* table_of([[maybe_unused]] Isa wanted) {
     if constexpr (std::is_same_v<Other, Table>)
       if (isa == wanted) found = &table;
   };
-#define TABLE(isa, Type) offer(Isa::isa, isa::table);
+#define TABLE(isa, space, Type) offer(Isa::isa, space::table);
   EPOCHBENCH_TABLES
 #undef TABLE
   return found;

@@ -17,9 +17,17 @@
 #ifndef EPOCHBENCH_NEON  // __ARM_NEON would not do: every aarch64 compiler defines it
 #define EPOCHBENCH_NEON 0
 #endif
-// Whether Bf16 loops outside of products are written for registers: those for AVX-512 are. For NEON the compiler vectorizes
+#ifndef EPOCHBENCH_WIDENED  // whether Bf16 is widened before products, since the instruction set multiplies only floats
+#define EPOCHBENCH_WIDENED 0
+#endif
+#define EPOCHBENCH_BFMMLA (EPOCHBENCH_NEON && EPOCHBENCH_BF16 && !EPOCHBENCH_WIDENED)
+// Whether Bf16 loops outside of products are written for registers: those for AVX-512 are. Otherwise the compiler vectorizes
 // loops over single numbers, as it does for floats.
-#define EPOCHBENCH_BF16_LANES (EPOCHBENCH_BF16 && !EPOCHBENCH_NEON)
+#if EPOCHBENCH_BF16 && defined(__AVX512F__)
+#define EPOCHBENCH_BF16_LANES 1
+#else
+#define EPOCHBENCH_BF16_LANES 0
+#endif
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 

@@ -2,7 +2,8 @@
 // namespace, and the table is selected at run time by what the CPU reports, so that one binary runs on every CPU of its
 // architecture and uses the instructions it has.
 //
-// A table computes with one element type, Real: float, or Bf16 where the CPU has instructions for it. Activations, copies of
+// A table computes with one element type, Real: float, or Bf16. Where the instruction set multiplies only floats, products of
+// Bf16 are those of the floats that they are widened to. Activations, copies of
 // weights, and the gradients of both are Real. Scale, bias and statistics of normalizations, log_sum_exp, losses, counts,
 // gradients of embedding tables, and weights and state of optimizers are float, as op_list.inc defines. Sums are float for
 // every Real, and are rounded once, to nearest even.
@@ -31,6 +32,7 @@ struct CastTensor {  // y = x, n elements
 template <typename Real>
 struct Kernels {
   const char* isa;  // name of its Isa
+  bool widens;      // whether Bf16 is widened before products, which are those of floats
   bool masks;       // whether batch_norm writes masks and batch_norm_grad reads them
 
 #define CPU_KERNEL(result, name, arguments) result(*name) arguments;
@@ -41,14 +43,15 @@ struct Kernels {
 template <typename Real>
 inline constexpr Isa kIsas[] = {Isa::portable, Isa::avx2, Isa::avx512, Isa::neon};
 template <>
-inline constexpr Isa kIsas<Bf16>[] = {Isa::avx512_bf16, Isa::amx_bf16, Isa::neon_bf16};
+inline constexpr Isa kIsas<Bf16>[] = {Isa::portable, Isa::avx2, Isa::avx512,   Isa::avx512_bf16,
+                                      Isa::amx_bf16, Isa::neon, Isa::neon_bf16};
 
 bool compiled(Isa isa);  // whether this build has a table for it
 inline bool available(Isa isa) { return compiled(isa) && supported(isa); }
 template <typename Real>
 const Kernels<Real>& kernels(Isa isa);  // precondition: available(isa), and it is one of kIsas<Real>
 
-// The best available table; null if there is none.
+// The best available table; every build has the portable ones.
 template <typename Real>
 const Kernels<Real>* best_kernels() {
   const Kernels<Real>* best = nullptr;

@@ -11,6 +11,9 @@
 #endif
 
 #include "kernels/cpu/isa.h"
+#if EPOCHBENCH_WIDENED
+#include "kernels/cpu/halves.h"
+#endif
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
@@ -83,7 +86,11 @@ static inline float sum_in(Lanes x) {
   return combined(x, [](Lanes a, Lanes b) { return a + b; });
 }
 #if EPOCHBENCH_BF16
+#if EPOCHBENCH_WIDENED
+static inline __m256i halves_of(Lanes x) { return (__m256i)rounded_halves((WideFloats)x); }
+#else
 static inline __m256i halves_of(Lanes x) { return reinterpret_cast<__m256i>(_mm512_maskz_cvtneps_pbh(0xffff, x)); }
+#endif
 static inline void store(Whole, Bf16* p, Lanes x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), halves_of(x)); }
 static inline void store(First first, Bf16* p, Lanes x) { _mm256_mask_storeu_epi16(p, first.mask, halves_of(x)); }
 static inline void store_past_caches(Whole, Bf16* p, Lanes x) {
@@ -103,7 +110,11 @@ static inline LanePair load_pair(const Bf16* p) {
   return {_mm512_castsi512_ps(_mm512_unpacklo_epi16(zero, x)), _mm512_castsi512_ps(_mm512_unpackhi_epi16(zero, x))};
 }
 static inline __m512i halves_of(LanePair x) {
+#if EPOCHBENCH_WIDENED
+  return _mm512_maskz_inserti64x4(0xff, _mm512_castsi256_si512(halves_of(x.first)), halves_of(x.second), 1);
+#else
   return reinterpret_cast<__m512i>(_mm512_maskz_cvtne2ps_pbh(0xffffffff, x.second, x.first));
+#endif
 }
 static inline void store_pair(Bf16* p, LanePair x) {
   const __m512i order = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
@@ -144,7 +155,16 @@ static inline Lanes load(Whole, const float* p) { return _mm256_loadu_ps(p); }
 static inline void store(Whole, float* p, Lanes x) { _mm256_storeu_ps(p, x); }
 static inline void store_float(Whole, float* p, Lanes x) { _mm256_storeu_ps(p, x); }
 static inline void store_past_caches(Whole, float* p, Lanes x) { _mm256_stream_ps(p, x); }
+#if EPOCHBENCH_BF16
+static inline Lanes load(Whole, const Bf16* p) { return (Lanes)widened(load_halves(p)); }
+static inline void store(Whole, Bf16* p, Lanes x) { store_halves(p, rounded_halves((WideFloats)x)); }
+static inline void store_past_caches(Whole, Bf16* p, Lanes x) {
+  _mm_stream_si128(reinterpret_cast<__m128i*>(p), (__m128i)rounded_halves((WideFloats)x));
+}
+static inline Lanes rounded(Whole, Lanes x) { return (Lanes)widened(rounded_halves((WideFloats)x)); }
+#else
 static inline Lanes rounded(Whole, Lanes x) { return x; }
+#endif
 static inline Lanes relu_of(Whole, Lanes x) { return _mm256_max_ps(_mm256_setzero_ps(), x); }
 static inline Lanes at_most_six(Whole, Lanes x) { return _mm256_min_ps(_mm256_set1_ps(kSix), x); }
 static inline Lanes where_positive(Whole, Lanes y, Lanes x) {

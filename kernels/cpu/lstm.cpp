@@ -43,7 +43,7 @@ void multiply(const Call& call, const LstmPart& part, std::int64_t step) {
     for (std::int64_t i = 0; i < rows * units; ++i) part.cells[i] = 0;
     return;
   }
-  const auto* const state = reinterpret_cast<const Word*>(state_row(call.scratch, call.plan, step, part.rows.begin));
+  const Word* const state = state_row(call.scratch, call.plan, step, part.rows.begin);
   for (std::int64_t gate = 0; gate < kGates; ++gate)
     multiply_small({part.sums + gate * units, stride, state, call.plan.state_stride, AccessA::rows,
                     part.weights + gate * panels_words(call.shape.units, units), rows, part.units.end - part.units.begin,
@@ -78,7 +78,7 @@ void activate(const Call& call, const LstmPart& part, std::int64_t row, std::int
   }
   narrow_all(call.h + at, values, n);
   const bool last = step + 1 == call.shape.sequence;
-  if (!last) narrow_all(state_row(call.scratch, call.plan, step + 1, row) + part.units.begin, values, n);
+  if (!last) store_state(state_row(call.scratch, call.plan, step + 1, row), part.units.begin, values, n);
   if (call.previous != nullptr) {
     if (step == 0)
       for (std::int64_t i = 0; i < n; ++i) call.previous[at + i] = Real{};

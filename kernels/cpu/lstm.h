@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/gemm/small.h"
 #include "kernels/cpu/gemm/team.h"
+#include "kernels/cpu/narrow.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
@@ -94,15 +95,24 @@ static inline LstmPart lstm_part(const LstmScratch& scratch, const LstmPlan& pla
           cells + plan.rows * plan.units};
 }
 
-static inline Real* state_row(const LstmScratch& scratch, const LstmPlan& plan, std::int64_t step, std::int64_t row) {
-  return reinterpret_cast<Real*>(scratch.states + step % 2 * plan.states + row * plan.state_stride);
+static inline Word* state_row(const LstmScratch& scratch, const LstmPlan& plan, std::int64_t step, std::int64_t row) {
+  return scratch.states + step % 2 * plan.states + row * plan.state_stride;
+}
+// Rounds n values to those of a row from `at` on.
+static inline void store_state(Word* row, std::int64_t at, const float* values, std::int64_t n) {
+#if EPOCHBENCH_WIDENED
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) row[at + i] = widen(narrow(values[i]));
+#else
+  narrow_all(reals(row) + at, values, n);
+#endif
 }
 
 // The last word of a row may have numbers that no part writes.
 static inline void finish_states(const LstmScratch& scratch, const LstmPlan& plan, std::int64_t depth, Range rows) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row)
     for (std::int64_t i = depth; i < plan.depth * kWordDepth; ++i)
-      state_row(scratch, plan, 0, row)[i] = state_row(scratch, plan, 1, row)[i] = Real{};
+      reals(state_row(scratch, plan, 0, row))[i] = reals(state_row(scratch, plan, 1, row))[i] = Real{};
 }
 
 std::size_t lstm_grad_workspace_bytes(const LstmShape& shape, int threads);

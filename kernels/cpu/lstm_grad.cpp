@@ -43,7 +43,7 @@ void multiply(const Call& call, const LstmPart& part, std::int64_t step) {
     for (std::int64_t i = 0; i < rows * call.plan.units; ++i) part.cells[i] = 0;
     return;
   }
-  const auto* const state = reinterpret_cast<const Word*>(state_row(call.scratch, call.plan, step + 1, part.rows.begin));
+  const Word* const state = state_row(call.scratch, call.plan, step + 1, part.rows.begin);
   multiply_small({part.sums, stride, state, call.plan.state_stride, AccessA::rows, part.weights, rows,
                   part.units.end - part.units.begin, call.plan.depth, false});
 }
@@ -61,7 +61,7 @@ void differentiate(const Call& call, const LstmPart& part, std::int64_t row, std
   const float* const before = step == 0 ? nullptr : cells - units;
   float* const values = part.values;
   const auto leave = [&](std::int64_t gate) {
-    if (step > 0) narrow_all(state_row(call.scratch, call.plan, step, row) + gate * units + part.units.begin, values, n);
+    if (step > 0) store_state(state_row(call.scratch, call.plan, step, row), gate * units + part.units.begin, values, n);
     narrow_all(call.dx + gates_at + gate * units, values, n);
   };
 #pragma omp simd

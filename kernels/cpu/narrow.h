@@ -5,23 +5,19 @@
 #include "kernels/cpu/isa.h"
 
 #if EPOCHBENCH_BF16_LANES
-#include <immintrin.h>
-#elif EPOCHBENCH_BF16
+#include "kernels/cpu/lanes.h"
+#elif EPOCHBENCH_BFMMLA
 #include <arm_neon.h>
 #endif
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-// y [n] = narrow(x). For Bf16 it uses the conversion instruction; that of AVX-512 treats subnormal numbers as zero. For floats
-// y may be x.
+// y [n] = narrow(x). For Bf16 it uses the conversion instruction if there is one; that of AVX-512 treats subnormal numbers as
+// zero. For floats y may be x.
 static inline void narrow_all(Real* y, const float* x, std::int64_t n) {
 #if EPOCHBENCH_BF16_LANES
-  std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(x + i)));
-  const auto rest = static_cast<__mmask16>((1u << (n - i)) - 1);
-  if (rest != 0) _mm256_mask_storeu_epi16(y + i, rest, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(rest, x + i)));
-#elif EPOCHBENCH_BF16
+  across_registers(n, [=](auto part, std::int64_t i) { store(part, y + i, load(part, x + i)); });
+#elif EPOCHBENCH_BFMMLA
   std::int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
     const bfloat16x8_t rounded = vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(vld1q_f32(x + i)), vld1q_f32(x + i + 4));
@@ -29,9 +25,9 @@ static inline void narrow_all(Real* y, const float* x, std::int64_t n) {
   }
   for (; i < n; ++i) y[i] = narrow(x[i]);
 #else
-  if (y == x) return;
+  if (static_cast<const void*>(y) == x) return;
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = narrow(x[i]);
 #endif
 }
 

@@ -5,9 +5,6 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/lanes.h"
 
-#define EPOCHBENCH_STRING_(text) #text
-#define EPOCHBENCH_STRING(text) EPOCHBENCH_STRING_(text)
-
 // Declares the kernel of a member of the table.
 #define EPOCHBENCH_DECLARED(name) extern std::remove_pointer_t<decltype(Kernels<cpu::EPOCHBENCH_ISA::Real>::name)> name;
 #define EPOCHBENCH_DECLARED_2(first, second) EPOCHBENCH_DECLARED(first) EPOCHBENCH_DECLARED(second)
@@ -40,7 +37,8 @@ EPOCHBENCH_DECLARED(lstm_workspace_bytes)
 
 extern const Kernels<Real> table;
 const Kernels<Real> table = {
-    EPOCHBENCH_STRING(EPOCHBENCH_ISA),
+    EPOCHBENCH_ISA_NAME,
+    EPOCHBENCH_WIDENED,
     kWhole > 1,
 #define CPU_KERNEL(result, name, arguments) name,
 #include "kernels/kernel_list.inc"

@@ -93,7 +93,7 @@ std::string best_instructions(const CpuInfo& cpu, const std::string& precision) 
     return has(cpu, {"amx_bf16"})        ? "amx_bf16"
            : has(cpu, {"avx512_bf16"})   ? "avx512_bf16"
            : has(cpu, {"asimd", "bf16"}) ? "neon_bf16"
-                                         : "";
+                                         : best_instructions(cpu, name(Precision::fp32));
   if (precision == name(Precision::int8))
     return has(cpu, {"amx_int8"}) ? "amx_int8" : has(cpu, {"avx512_vnni"}) ? "avx512_vnni" : "";
   if (has(cpu, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"})) return "avx512";
@@ -150,6 +150,8 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   add_price(warnings, series);
   above(WarningCode::foreign_load, max_over_runs(series, foreign_cores), kQuietForeignCores);
   add_kernels(warnings, series);
+  if (const auto& products = series.first().device.products)
+    warnings.push_back({WarningCode::widened_products, name, 0, 0, *products, series.first().precision});
   above(WarningCode::noisy_sample, max_over_runs(series, [](const Run* run) { return relative_spread_within_run(*run); }),
         kFairStepNoise);
   above(WarningCode::noisy_repetitions, repetition_noise(series), kFairRepetitionNoise);
@@ -252,6 +254,7 @@ const char* name(WarningCode code) {
                                     "baseline_below_half_peak",
                                     "fewer_threads",
                                     "precision_differs",
+                                    "widened_products",
                                     "parity_unverified",
                                     "parity_apart",
                                     "epoch_kind_differs",
@@ -284,7 +287,7 @@ std::vector<std::string> missing_kernels(const Context& context) {
   if (!context.cpu_kernels) return missing;
   for (const char* precision : kCpuPeaks)
     if (const std::string best = best_instructions(context.cpu, precision);
-        !best.empty() && !contains(*context.cpu_kernels, best))
+        !best.empty() && !contains(*context.cpu_kernels, best) && !contains(missing, best))
       missing.push_back(best);
   return missing;
 }

@@ -18,6 +18,7 @@ enum class WarningCode : std::uint8_t {
   baseline_below_half_peak,  // value: its fraction of the measured peak
   fewer_threads,             // value: threads; limit: cores
   precision_differs,         // first, second: the baseline's and the contender's
+  widened_products,          // first: the precision in which its products multiply; second: that of the run
   parity_unverified,         // losses were not compared with the CPU's in fp32
   parity_apart,              // value: the largest relative difference of losses; limit: what rounding explains
   epoch_kind_differs,        // first, second: projected and measured

@@ -16,7 +16,7 @@ CpuPeaks::CpuPeaks(const Result& result) : machine_threads_(result.context.cpu.p
   for (const PeakProcess& process : result.context.cpu.peak_processes) add_all(process.peak_flops_per_second);
   for (const Run& run : result.runs)
     if (const auto threads = cpu_threads(run); run.turns && threads && !runs_on_gpu(run))
-      add(run.precision, *threads, run.turns->peak_flops_per_second);
+      add(product_precision(run), *threads, run.turns->peak_flops_per_second);
 }
 
 std::optional<CpuPeak> CpuPeaks::of(const Run& run, const std::string& precision) const {
@@ -56,7 +56,7 @@ void use_best_peaks(Result& result) {
       run.efficiency->roofline_seconds.reset();
       run.efficiency->launched_roofline_seconds.reset();
     }
-    if (const auto peak = peaks.of(run, run.precision))
+    if (const auto peak = peaks.of(run, product_precision(run)))
       run.efficiency->peak_fraction = run.efficiency->flops_per_second / peak->flops_per_second;
   }
 }

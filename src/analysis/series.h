@@ -39,7 +39,11 @@ std::vector<RunGroup> runs_by_name(std::span<const Run> runs, const std::functio
 // Their name if they share one; for several seeds the name without them.
 std::string name_of(const Repetitions& repetitions);
 
-bool is_ours(const Run& run);      // not another framework's, which begins with weights and batches of its own
+bool is_ours(const Run& run);  // not another framework's, which begins with weights and batches of its own
+// False for two runs in one precision whose products are not in one precision: they are not a pair.
+inline bool multiply_alike(const Run& a, const Run& b) {
+  return a.precision != b.precision || product_precision(a) == product_precision(b);
+}
 bool runs_on_gpu(const Run& run);  // PyTorch runs do if they have no threads
 
 struct Series {

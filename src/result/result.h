@@ -61,6 +61,7 @@ struct Device {
   std::string backend, name;
   std::optional<int> threads;
   std::optional<std::string> isa;
+  std::optional<std::string> products = {};                         // what products multiply in, if not the run's precision
   std::optional<bool> pinned = {};                                  // whether threads are bound to cores
   std::vector<int> cpus = {};                                       // logical ones on which the threads ran, once; ascending
   std::optional<std::string> algorithms = {};                       // that multiply less than the counted FLOPs: "winograd"
@@ -71,6 +72,7 @@ struct Device {
 
 void fields(auto& visit, Is<Device> auto& device) {
   VISIT(device, backend, name, threads, isa, pinned, algorithms, without);
+  visit("products", device.products, {.omitted_if_empty = true});
   visit("cpus", device.cpus, {.omitted_if_empty = true});
   visit("ways", device.chosen_algorithms, {.omitted_if_empty = true});
   visit("versions", device.versions, {.omitted_if_empty = true});
@@ -146,6 +148,11 @@ struct Run {
   std::optional<Turns> turns = {};  // empty unless processes took turns
   std::optional<Ranks> ranks = {};  // empty for a single process
 };
+
+// The precision that its products multiply in: not its own where the CPU has no instructions for that.
+inline const std::string& product_precision(const Run& run) {
+  return run.device.products ? *run.device.products : run.precision;
+}
 
 // CPU threads of all processes of the run; empty if not known.
 inline std::optional<int> cpu_threads(const Run& run) {

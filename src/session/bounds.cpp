@@ -42,7 +42,7 @@ RatedLimits limits_of_cpu(const CpuInfo& cpu, const CpuPeaks& peaks, const Run& 
     return peak->flops_per_second * (threads < peak->threads ? static_cast<double>(threads) / peak->threads : 1);
   };
   RatedLimits limits;
-  limits.flops_per_second = best(run.precision);
+  limits.flops_per_second = best(product_precision(run));
   add_winograd(limits, best(name(Precision::fp32)));
   limits.bytes_per_second = cpu.memory_bandwidth_bytes_per_second.value_or(0);
   limits.cache_bytes = static_cast<double>(cpu.l3_bytes.value_or(0)) * cpu.sockets.value_or(1);

@@ -65,7 +65,9 @@ std::string options_to_compare() {
   std::string options;
   for (const DeviceId device : usable_devices())
     if (device.kind == DeviceKind::cuda && options.empty()) options = "--device cpu," + to_string(device);
-  if (contains(usable_precisions({}), Precision::bf16))
+  CaseSpec in_bf16 = probe({}, Mode::train);
+  in_bf16.precision = Precision::bf16;
+  if (product_precision(in_bf16) == Precision::bf16)
     append(options, std::string("--precision ") + name(Precision::fp32) + "," + name(Precision::bf16), " ");
   return options.empty() ? "--kernels best,portable" : options;
 }

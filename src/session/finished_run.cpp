@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/worker/case_driver.h"
+#include "src/workload/workload.h"
 
 namespace epochbench {
 namespace {
@@ -28,7 +29,7 @@ std::optional<double> sum_where_known(std::optional<double> a, std::optional<dou
 
 DeviceLimits limits_of(const Context& context, const PlannedCase& planned) {
   const auto limits = [&](const auto& device) {
-    const auto peak = device.peak_flops_per_second.find(name(planned.spec.precision));
+    const auto peak = device.peak_flops_per_second.find(name(product_precision(planned.spec)));
     return DeviceLimits{peak != device.peak_flops_per_second.end() ? peak->second : std::nullopt,
                         device.memory_bandwidth_bytes_per_second};
   };

@@ -17,6 +17,7 @@
 #include "src/worker/case_driver.h"
 #include "src/worker/interleaver.h"
 #include "src/worker/launcher.h"
+#include "src/workload/workload.h"
 
 namespace epochbench {
 namespace {
@@ -63,7 +64,7 @@ class Group {
     settings.equal_steps = false;
     settings.pin = spec().bind == "no" ? Pinning::none : Pinning::cores;
     settings.spin = spec().wait == "spin";
-    settings.burst = Burst{WorkerCommand::own(), spec().precision, *spec().threads};
+    settings.burst = Burst{WorkerCommand::own(), product_precision(spec()), *spec().threads};
     settings.process.hung_seconds = request_.hung_seconds;
     return settings;
   }

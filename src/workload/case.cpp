@@ -261,6 +261,12 @@ std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const Backen
   }
 }
 
+Precision product_precision(const CaseSpec& spec) {
+  const bool may_widen = spec.precision == Precision::bf16 && spec.device.kind == DeviceKind::cpu;
+  return may_widen && make_backend(spec.device, 1, backend_options(spec))->device().widens_bf16 ? Precision::fp32
+                                                                                                : spec.precision;
+}
+
 std::int64_t planned_bytes(const CaseSpec& spec, DatasetSizes& sizes) {
   const auto backend = make_backend(spec.device, spec.threads.value_or(1), backend_options(spec));
   return spec.ranks * memory(program_of(spec, workload_spec(spec), *backend, dataset_size(spec, sizes).pixel_values)).total();
@@ -287,6 +293,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
                            : spec.precision == Precision::int8 ? device.int8_isa
                                                                : device.isa;
   if (!isa.empty()) prepared.device.isa = isa;
+  if (spec.precision == Precision::bf16 && device.widens_bf16) prepared.device.products = name(Precision::fp32);
   if (spec.without != Without{}) prepared.device.without = to_string(spec.without);
   prepared.entry = spec.mode == Mode::forward ? Entry::forward : Entry::train;
   const bool trained = spec.mode == Mode::train || !spec.init.empty();  // random weights have no quality

@@ -105,6 +105,8 @@ inline constexpr const char* kNotUsable = " is not usable: ";  // between the de
 std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const BackendOptions& options = {},
                                       Communicator* communicator = nullptr);
 BackendOptions backend_options(const CaseSpec& spec);
+// The precision that its products multiply in. Errors: as make_backend().
+Precision product_precision(const CaseSpec& spec);
 
 // Builds, checks that it fits into memory (OutOfMemory with both numbers), compiles, initializes, starts the loader. With
 // ranks, each calls it with its communicator, which must live as long. Errors: also std::invalid_argument for another number of

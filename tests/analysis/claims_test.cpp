@@ -108,6 +108,7 @@ TEST(Claims, OtherWorkloadsAreNotPaired) {
   EXPECT_EQ(verdict([](epochbench::Run& run) { rename(run, run.name + "/without=fusion"); }), Verdict::not_testable);
   EXPECT_EQ(verdict([](epochbench::Run& run) { rename(run, run.name + "/device=cuda:1"); }), Verdict::reproduced);
   EXPECT_EQ(verdict([](epochbench::Run& run) { run.status = RunStatus::failed; }), Verdict::not_testable);
+  EXPECT_EQ(verdict([](epochbench::Run& run) { run.device.products = "tf32"; }), Verdict::not_testable);
 }
 
 TEST(Claims, EachDeviceAtItsBest) {

@@ -29,14 +29,14 @@ NamedResult side(const std::string& path, double rate = 100, int repetitions = 5
   NamedResult result = made_result(path, "box", {made});
   result.result.context.build_type = "Release";
   result.result.context.compiler = "gcc 12.2.0";
-  for (Run& run : result.result.runs) run.memory = Memory{1 << 20, 100 << 20, 0.0, {}};
+  for (auto& run : result.result.runs) run.memory = Memory{1 << 20, 100 << 20, 0.0, {}};
   return result;
 }
 
 using Change = std::function<void(Run&)>;
 
 NamedResult changed(NamedResult result, const Change& change) {
-  for (Run& run : result.result.runs) change(run);
+  for (auto& run : result.result.runs) change(run);
   return result;
 }
 
@@ -378,6 +378,16 @@ TEST(FinalLoss, AllowsWhatProcessesOfOneSideDifferBy) {
       far{{8.0}, {8.1}, {7.9}};
   EXPECT_FALSE(final_loss_issue(scattered, apart, "fp32"));
   EXPECT_TRUE(final_loss_issue(scattered, far, "fp32"));
+}
+
+TEST(CompareResults, MatchOnlyCasesWhoseProductsMultiplyInOnePrecision) {
+  const NamedResult multiplies = made_result("a.json", "box", {{"cpu", "bf16"}});
+  NamedResult widens = made_result("b.json", "box", {{"cpu", "bf16"}});
+  for (auto& run : widens.result.runs) run.device.products = "fp32";
+  const Comparison comparison = compare(multiplies, widens);
+  EXPECT_THAT(comparison.missing, SizeIs(1));
+  EXPECT_THAT(comparison.added, SizeIs(1));
+  EXPECT_THAT(compare(widens, widens).missing, testing::IsEmpty());
 }
 
 }  // namespace

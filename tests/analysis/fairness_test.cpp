@@ -249,5 +249,15 @@ TEST(Fairness, ForwardRunsHaveNoParity) {
   EXPECT_THAT(codes_of(speedup.pairs[0]), IsEmpty());
 }
 
+TEST(Fairness, SaysWhatTheProductsOfARunMultiplyIn) {
+  NamedResult result = made_result("a.json", "host", {{"cpu", "fp32", 100}, {"cpu", "bf16", 120}});
+  for (auto& run : result.result.runs)
+    if (run.precision == "bf16") run.device.products = "fp32";
+  const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+  ASSERT_THAT(codes_of(speedup.pairs[0]), ElementsAre("precision_differs", "widened_products"));
+  EXPECT_THAT(to_string(speedup.pairs[0].warnings[1]),
+              HasSubstr("resnet50/cpu/bf16/b16 stores its numbers in bf16 and multiplies them in fp32"));
+}
+
 }  // namespace
 }  // namespace epochbench

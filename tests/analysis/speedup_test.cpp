@@ -38,7 +38,7 @@ TEST(Speedup, OfACleanPairIsExactAndWithoutWarning) {
 // The only pair of the CPU at `cpu_rate` and the GPU at 800 samples/s, batch 16, with these rooflines of a step.
 SpeedupPair explained_pair(double cpu_rate, double cpu_roofline, double gpu_roofline, double launched) {
   NamedResult named = made_result("a.json", "host", {{"cpu", "fp32", cpu_rate}, {"cuda", "fp32", 800}});
-  for (Run& run : named.result.runs) {
+  for (auto& run : named.result.runs) {
     const bool gpu = run.device.backend == "cuda";
     run.efficiency->roofline_seconds = gpu ? gpu_roofline : cpu_roofline;
     run.efficiency->launched_roofline_seconds = gpu ? launched : cpu_roofline;
@@ -487,6 +487,34 @@ TEST(SpeedupText, NumbersEachNoteOnce) {
   EXPECT_EQ(text.find("[3]"), std::string::npos);
   EXPECT_THAT(speedup_text(speedup_of_runs({{"cpu", "fp32", 100, 8}, {"cuda", "fp32", 800, 64}}, SpeedupOf::best_batch)),
               HasSubstr("each device at its own best batch"));
+}
+
+TEST(Speedup, PairsRunsInOnePrecisionOnlyIfTheirProductsAreTooExceptAtTheirBest) {
+  const auto widen = [](NamedResult result) {
+    for (auto& run : result.result.runs)
+      if (run.device.backend == "cpu" && run.precision == "bf16") run.device.products = "fp32";
+    return result;
+  };
+  const std::vector<MadeRun> made{{"cpu", "fp32", 100}, {"cpu", "bf16", 120}, {"cuda", "bf16", 3000}};
+  const Speedup speedup = speedup_of({widen(made_result("a.json", "host", made))}, SpeedupOf::same_batch);
+  EXPECT_THAT(pairs_of(speedup),
+              ElementsAre("resnet50/cuda/bf16/b16 : resnet50/cpu/bf16/b16",  // each at its best
+                          "resnet50/cpu/bf16/b16 : resnet50/cpu/fp32/b16", "resnet50/cuda/bf16/b16 : resnet50/cpu/fp32/b16"));
+  EXPECT_TRUE(speedup.pairs[0].each_at_best);
+  EXPECT_THAT(codes_of(speedup.pairs[0]), ElementsAre("widened_products"));
+
+  const Speedup machines = speedup_of(
+      {made_result("a.json", "here", {{"cpu", "bf16", 400}}), widen(made_result("b.json", "there", {{"cpu", "bf16", 120}}))},
+      SpeedupOf::same_batch);
+  EXPECT_THAT(pairs_of(machines), IsEmpty());
+  EXPECT_EQ(machines.unpaired.at(1).reason,
+            "products of resnet50/cpu/bf16/b16 are in bf16, and those of this run in fp32, so they are not compared");
+
+  NamedResult kernels = made_result("a.json", "host", {{"cpu", "bf16", 400}, {"cpu", "bf16", 40, 16, "/gemm=portable"}});
+  EXPECT_EQ(speedup_of({kernels}, SpeedupOf::same_batch).pairs.size(), 1u);
+  for (auto& run : kernels.result.runs)
+    if (run.settings.contains("kernels")) run.device.products = "fp32";
+  EXPECT_THAT(pairs_of(speedup_of({kernels}, SpeedupOf::same_batch)), IsEmpty()) << "kernels that widen are another question";
 }
 
 }  // namespace

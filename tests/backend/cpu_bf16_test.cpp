@@ -1,8 +1,9 @@
-// Whole training in bf16 on the CPU against the reference backend in bf16. Skipped where the CPU has no bf16 products.
+// Whole training in bf16 on the CPU against the reference backend in bf16, with the kernels of every instruction set.
 #include <cmath>
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/kernels.h"
 #include "src/workload/workload.h"
 #include "support/made_workload.h"
 #include "support/parts_only.h"
@@ -29,14 +30,7 @@ double norm(const std::vector<float>& values) {
   return std::sqrt(sum);
 }
 
-class CpuBf16 : public testing::Test {
- protected:
-  void SetUp() override {
-    if (make_cpu_backend(1)->device().bf16_isa.empty()) GTEST_SKIP() << "this CPU has no bf16 products";
-  }
-};
-
-class CpuBf16Models : public CpuBf16, public testing::WithParamInterface<Training> {};
+class CpuBf16Models : public testing::TestWithParam<Training> {};
 
 INSTANTIATE_TEST_SUITE_P(All, CpuBf16Models,
                          testing::Values(Training{"mlp:width=96", 12, "digits"}, Training{"lenet5", 6, "digits"},
@@ -77,12 +71,16 @@ TEST_P(CpuBf16Models, PartsTrainAsTheReferenceDoes) {
 TEST_P(CpuBf16Models, TenLossesAreThoseOfTheReference) {
   const Training training = in_bf16(GetParam());
   const std::vector<double> expected = Trainer(training, *make_reference_backend()).losses(10);
-  for (int threads : {1, 3}) {
-    const std::vector<double> losses = Trainer(training, *make_cpu_backend(threads)).losses(10);
+  const auto expect_near = [&](int threads, const BackendOptions& options) {
+    SCOPED_TRACE(options.kernels + " threads=" + std::to_string(threads));
+    const std::vector<double> losses = Trainer(training, *make_cpu_backend(threads, options)).losses(10);
     EXPECT_NEAR(losses[0] / expected[0], 1, kEps / 2);
     for (std::size_t i = 1; i < expected.size(); ++i)
       EXPECT_NEAR(losses[i] / expected[i], 1, std::sqrt(kEps) / 4 * std::ceil(static_cast<double>(i) / 3)) << "step " << i;
-  }
+  };
+  for (int threads : {1, 3}) expect_near(threads, {});
+  for (const cpu::Isa isa : cpu::kIsas<float>)  // which --kernels can name
+    if (cpu::available(isa)) expect_near(2, {.kernels = cpu::name(isa)});
 }
 
 TEST_P(CpuBf16Models, RoundsWhatFp32DoesNot) {
@@ -97,20 +95,27 @@ TEST_P(CpuBf16Models, SameThreadsGiveBitEqualLosses) {
   }
 }
 
-TEST_F(CpuBf16, TheResultSaysWhichInstructionsRan) {
+TEST(CpuBf16, TheResultSaysWhichInstructionsRan) {
   CaseSpec spec;
   spec.model = find_model("mlp:width=16");
   spec.data = "digits";
   spec.batch = 8;
   spec.threads = 1;
   spec.precision = Precision::bf16;
-  const std::string isa = prepare_case(spec).device.isa.value();
-  EXPECT_TRUE(isa == "avx512_bf16" || isa == "amx_bf16" || isa == "neon_bf16") << isa;
+  const Device best = prepare_case(spec).device;
+  const bool multiplies = *best.isa == "avx512_bf16" || *best.isa == "amx_bf16" || *best.isa == "neon_bf16";
+  EXPECT_EQ(best.products, multiplies ? std::nullopt : std::optional<std::string>("fp32")) << *best.isa;
+  EXPECT_EQ(product_precision(spec), multiplies ? Precision::bf16 : Precision::fp32);
+  spec.kernels = Kernels::portable;
+  const Device portable = prepare_case(spec).device;
+  EXPECT_EQ(portable.isa, "portable");
+  EXPECT_EQ(portable.products, "fp32");
+  EXPECT_EQ(product_precision(spec), Precision::fp32);
   spec.precision = Precision::fp32;
-  EXPECT_NE(prepare_case(spec).device.isa.value(), isa);
+  EXPECT_EQ(prepare_case(spec).device.products, std::nullopt);
 }
 
-TEST_F(CpuBf16, EveryNodeRunsInTheNumbersOfItsTensors) {
+TEST(CpuBf16, EveryNodeRunsInTheNumbersOfItsTensors) {
   Trainer trainer(in_bf16({"resnet20", 2}), *make_cpu_backend(2));
   const std::string isa = make_cpu_backend(2)->device().bf16_isa;
   trainer.step(Entry::train, 0);

@@ -5,7 +5,7 @@ namespace epochbench {
 namespace {
 
 template <typename Real>
-class Attention : public test::OfReal<Real> {};
+class Attention : public testing::Test {};
 TYPED_TEST_SUITE(Attention, test::Reals, test::RealName);
 
 constexpr Dropout kNone{};

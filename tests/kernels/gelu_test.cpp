@@ -29,10 +29,10 @@ GuardedBuffer<Real> sweep() {
 }
 
 template <typename Real>
-class Gelu : public test::OfReal<Real> {};
+class Gelu : public testing::Test {};
 TYPED_TEST_SUITE(Gelu, test::Reals, test::RealName);
 template <typename Real>
-class GeluGrad : public test::OfReal<Real> {};
+class GeluGrad : public testing::Test {};
 TYPED_TEST_SUITE(GeluGrad, test::Reals, test::RealName);
 
 // A form of GELU: its kernels, and how many roundings its exponent suffers at x, times their size.

@@ -6,7 +6,7 @@ namespace epochbench {
 namespace {
 
 template <typename Real>
-class LstmKernel : public test::OfReal<Real> {};
+class LstmKernel : public testing::Test {};
 TYPED_TEST_SUITE(LstmKernel, test::Reals, test::RealName);
 
 // One of everything; units within a vector, around one, two and a cache line; and enough work for several threads, which then

@@ -89,7 +89,7 @@ inline Run complete_run() {
                  41};
   ok.workload.tokenizer = "gpt2, 600 tokens, " + std::string(32, 'b');
   ok.workload.nominal_dataset = "MNIST";
-  ok.device = {"cpu", "Some CPU", 2, "avx2", true, {0, 2}, "winograd", "fusion+prefetch"};
+  ok.device = {"cpu", "Some CPU", 2, "avx2", "fp32", true, {0, 2}, "winograd", "fusion+prefetch"};
   ok.precision = "fp32";
   ok.settings = {{"model", "mlp"}, {"model_options", std::map<std::string, std::int64_t>{{"depth", 3}}}};
   ok.input = Input{3, false, 0.002, "decoded", "u8", 2};

@@ -66,10 +66,7 @@ OpDevice device(const cpu::Kernels<Real>& kernels, int threads) {
 void* DeviceMemory::allocate(std::size_t bytes) { return HostMemory::allocate(bytes); }
 void DeviceMemory::free(void* memory) noexcept { HostMemory::free(memory); }
 
-std::vector<Element> op_elements() {
-  if (cpu::best_kernels<Bf16>() == nullptr) return {Element::f32};
-  return {Element::f32, Element::bf16};
-}
+std::vector<Element> op_elements() { return {Element::f32, Element::bf16}; }
 
 bool op_large() { return true; }
 

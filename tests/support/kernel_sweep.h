@@ -67,20 +67,13 @@ void for_each_kernels(const std::string& what, Check check) {
   if constexpr (std::is_invocable_v<Check, const cpu::Kernels<Bf16>&, int>) for_each_kernels_of<Bf16>(what, check);
 }
 
-// TYPED_TEST_SUITE(Unit, test::Reals, test::RealName), template <typename Real> class Unit : public test::OfReal<Real> {}:
+// TYPED_TEST_SUITE(Unit, test::Reals, test::RealName), template <typename Real> class Unit : public testing::Test {}:
 // each test once per element type, for checks whose expectations depend on it.
 using Reals = testing::Types<float, Bf16>;
 struct RealName {
   template <typename Real>
   static std::string GetName(int) {
     return std::is_same_v<Real, float> ? "fp32" : "bf16";
-  }
-};
-template <typename Real>
-class OfReal : public testing::Test {
- protected:
-  void SetUp() override {
-    if (cpu::best_kernels<Real>() == nullptr) GTEST_SKIP() << "this CPU does not multiply " << RealName::GetName<Real>(0);
   }
 };
 

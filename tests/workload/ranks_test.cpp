@@ -51,7 +51,6 @@ TEST(Shards, TrainToTheBitAsRanksThatDivideNothing) {
     expect_shards_train_alike({.model = "lenet5", .batch = 8, .data = "digits"}, ranks, 10);
     expect_shards_train_alike({.model = "resnet20", .batch = 4}, ranks, 10);
   }
-  if (make_cpu_backend(1)->device().bf16_isa.empty()) return;
   expect_shards_train_alike({.model = "mlp:width=48", .batch = 6, .precision = Precision::bf16}, 3, 5);
 }
 

@@ -72,7 +72,7 @@ std::int64_t pairs_at_once(const Conv2dShape& s, const Plan& plan, const StripSi
 // Vectors of output channels are read whole, from dy in place or from a packed copy with one row per pixel.
 bool transposed_pays(const Conv2dShape& s, const Plan& plan) {
   if (plan.channel_parts > 1 || plan.panels) return false;
-  if (kWordDepth == 1 && s.out_channels % kLanes != 0) return false;
+  if (kRealWords && s.out_channels % kLanes != 0) return false;
   const std::int64_t straight = s.out_channels * divide_up(plan.layout.run, kLanes);
   return plan.layout.run * divide_up(s.out_channels, kLanes) * 20 < straight * 19;
 }
@@ -112,12 +112,12 @@ Plan make_plan(const Conv2dShape& s, const Real* x, int threads) {
     plan.channels_at_once =
         min_of(round_up(plan.channels_at_once, kMr[2]), max_of(block_words() / (pixels * kTileStride), 1) * kMr[2]);
     plan.dy_words = round_up(divide_up(plan.channels_at_once, kMr[2]) * pixels * kTileStride, 16);
-  } else if (kWordDepth > 1) {
+  } else if (!kRealWords) {
     plan.dy_stride = spread_stride(plan.channels_at_once);
     plan.dy_words = plan.dy_stride * pixels;
   }
   plan.transposed = transposed_pays(s, plan);
-  plan.sum_floats = plan.strip_parts > 1 || kWordDepth > 1 || plan.transposed ? round_up(weights, 16) : 0;
+  plan.sum_floats = plan.strip_parts > 1 || !kRealWords || plan.transposed ? round_up(weights, 16) : 0;
   return plan;
 }
 
@@ -288,7 +288,7 @@ void prefetch(Prefetcher& prefetcher, const Call& call, const Group& next_x, std
   constexpr std::int64_t kBytes = sizeof(Real);
   prefetcher = {};
   if (layout.row_step == 1 && layout.column_step == 1) {
-    const Strip strip = find_strip(call.plan.windows, next_x.first_pair * kWordDepth, next_x.rows);
+    const StripOfNumbers<Real> strip = find_strip(call.plan.windows, next_x.first_pair * kWordDepth, next_x.rows);
     // A panel starts with a cache line, and this length ends in its last one.
     const PrefetchRows pixels{reinterpret_cast<const char*>(strip.data + channel), (strip.end_row - strip.first_row) * s.width,
                               kNr * kBytes - 63, s.channels * kBytes};

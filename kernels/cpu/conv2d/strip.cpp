@@ -7,10 +7,10 @@ namespace {
 // Number of strips per thread, so that all threads finish at about the same time.
 constexpr std::int64_t kStripsPerPart = 4;
 
-void zero(Real* p, std::int64_t n) {
+void zero(Element* p, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + kLanes * kWordDepth <= n; i += kLanes * kWordDepth) store(reinterpret_cast<Word*>(p + i), zero_word_vec());
-  for (; i < n; ++i) p[i] = Real{};
+  for (; i < n; ++i) p[i] = Element{};
 }
 
 // dst[i] = the words of src[i] and of the same numbers of the other images.
@@ -24,13 +24,19 @@ void pair_images(Word* dst, const Real* src, std::int64_t image_stride, std::int
   }
 }
 
-// Fills a strip whose elements have `element` Reals each. copy(to, from, n): n pixels of the image.
+// The strip in the image.
+Strip strip_in_place(const Windows& windows, std::int64_t image, Range rows) {
+  const StripOfNumbers<Real> found = find_strip(windows, image, rows);
+  return {reinterpret_cast<const Element*>(found.data), found.first_row, found.end_row};
+}
+
+// Fills a strip whose elements have `element` Elements each. copy(to, from, n): n pixels of the image.
 template <typename Copy>
-Strip fill_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Real* scratch,
+Strip fill_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Element* scratch,
                  std::int64_t element, const Copy& copy) {
-  Strip strip = find_strip(windows, image, rows);
-  const Real* source = strip.data;
-  strip.data = scratch;
+  const StripOfNumbers<Real> found = find_strip(windows, image, rows);
+  const Real* source = found.data;
+  const Strip strip{scratch, found.first_row, found.end_row};
   const std::int64_t pixel = layout.pixel_stride * element, row_length = layout.row_stride * element;
   const std::int64_t left = min_of(max_of(-windows.first_column, 0), layout.columns);
   const std::int64_t inside = divide_up(max_of(windows.width - windows.first_column, 0), layout.column_step);
@@ -47,8 +53,8 @@ Strip fill_strip(const Windows& windows, const StripLayout& layout, std::int64_t
 
 }  // namespace
 
-Strip find_strip(const Windows& windows, std::int64_t image, Range rows) {
-  Strip strip{};
+StripOfNumbers<Real> find_strip(const Windows& windows, std::int64_t image, Range rows) {
+  StripOfNumbers<Real> strip{};
   strip.first_row = min_of(max_of(rows.begin * windows.stride + windows.first_row, 0), windows.height);
   strip.end_row = min_of((rows.end - 1) * windows.stride + windows.first_row + windows.kernel_height, windows.height);
   strip.end_row = max_of(strip.end_row, strip.first_row);
@@ -62,7 +68,7 @@ StripLayout make_strip_layout(const Windows& windows, StripOf elements, const St
   const std::int64_t channels = windows.channels, width = windows.kernel_width;
   const bool as_words = elements == StripOf::image_words, panels = as_words && channels >= kLongRun;
   const bool merged = !panels && (channels < kLongRun || width <= 1);
-  const std::int64_t element_bytes = as_words ? sizeof(Word) : sizeof(Real), depth = as_words ? 1 : kWordDepth;
+  const std::int64_t element_bytes = as_words ? sizeof(Word) : sizeof(Element), depth = as_words ? 1 : kWordDepth;
   const bool packed = elements == StripOf::packed_reals && merged && width > 1 && channels % depth != 0 &&
                       windows.stride * channels % depth == 0;
   layout.panel = panels ? kNr : channels;
@@ -70,7 +76,7 @@ StripLayout make_strip_layout(const Windows& windows, StripOf elements, const St
   layout.runs_per_row = merged ? 1 : width;
   layout.run = merged ? (width - 1) * layout.pixel_stride + channels : layout.panel;
   layout.columns = (windows.columns - 1) * windows.stride + width;
-  layout.copied = panels || windows.first_column < 0 || windows.first_column + layout.columns > windows.width ||
+  layout.copied = kWidens || panels || windows.first_column < 0 || windows.first_column + layout.columns > windows.width ||
                   rows_conflict(windows.stride * layout.pixel_stride / depth, min_of(windows.columns, kMr[2])) ||
                   channels % depth != 0 || (as_words && (kWordDepth > 1 || layout.run % kLanes != 0));
   layout.row_step = layout.column_step = 1;
@@ -101,10 +107,10 @@ StripLayout make_strip_layout(const Windows& windows, StripOf elements, const St
   return layout;
 }
 
-Strip make_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Real* scratch) {
-  if (!layout.copied) return find_strip(windows, image, rows);
+Strip make_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Element* scratch) {
+  if (!layout.copied) return strip_in_place(windows, image, rows);
   const std::int64_t channels = windows.channels;
-  return fill_strip(windows, layout, image, rows, scratch, 1, [&](Real* to, const Real* from, std::int64_t pixels) {
+  return fill_strip(windows, layout, image, rows, scratch, 1, [&](Element* to, const Real* from, std::int64_t pixels) {
     Word* const target = reinterpret_cast<Word*>(to);
     if (layout.pixel_stride == channels && layout.column_step == 1) {
       copy_rows(target, 0, from, 0, 1, pixels * channels);
@@ -116,10 +122,10 @@ Strip make_strip(const Windows& windows, const StripLayout& layout, std::int64_t
 
 Strip make_word_strip(const Windows& windows, const StripLayout& layout, Range channels, std::int64_t image,
                       std::int64_t images, Range rows, Word* scratch) {
-  if (!layout.copied) return find_strip(windows, image, rows);
+  if (!layout.copied) return strip_in_place(windows, image, rows);
   const std::int64_t image_stride = windows.height * windows.width * windows.channels;
   const std::int64_t numbers = channels.end - channels.begin;
-  const auto copy = [&](Real* to, const Real* from, std::int64_t pixels) {
+  const auto copy = [&](Element* to, const Real* from, std::int64_t pixels) {
     Word* const target = reinterpret_cast<Word*>(to);
     if (layout.pixel_stride == windows.channels && layout.column_step == 1) {
       pair_images(target, from, image_stride, images, pixels * numbers);
@@ -133,7 +139,7 @@ Strip make_word_strip(const Windows& windows, const StripLayout& layout, Range c
   };
   Windows of_channels = windows;
   of_channels.images += channels.begin;
-  return fill_strip(of_channels, layout, image, rows, reinterpret_cast<Real*>(scratch), kWordDepth, copy);
+  return fill_strip(of_channels, layout, image, rows, reinterpret_cast<Element*>(scratch), kWordDepth, copy);
 }
 
 void pack_pixels(Word* to, std::int64_t to_stride, const Real* from, std::int64_t from_stride, std::int64_t image_stride,

@@ -1,11 +1,12 @@
 // A strip: the rows of an image that a block of output rows reads, laid out so that every tap of a convolution is a matrix
 // whose rows (output pixels) have one stride and whose columns (channels) are contiguous. If the image has padding on the left
-// or right, or a stride that conflicts in the cache, the strip is a copy surrounded by zeros; otherwise it is the image itself.
-// Rows above and below the image are not part of it: their taps are skipped.
+// or right, or a stride that conflicts in the cache, or where Reals must be widened, the strip is a copy surrounded by zeros;
+// otherwise it is the image itself. Rows above and below the image are not part of it: their taps are skipped.
 //
-// The elements of a strip are either Reals, multiplied as words along the channels, or words that hold the same number of two
-// images (for float: of one), multiplied along the pixels. With many channels, a strip of words is a panel: a copy of as many
-// of them as the vectors of one tile hold. Pixels that are all channels apart would share a few sets of the caches.
+// The elements of a strip are either Reals (Element), multiplied as words along the channels, or words that hold the same
+// number of two images (for float: of one), multiplied along the pixels. With many channels, a strip of words is a panel: a
+// copy of as many of them as the vectors of one tile hold. Pixels that are all channels apart would share a few sets of the
+// caches.
 #pragma once
 
 #include "kernels/cpu/gemm/pack.h"
@@ -52,15 +53,17 @@ struct StripSize {
 // parts: number of threads that process strips.
 StripLayout make_strip_layout(const Windows& windows, StripOf elements, const StripSize& size, int parts);
 
-struct Strip {
-  const Real* data;                 // at row first_row and column windows.first_column; points to words if StripOf::image_words
+template <typename Number>
+struct StripOfNumbers {
+  const Number* data;               // at row first_row and column windows.first_column; points to words if StripOf::image_words
   std::int64_t first_row, end_row;  // range of image rows in the strip
 };
+using Strip = StripOfNumbers<Element>;
 
 // The row range of the strip of window rows [rows.begin, rows.end) of one image, and its data in the image.
-Strip find_strip(const Windows& windows, std::int64_t image, Range rows);
+StripOfNumbers<Real> find_strip(const Windows& windows, std::int64_t image, Range rows);
 // The strip of window rows [rows.begin, rows.end) of one image; `scratch` [layout.elements] is used if the strip is a copy.
-Strip make_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Real* scratch);
+Strip make_strip(const Windows& windows, const StripLayout& layout, std::int64_t image, Range rows, Element* scratch);
 // The same for some channels, one panel or all, as words of `images` images (1 to kWordDepth), starting with `image`.
 Strip make_word_strip(const Windows& windows, const StripLayout& layout, Range channels, std::int64_t image,
                       std::int64_t images, Range rows, Word* scratch);

@@ -54,7 +54,7 @@ std::int64_t collect(const WindowProduct& product, const Strip& strip, const Chu
     const std::int64_t image_row = row * product.windows.stride + product.windows.first_row + tap_row;
     if (image_row >= strip.first_row && image_row < strip.end_row) {
       const std::int64_t strip_row = (image_row - strip.first_row) / layout.row_step;
-      const Real* a = strip.data + strip_row * layout.row_stride + tap_column * layout.pixel_stride;
+      const Element* a = strip.data + strip_row * layout.row_stride + tap_column * layout.pixel_stride;
       segments[count++] = {reinterpret_cast<const Word*>(a) + chunk.from,
                            panel.weights + (run * run_words + chunk.from) * panel.vectors * kLanes};
     }
@@ -87,7 +87,7 @@ void multiply_chunk(const WindowProduct& product, const Strip& strip, const Chun
     for (std::int64_t t = 0; t < tiles.count; ++t) {
       const Range columns = tiles[t];
       Real* const target = y + columns.begin * product.column_stride;
-      if (kWordDepth == 1) {
+      if (kRealWords) {
         tile.sum = reinterpret_cast<float*>(target);
         tile.sum_stride = product.column_stride;
       } else {
@@ -116,7 +116,7 @@ void multiply_panel(const WindowProduct& product, const Strip& strip, const Pane
 }
 
 std::int64_t strip_bytes(const StripLayout& layout) {
-  return round_up(layout.elements * static_cast<std::int64_t>(sizeof(Real)), 64);
+  return round_up(layout.elements * static_cast<std::int64_t>(sizeof(Element)), 64);
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ std::int64_t product_depth(const Windows& windows, const StripLayout& layout) {
 
 std::int64_t product_scratch_bytes(const Windows& windows, const StripLayout& layout) {
   std::int64_t sums = 0;
-  if (kWordDepth > 1 && !one_pass(cut_depth(windows, layout))) sums = layout.block_rows * windows.columns * kNr;
+  if (!kRealWords && !one_pass(cut_depth(windows, layout))) sums = layout.block_rows * windows.columns * kNr;
   return strip_bytes(layout) + round_up(sums * static_cast<std::int64_t>(sizeof(float)), 64);
 }
 
@@ -147,7 +147,7 @@ void multiply_windows(const WindowProduct& product, void* scratch, int part, int
   for (std::int64_t index = strips.begin; index < strips.end; ++index) {
     const std::int64_t image = index / layout.blocks, block = index % layout.blocks;
     const Range rows{block * layout.block_rows, min_of((block + 1) * layout.block_rows, windows.rows)};
-    const Strip strip = make_strip(windows, layout, image, rows, static_cast<Real*>(scratch));
+    const Strip strip = make_strip(windows, layout, image, rows, static_cast<Element*>(scratch));
     for (panel.channel = 0; panel.channel < product.out_channels; panel.channel += kNr) {
       panel.columns = min_of(kNr, product.out_channels - panel.channel);
       panel.vectors = panel_vectors(panel.columns);

@@ -1,7 +1,7 @@
 // The micro-kernel, one instance per tile shape. Smaller shapes serve the edges, so no tile computes unused rows.
 #include "kernels/cpu/gemm/microkernel.h"
 
-#if EPOCHBENCH_NEON && EPOCHBENCH_BF16
+#if EPOCHBENCH_BFMMLA
 #include "kernels/cpu/gemm/multiply_blocks.h"
 #elif EPOCHBENCH_NEON
 #include "kernels/cpu/gemm/multiply_lanes.h"
@@ -88,7 +88,7 @@ void compute_tile(const Tile& tile) {
     prefetch_output<kRows, kVectors>(tile.sum, tile.sum_stride);
   }
   Vec accumulators[kRows][kVectors];
-#if EPOCHBENCH_NEON && EPOCHBENCH_BF16
+#if EPOCHBENCH_BFMMLA
   multiply_by_blocks<kAccess>(accumulators, tile);
 #else
 #pragma GCC unroll 16

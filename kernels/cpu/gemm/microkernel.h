@@ -10,7 +10,8 @@
 //
 // The unit of multiplication is a word: a float, or a pair of Bf16 that are adjacent along k, whose two products are added
 // (four for NEON). So Bf16 operands have half or a quarter as many words along k as numbers; if the numbers of a word are not
-// adjacent in memory, packing brings them together (pack.h). Accumulators are floats.
+// adjacent in memory, packing brings them together (pack.h). Where no instruction multiplies Bf16, packing widens them, and
+// words are floats. Accumulators are floats.
 #pragma once
 
 #include "kernels/cpu/gemm/prefetcher.h"
@@ -31,7 +32,9 @@ enum class AccessA : std::uint8_t { rows, columns };
 #endif
 #if EPOCHBENCH_INT8
 #include "kernels/cpu/int8/word.h"
-#elif EPOCHBENCH_BF16 && EPOCHBENCH_NEON
+#elif EPOCHBENCH_WIDENED
+#include "kernels/cpu/gemm/word_widened.h"
+#elif EPOCHBENCH_BFMMLA
 #include "kernels/cpu/gemm/word_bf16_neon.h"
 #elif EPOCHBENCH_BF16
 #include "kernels/cpu/gemm/word_bf16.h"
@@ -76,7 +79,7 @@ constexpr std::int64_t kPrefetchStep = 8;
 constexpr AccessA kPackedTransposedA = AccessA::columns;
 #endif
 // How other A is packed. BFMMLA multiplies two rows at a time, which are adjacent by columns.
-constexpr AccessA kPackedA = EPOCHBENCH_NEON && EPOCHBENCH_BF16 ? AccessA::columns : AccessA::rows;
+constexpr AccessA kPackedA = EPOCHBENCH_BFMMLA ? AccessA::columns : AccessA::rows;
 
 using TileKernel = void (*)(const Tile&);
 // The kernel for a tile of `rows` (1 to kMr[vectors]) and `vectors` (1 to kMaxVectors). It reads whole vectors of B, but
@@ -117,6 +120,9 @@ static inline std::int64_t round_up(std::int64_t n, std::int64_t multiple) { ret
 static inline std::int64_t divide_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 constexpr std::int64_t kWordFloats = sizeof(Word) / sizeof(float);
+// Whether words are Reals, so that sums of floats can be stored in their place; and whether words are wider than their Reals,
+// so that operands must be packed.
+constexpr bool kRealWords = !EPOCHBENCH_BF16, kWidens = EPOCHBENCH_WIDENED;
 // Number of words that hold k Reals.
 static inline std::int64_t word_count(std::int64_t k) { return divide_up(k, kWordDepth); }
 

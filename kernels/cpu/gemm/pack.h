@@ -13,6 +13,13 @@ constexpr int kNr = 2 * kLanes;
 
 constexpr std::int64_t kLineWords = 64 / sizeof(Word);  // words of a cache line
 
+// What a copy of Reals consists of: Reals, where kWordDepth make a word, or the words that they are widened to.
+#if EPOCHBENCH_WIDENED
+using Element = Word;
+#else
+using Element = Real;
+#endif
+
 // Words in one row of all panels of n columns.
 static inline std::int64_t packed_columns(std::int64_t n) { return round_up(n, kLanes); }
 

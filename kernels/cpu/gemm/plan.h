@@ -30,7 +30,7 @@ constexpr std::int64_t kShortRow = 64 / kWordFloats;
 constexpr std::int64_t kManyColumns = 96;
 
 // Whether partial sums cannot be stored in C.
-constexpr bool kSumInWorkspace = sizeof(Real) != sizeof(float);
+constexpr bool kSumInWorkspace = !kRealWords;
 
 // Whether A is packed in tiles for AccessA::columns.
 static inline bool packs_columns(const GemmShape& shape) {
@@ -99,17 +99,18 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
   const std::int64_t panels = divide_up(divide_up(shape.n, kNr), plan.grid_n);
   plan.nc = divide_up(panels, divide_up(shape.n, max_n)) * kNr * plan.grid_n;
   plan.n_blocks = divide_up(shape.n, plan.nc);
-  plan.b_in_place = kWordDepth == 1 && !shape.transpose_b && !shape.packed_b && shape.n % kLanes == 0 && plan.grid_m == 1 &&
+  plan.b_in_place = kRealWords && !shape.transpose_b && !shape.packed_b && shape.n % kLanes == 0 && plan.grid_m == 1 &&
                     rows <= blocking.rows_in_place;
   plan.k_blocks_per_stage = rows <= kFewRows ? 1
                             : shape.packed_b ? plan.k_blocks
                                              : min_of(max_of(kBlockWords / (plan.nc * plan.kc), 1), plan.k_blocks);
   plan.group_panels = max_of(blocking.group_panels * kKc / max_of(plan.kc, 1), 1);
   plan.mc = round_up(divide_up(rows, divide_up(rows, blocking.mc)), plan.mr);
-  plan.pack_a = shape.transpose_a || shape.k % kWordDepth != 0 || word_count(shape.k) >= kShortRow ||
+  plan.pack_a = kWidens || shape.transpose_a || shape.k % kWordDepth != 0 || word_count(shape.k) >= kShortRow ||
                 shape.n / plan.grid_n >= kManyColumns;
   plan.prefetch_a = plan.pack_a;
-  if (!shape.transpose_a && shape.k % kWordDepth == 0 && rows_per_set(shape.k / kWordDepth, plan.mr) <= blocking.rows_per_set)
+  if (!kWidens && !shape.transpose_a && shape.k % kWordDepth == 0 &&
+      rows_per_set(shape.k / kWordDepth, plan.mr) <= blocking.rows_per_set)
     plan.pack_a = false;
   if (packs_columns(shape)) {
     plan.a_stride = round_up(plan.mr, kLanes);

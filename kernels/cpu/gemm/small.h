@@ -15,6 +15,9 @@ static inline std::int64_t panels_words(std::int64_t k, std::int64_t columns) {
 void pack_panels(Word* panels, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns);
 void pack_panels_transposed(Word* panels, const Real* b, std::int64_t stride, std::int64_t k, std::int64_t columns);
 
+// Rows of Reals that are operands of a product consist of whole words.
+static inline Real* reals(Word* row) { return reinterpret_cast<Real*>(row); }
+
 struct SmallProduct {  // sum [rows, columns] = (sum +) a [rows, k] times b [k, columns]
   float* sum;
   std::int64_t sum_stride;

@@ -5,7 +5,7 @@
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
-#if EPOCHBENCH_NEON && EPOCHBENCH_BF16
+#if EPOCHBENCH_BFMMLA
 // As below.
 template <int kBlock>
 inline __attribute__((always_inline)) void transpose(WordVec (&rows)[kLanes]) {

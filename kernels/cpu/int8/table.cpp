@@ -4,9 +4,6 @@
 #include "kernels/cpu/int8_kernels.h"
 #include "kernels/cpu/isa.h"
 
-#define EPOCHBENCH_STRING_(text) #text
-#define EPOCHBENCH_STRING(text) EPOCHBENCH_STRING_(text)
-
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 #define CPU_KERNEL(result, name, arguments) extern std::remove_pointer_t<decltype(Int8Kernels::name)> name;
@@ -14,7 +11,7 @@ namespace epochbench::cpu::EPOCHBENCH_ISA {
 
 extern const Int8Kernels table;
 const Int8Kernels table = {
-    EPOCHBENCH_STRING(EPOCHBENCH_ISA),
+    EPOCHBENCH_ISA_NAME,
 #define CPU_KERNEL(result, name, arguments) name,
 #include "kernels/int8_kernels.inc"
 };

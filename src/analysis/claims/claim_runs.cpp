@@ -165,6 +165,7 @@ std::vector<SeriesPair> all_pairs(const Evidence& evidence, const ClaimQuantity&
     for (const Series* of : matching(evidence, quantity.of, model_of(quantity.of, model), backend)) {
       if (!enough_cores(*of, quantity.least_cores)) continue;
       for (const Series* to : partners[key_of(of)]) {
+        if (!multiply_alike(of->first(), to->first())) continue;
         const Device &device = of->first().device, &other = to->first().device;
         if (!one_backend || (of->origin == to->origin && device.name == other.name && device.threads == other.threads))
           found.push_back({of, to});

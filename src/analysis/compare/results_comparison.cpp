@@ -102,8 +102,8 @@ std::string name_of(const Runs& runs) {
   return name_of(repetitions);
 }
 
-// Cases of two sides match by their settings, except for the seed and the measurement's settings. If only the latter
-// distinguish cases of one side, they count too.
+// Cases of two sides match by their settings, except for the seed and the measurement's settings, and by what their products
+// multiply in. If only the measurement's settings distinguish cases of one side, they count too.
 class Matching {
  public:
   Matching(const std::vector<NamedResult>& baseline, const std::vector<NamedResult>& contender) {
@@ -126,6 +126,7 @@ class Matching {
     Settings settings = of_classes(case_settings(run), {SettingClass::workload, SettingClass::placement, SettingClass::rounding,
                                                         SettingClass::ablation, SettingClass::input});
     if (!run.settings.contains("batch")) settings.erase("batch");  // another default on the other side is a changed workload
+    if (run.device.products) settings["products"] = *run.device.products;
     return label_of(settings);
   }
 

@@ -34,7 +34,8 @@ std::vector<SettingPair> setting_pairs(const AllSeries& all) {
   for (const Series& series : all.series) {
     if (!series.settings.contains("without") && !series.settings.contains("kernels")) continue;
     const auto found = complete.find(key_without(series, {"without", "kernels"}));
-    if (found != complete.end()) pairs.push_back({&series, found->second, Compares::parts});
+    if (found != complete.end() && multiply_alike(series.first(), found->second->first()))
+      pairs.push_back({&series, found->second, Compares::parts});
   }
   for (const Series& series : all.series) {
     const auto found = fewest_threads.find(key_without(series, {"threads"}));

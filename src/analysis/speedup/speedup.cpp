@@ -78,7 +78,7 @@ class Pairing {
       const Run& run = series.first();
       std::string key = series.origin + "\n" + workload_key(series, what_) + "\n" + run.device.backend + "\n" +
                         run.device.name + "\n" + settings_text(series.conditions) + "\n" + compile_mode(series);
-      if (what_ != Question::each_at_best) key += "\n" + run.precision;
+      if (what_ != Question::each_at_best) key += "\n" + run.precision + "\n" + product_precision(run);
       if (series.on_gpu() && !any_batch(what_)) key += "\n" + label_of(series.settings);
       return key;
     };
@@ -135,10 +135,12 @@ class Pairing {
   // The chosen series that do the contender's work, including itself. Precondition: it is chosen.
   const std::vector<const Series*>& of_same_work(const Series& contender) const { return of_work_.at(keys_.at(&contender)); }
 
-  // Whether it, which does the contender's work, has no handicap that the contender lacks. Fingerprints differ with the batch.
-  static bool is_baseline(const Series& series, const Series& contender) {
+  // Whether it, which does the contender's work, has no handicap that the contender lacks, and multiplies like it. Fingerprints
+  // differ with the batch.
+  bool is_baseline(const Series& series, const Series& contender) const {
     const Workload &a = series.first().workload, &b = contender.first().workload;
     return &series != &contender && handicap_of(series, contender).empty() &&
+           (what_ == Question::each_at_best || multiply_alike(series.first(), contender.first())) &&
            (a.batch != b.batch || a.fingerprint == b.fingerprint);
   }
 
@@ -299,6 +301,9 @@ class Pairing {
   }
 
   static std::string why_not_with(const Series& series, const Series& other) {
+    if (!multiply_alike(series.first(), other.first()))
+      return "products of " + other.name() + " are in " + product_precision(other.first()) + ", and those of this run in " +
+             product_precision(series.first()) + ", so they are not compared";
     const bool same_device = other.origin == series.origin && other.first().device.name == series.first().device.name;
     const std::string name = other.name();
     const std::string own = handicap_of(series, other), theirs = handicap_of(other, series);

@@ -104,6 +104,7 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch, to_quality };
 //   a complete case        the same case without a part or with portable kernels
 //   several threads        the same case with the fewest threads
 //
+// Runs in one precision are a pair only if their products multiply in one precision, too, except for each device at its best.
 // A baseline with the contender's settings is preferred to one with others, one of its file and machine to those of others, and
 // of several the one with fewer warnings. A run with a handicap (src/analysis/fairness.h) is a baseline only for runs that
 // share it, and for the same case without that handicap. The last two rows come last, and not with best_batch. Runs without a

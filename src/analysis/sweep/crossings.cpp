@@ -92,7 +92,8 @@ bool worth_comparing(const Curve& baseline, const Curve& contender) {
   if (&baseline == &contender) return false;
   const std::string fp32 = name(Precision::fp32);
   if (baseline.device == contender.device) return baseline.precision == fp32 && contender.precision != fp32;
-  return baseline.device == "cpu" && (baseline.precision == contender.precision || baseline.precision == fp32);
+  const bool alike = baseline.precision == contender.precision && baseline.products == contender.products;
+  return baseline.device == "cpu" && (alike || baseline.precision == fp32);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ Curve empty_curve(const Run& run, Settings settings) {
   curve.model = model_text(settings);
   curve.device = device_text(settings);
   curve.precision = run.precision;
+  curve.products = product_precision(run);
   settings.erase("device");
   settings.erase("precision");
   curve.work = label_of(settings);

@@ -42,6 +42,7 @@ struct Curve {
   std::string work;                // likewise, without device and precision: "mlp/b64"; curves of one work compare devices
   std::string model;               // "mlp:depth=3", without the width if that is the value
   std::string device, precision;   // "cpu", "cuda:0"
+  std::string products;            // the precision that products multiply in
   std::vector<CurvePoint> points;  // by value; there is at least one
 
   const CurvePoint* at(std::int64_t value) const;  // null: none

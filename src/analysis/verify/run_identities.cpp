@@ -124,13 +124,14 @@ std::optional<double> gpu_peak(const Run& run, const Result& result) {
 std::vector<double> cpu_bursts(const Run& run, const Result& result) {
   std::vector<double> bursts;
   const auto add = [&](const auto& peaks) {
-    if (const auto found = peaks.find(run.precision); found != peaks.end() && found->second) bursts.push_back(*found->second);
+    if (const auto found = peaks.find(product_precision(run)); found != peaks.end() && found->second)
+      bursts.push_back(*found->second);
   };
   const CpuInfo& cpu = result.context.cpu;
   add(cpu.peak_flops_per_second);
   for (const PeakProcess& process : cpu.peak_processes) add(process.peak_flops_per_second);
-  if (const auto first = cpu.peak_bursts_flops_per_second.find(run.precision); first != cpu.peak_bursts_flops_per_second.end())
-    bursts.insert(bursts.end(), first->second.begin(), first->second.end());
+  const auto first = cpu.peak_bursts_flops_per_second.find(product_precision(run));
+  if (first != cpu.peak_bursts_flops_per_second.end()) bursts.insert(bursts.end(), first->second.begin(), first->second.end());
   if (!run.turns) return bursts;
   const std::vector<double>& between = run.turns->peak_bursts_flops_per_second;
   bursts.insert(bursts.end(), between.begin(), between.end());
@@ -152,7 +153,7 @@ std::string share_on_cpu(const Run& run, const CheckedResult& checked) {
 std::string share(const Run& run, const CheckedResult& checked) {
   if (!run.efficiency) return "";
   const bool on_gpu = runs_on_gpu(run);
-  const auto cpu_peak = on_gpu ? std::nullopt : checked.peaks.of(run, run.precision);
+  const auto cpu_peak = on_gpu ? std::nullopt : checked.peaks.of(run, product_precision(run));
   const double peak =
       on_gpu ? gpu_peak(run, checked.result).value_or(0) : member_of(cpu_peak, &CpuPeak::flops_per_second).value_or(0);
   if (!(peak > 0)) return "";

@@ -1,5 +1,5 @@
-// The CPU backend: OpenMP kernels for the best instruction sets of the CPU, in strict fp32, and in bf16 and int8 if it has
-// instructions for their products.
+// The CPU backend: OpenMP kernels for the best instruction sets of the CPU, in strict fp32, in bf16, and in int8 if it has
+// instructions for products of it.
 #include <algorithm>
 #include <span>
 #include <stdexcept>
@@ -14,12 +14,6 @@
 namespace epochbench {
 namespace {
 
-#if defined(__aarch64__)
-constexpr const char* kBf16Instructions = "BFMMLA";
-#else
-constexpr const char* kBf16Instructions = "AVX512-BF16";
-#endif
-
 std::string name_of(Precision precision) { return name(precision); }
 
 // Whether a tensor of the node has this type.
@@ -33,7 +27,7 @@ class CpuBackend final : public Backend {
   // Calls use(nodes) with the kernels of the node's element type.
   template <typename Use>
   auto visit(const Graph& graph, const Node& node, Use use) const {
-    return has_any(graph, node, DType::bf16) ? use(bf16_.value()) : use(fp32_);
+    return has_any(graph, node, DType::bf16) ? use(bf16_) : use(fp32_);
   }
 
  public:
@@ -43,25 +37,23 @@ class CpuBackend final : public Backend {
         only_(options.kernels),
         exchange_thread_(options.exchange_thread),
         packed_weights_(options.packed_weights),
-        fp32_(fp32_kernels(options), threads, options.winograd, communicator) {
-    if (const auto* kernels = cpu::best_kernels<Bf16>(); kernels && only_.empty())
-      bf16_.emplace(*kernels, threads, options.winograd, communicator);
+        fp32_(kernels<float>(options), threads, options.winograd, communicator),
+        bf16_(kernels<Bf16>(options), threads, options.winograd, communicator) {
     if (const auto* kernels = cpu::best_int8_kernels(); kernels && only_.empty()) int8_.emplace(*kernels, threads);
   }
 
   DeviceInfo device() const override {
     const std::string name = this_cpu_name();
-    return {"cpu", name.empty() ? "CPU" : name, threads_, fp32_.isa(), 0, bf16_ ? bf16_->isa() : "", int8_ ? int8_->isa() : ""};
+    return {"cpu",          name.empty() ? "CPU" : name, threads_, fp32_.isa(), 0, bf16_.isa(),
+            bf16_.widens(), int8_ ? int8_->isa() : ""};
   }
 
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
     const bool scales_losses = node.op == Op::all_finite || node.op == Op::update_loss_scale;  // as only fp16 needs
     if (scales_losses || has_any(graph, node, DType::f16))
-      return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " +
-             name_of(bf16_ ? Precision::bf16 : Precision::fp32);
+      return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " + name_of(Precision::bf16);
     if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, cpu::kInt8Isas, "AVX512-VNNI");
-    if (!has_any(graph, node, DType::bf16)) return fp32_.unsupported(graph, node);
-    return bf16_ ? bf16_->unsupported(graph, node) : no_products(Precision::bf16, cpu::kIsas<Bf16>, kBf16Instructions);
+    return visit(graph, node, [&](const auto& nodes) { return nodes.unsupported(graph, node); });
   }
 
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const override {
@@ -110,16 +102,17 @@ class CpuBackend final : public Backend {
     }
   }
 
-  static const cpu::Kernels<float>& fp32_kernels(const BackendOptions& options) {
-    if (options.kernels.empty()) return *cpu::best_kernels<float>();
+  template <typename Real>
+  static const cpu::Kernels<Real>& kernels(const BackendOptions& options) {
+    if (options.kernels.empty()) return *cpu::best_kernels<Real>();
     const auto wanted = [&](cpu::Isa isa) { return cpu::name(isa) == options.kernels; };
-    const auto found = std::ranges::find_if(cpu::kIsas<float>, wanted);
-    const bool can = found != std::end(cpu::kIsas<float>) && cpu::supported(*found);
+    const auto found = std::ranges::find_if(cpu::kIsas<Real>, wanted);
+    const bool can = found != std::end(cpu::kIsas<Real>) && cpu::supported(*found);
     if (!can) throw DeviceError("this CPU does not run " + options.kernels + " kernels; use the best, or portable ones");
     if (!cpu::compiled(*found))
       throw DeviceError("this build has no " + options.kernels +
                         " kernels; use the best, or build with EPOCHBENCH_KERNELS=all");
-    return cpu::kernels<float>(*found);
+    return cpu::kernels<Real>(*found);
   }
 
   // Why products in this precision are unavailable; `isas`: those with kernels for it; `instructions`: what they need.
@@ -137,8 +130,8 @@ class CpuBackend final : public Backend {
   std::string only_;            // the instruction set of all kernels; empty: the best
   bool exchange_thread_, packed_weights_;
   CpuNodes<float> fp32_;
-  std::optional<CpuNodes<Bf16>> bf16_;  // set if the CPU has the instructions and they may be used; likewise int8_
-  std::optional<CpuInt8Nodes> int8_;
+  CpuNodes<Bf16> bf16_;
+  std::optional<CpuInt8Nodes> int8_;  // set if the CPU has the instructions and they may be used
 };
 
 }  // namespace

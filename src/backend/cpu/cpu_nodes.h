@@ -34,6 +34,7 @@ class CpuNodes {
       : k_(&kernels), threads_(threads), winograd_(winograd), communicator_(communicator) {}
 
   const char* isa() const { return k_->isa; }
+  bool widens() const { return k_->widens; }
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const;  // the reason
   std::size_t workspace_bytes(const Graph& graph, const Node& node) const;
   std::string algorithm(const Graph& graph, const Node& node) const;                // as Backend's

@@ -44,6 +44,9 @@ std::string sentence(const Warning& w) {
       return "steps of " + w.run + " take " + significant(w.value, 3) + " times the least that its device needs for them";
     case WarningCode::precision_differs:
       return precision_sentence(w);
+    case WarningCode::widened_products:
+      return w.run + " stores its numbers in " + w.second + " and multiplies them in " + w.first +
+             ", because the CPU, or kernels that were asked for, have no products of " + w.second;
     case WarningCode::parity_unverified:
       return "nothing shows that " + w.run + " computes the same: its losses were not compared with the CPU's in fp32";
     case WarningCode::parity_apart:
