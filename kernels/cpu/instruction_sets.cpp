@@ -24,6 +24,8 @@ const char* name(Isa isa) {
       return "avx512_bf16";
     case Isa::amx_bf16:
       return "amx_bf16";
+    case Isa::avx_vnni:
+      return "avx_vnni";
     case Isa::avx512_vnni:
       return "avx512_vnni";
     case Isa::amx_int8:
@@ -44,6 +46,12 @@ bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_support
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+bool has_avx_vnni() {
+  constexpr unsigned kAvxVnni = 4;  // bit of eax in cpuid leaf 7, subleaf 1
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> kAvxVnni & 1) != 0;
 }
 
 // Bits of edx in cpuid leaf 7.
@@ -76,6 +84,8 @@ bool supported(Isa isa) {
       static const bool usable = has_amx_instructions(kAmxBf16) && may_use_tiles();
       return usable && supported(Isa::avx512_bf16);
     }
+    case Isa::avx_vnni:
+      return has_avx_vnni();
     case Isa::avx512_vnni:
       return has_avx512() && __builtin_cpu_supports("avx512vnni");
     case Isa::amx_int8: {

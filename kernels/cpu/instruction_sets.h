@@ -6,7 +6,18 @@
 
 namespace epochbench::cpu {
 
-enum class Isa : std::uint8_t { portable, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8, neon, neon_bf16 };
+enum class Isa : std::uint8_t {
+  portable,
+  avx2,
+  avx512,
+  avx512_bf16,
+  amx_bf16,
+  avx_vnni,
+  avx512_vnni,
+  amx_int8,
+  neon,
+  neon_bf16
+};
 
 const char* name(Isa isa);  // that of its namespace and its CMake target: "avx512_bf16"
 

@@ -14,8 +14,8 @@ struct Int8Kernels {
 #include "kernels/int8_kernels.inc"
 };
 
-// The instruction sets that have a table, slowest first: AVX512-VNNI and AMX-INT8.
-inline constexpr Isa kInt8Isas[] = {Isa::avx512_vnni, Isa::amx_int8};
+// The instruction sets that have a table, slowest first. AVX2 multiplies numbers of 16 bits.
+inline constexpr Isa kInt8Isas[] = {Isa::avx2, Isa::avx_vnni, Isa::avx512_vnni, Isa::amx_int8};
 
 const Int8Kernels& int8_kernels(Isa isa);  // precondition: available(isa), and it is one of kInt8Isas
 

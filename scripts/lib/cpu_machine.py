@@ -10,7 +10,7 @@ from gpu_machine import cpu_name
 DESCRIBED = ("Vendor ID", "CPU family", "Model", "Stepping", "CPU max MHz", "Hypervisor vendor", "NUMA node(s)")
 CACHES = ("L1d cache", "L1i cache", "L2 cache", "L3 cache")
 # The instruction sets that have products in bf16 and in int8 (kernels/cpu/kernels.h).
-FLAGS = {"bf16": {"avx512_bf16", "amx_bf16"}, "int8": {"avx512_vnni", "amx_int8"}}
+FLAGS = {"bf16": {"avx512_bf16", "amx_bf16"}, "int8": {"avx2", "avx_vnni", "avx512_vnni", "amx_int8"}}
 
 
 def lscpu():

@@ -95,7 +95,11 @@ std::string best_instructions(const CpuInfo& cpu, const std::string& precision) 
            : has(cpu, {"asimd", "bf16"}) ? "neon_bf16"
                                          : best_instructions(cpu, name(Precision::fp32));
   if (precision == name(Precision::int8))
-    return has(cpu, {"amx_int8"}) ? "amx_int8" : has(cpu, {"avx512_vnni"}) ? "avx512_vnni" : "";
+    return has(cpu, {"amx_int8"})      ? "amx_int8"
+           : has(cpu, {"avx512_vnni"}) ? "avx512_vnni"
+           : has(cpu, {"avx_vnni"})    ? "avx_vnni"
+           : has(cpu, {"avx2", "fma"}) ? "avx2"
+                                       : "";
   if (has(cpu, {"avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl"})) return "avx512";
   return has(cpu, {"avx2", "fma"}) ? "avx2" : has(cpu, {"asimd"}) ? "neon" : "";
 }

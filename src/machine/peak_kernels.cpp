@@ -88,6 +88,34 @@ __attribute__((target("avx512f,avx512vnni"))) double int8_avx512(std::int64_t ro
   return static_cast<double>(rounds) * kAvx512Accumulators * 16 * 4 * 2;
 }
 
+__attribute__((target("avx2"))) double int8_avx2(std::int64_t rounds) {
+  const __m256i a = _mm256_set1_epi32(0x007f00fe), b = _mm256_set1_epi32(0x0001ff82);  // bytes in 16 bits, of both signs
+  __m256i accumulator[kAvx2Accumulators];
+  for (int i = 0; i < kAvx2Accumulators; ++i) accumulator[i] = _mm256_set1_epi32(i);
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kAvx2Accumulators; ++i) {
+      __m256i factor = a;
+      asm("" : "+x"(factor));  // otherwise the product would be computed once
+      accumulator[i] = _mm256_add_epi32(accumulator[i], _mm256_madd_epi16(factor, b));
+    }
+  }
+  for (int i = 0; i < kAvx2Accumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
+  return static_cast<double>(rounds) * kAvx2Accumulators * 8 * 2 * 2;
+}
+
+__attribute__((target("avx2,avxvnni"))) double int8_avx_vnni(std::int64_t rounds) {
+  const __m256i a = _mm256_set1_epi32(0x7f80817e), b = _mm256_set1_epi32(0x01ff02fe);  // of both signs
+  __m256i accumulator[kAvx2Accumulators];
+  for (int i = 0; i < kAvx2Accumulators; ++i) accumulator[i] = _mm256_set1_epi32(i);
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kAvx2Accumulators; ++i) accumulator[i] = _mm256_dpbusd_avx_epi32(accumulator[i], a, b);
+  }
+  for (int i = 0; i < kAvx2Accumulators; ++i) asm volatile("" : : "m"(accumulator[i]));
+  return static_cast<double>(rounds) * kAvx2Accumulators * 8 * 4 * 2;
+}
+
 struct alignas(64) TileConfiguration {  // what LDTILECFG reads: Intel's manual, volume 2
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {};
@@ -202,6 +230,8 @@ PeakKernel int8_peak_kernel() {
 #if defined(__x86_64__)
   if (cpu::supported(cpu::Isa::amx_int8)) return amx_peak_kernel(Precision::int8);
   if (cpu::supported(cpu::Isa::avx512_vnni)) return {int8_avx512, "vpdpbusd (avx512)"};
+  if (cpu::supported(cpu::Isa::avx_vnni)) return {int8_avx_vnni, "vpdpbusd (avx_vnni)"};
+  if (cpu::supported(cpu::Isa::avx2)) return {int8_avx2, "vpmaddwd (avx2)"};
 #endif
   return {};
 }

@@ -49,7 +49,7 @@ epochbench_test(kernels/cast_test LABEL unit LIBRARIES epochbench_kernels_cpu ep
 # Optimized code only: otherwise the compiler keeps copies of inline functions.
 find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND CMAKE_BUILD_TYPE MATCHES "Release|RelWithDebInfo" AND NOT EPOCHBENCH_SANITIZE)
-  foreach(isa avx2 avx2_widened avx512 avx512_widened avx512_bf16 amx_bf16 avx512_vnni amx_int8 neon neon_widened neon_bf16)
+  foreach(isa avx2 avx2_widened avx2_int8 avx_vnni avx512 avx512_widened avx512_bf16 amx_bf16 avx512_vnni amx_int8 neon neon_widened neon_bf16)
     if(TARGET epochbench_kernels_cpu_${isa})
       add_test(NAME KernelSymbols.${isa} COMMAND_EXPAND_LISTS
         COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/kernel_symbols.py ${CMAKE_NM} epochbench::cpu::${isa}

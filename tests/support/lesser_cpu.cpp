@@ -1,5 +1,5 @@
-// A CPU with AVX2, or NEON, and no more: no AVX-512, and no products in bf16 or int8. A program that links this file gets it in
-// place of kernels/cpu/instruction_sets.cpp, the one place that decides which kernels and precisions there are.
+// A CPU with AVX2, or NEON, and no more: no AVX-512, no instructions for bf16, and none of VNNI. A program that links this file
+// gets it in place of kernels/cpu/instruction_sets.cpp, the one place that decides which kernels and precisions there are.
 #include "kernels/cpu/instruction_sets.h"
 
 #define supported supported_by_this_machine

@@ -1,5 +1,5 @@
-// Sums of a block of rows by AVX512-VNNI: tiles of 14 rows by two panels, or 16 rows by one, whose sums are in registers for
-// all of k. multiply_amx.cpp has the same for AMX.
+// Sums of a block of rows by vectors: tiles of kMr[2] rows by two vectors, or kMr[1] rows by one, whose sums are in registers
+// for all of k. A panel of 16 columns is one vector with AVX-512, and two otherwise. multiply_amx.cpp has the same for AMX.
 #include "kernels/cpu/gemm/multiply_rows.h"
 #include "kernels/cpu/int8/product.h"
 
@@ -23,15 +23,19 @@ void sum_tile(const SumCall& call) {
     for (int v = 0; v < kVectors; ++v) sums[row][v] = WordVec{};
   }
   RowStrides strides = row_strides(call.a_stride);
-  if constexpr (kVectors == 1) {
-    multiply_by_rows(sums, call.a, call.b, PackedB<1>{}, call.k, strides, call.prefetcher);
+  constexpr std::int64_t kPanel = 16;
+  if constexpr (kLanes < kPanel && kVectors == 1) {
+    multiply_by_rows(sums, call.a, call.b, StridedB{kPanel}, call.k, strides, call.prefetcher);
+  } else if constexpr (kLanes < kPanel || kVectors == 1) {
+    multiply_by_rows(sums, call.a, call.b, PackedB<kVectors>{}, call.k, strides, call.prefetcher);
   } else {
     multiply_by_rows(sums, call.a, call.b, PanelsB{call.panel}, call.k, strides, call.prefetcher);
   }
 #pragma GCC unroll 16
   for (int row = 0; row < kRows; ++row) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) _mm512_store_si512(call.sums + row * kSumStride + v * kLanes, (__m512i)sums[row][v]);
+    for (int v = 0; v < kVectors; ++v)
+      __builtin_memcpy(call.sums + row * kSumStride + v * kLanes, &sums[row][v], sizeof(WordVec));
   }
 }
 
@@ -55,8 +59,8 @@ constexpr KernelsByRows kKernels[] = {make<1>(), make<2>()};
 // The rows of A after `rows` of a block; hardware follows only a few of a tile's rows.
 PrefetchRows rows_after(const Block& block, Range rows, const Tiles& tiles, std::int64_t t) {
   if (t + 1 >= tiles.count) return {};
-  return {reinterpret_cast<const char*>(block.a + rows.end * block.a_stride), 1, (tiles[t + 1].end - rows.end) * block.a_stride,
-          0};
+  const std::int64_t row_bytes = block.a_stride * static_cast<std::int64_t>(sizeof(Activation));
+  return {reinterpret_cast<const char*>(block.a + rows.end * block.a_stride), 1, (tiles[t + 1].end - rows.end) * row_bytes, 0};
 }
 
 // Sums are complete only after all of k: enough time to prefetch their destination.
@@ -73,12 +77,12 @@ void prefetch_output(const Product& product, std::int64_t row, std::int64_t rows
 
 void multiply_block(const Product& product, const Block& block) {
   const Range columns = block.columns;
-  const std::int64_t panel_words = int8_words(product.shape);
+  const std::int64_t depth = panel_words(product.shape);
   alignas(64) std::int32_t sums[16 * kSumStride];
   SumCall call{};
   call.sums = sums;
   call.a_stride = block.a_stride / kWordDepth;
-  call.panel = panel_words * kLanes;
+  call.panel = depth * kLanes;
   call.k = product.plan.k;
   const Tiles tiles = cut(block.rows.end - block.rows.begin, kMr[panel_vectors(columns.end - columns.begin)]);
   const std::int64_t fetches = divide_up(columns.end - columns.begin, kNr) * max_of(call.k / kPrefetchStep, 1);
@@ -92,7 +96,7 @@ void multiply_block(const Product& product, const Block& block) {
     call.a = reinterpret_cast<const Word*>(block.a + rows.begin * block.a_stride);
     for (std::int64_t column = columns.begin; column < columns.end; column += kNr) {
       const std::int64_t count = min_of(kNr, columns.end - column);
-      call.b = reinterpret_cast<const Word*>(product.weights + column * panel_words * kWordDepth);
+      call.b = reinterpret_cast<const Word*>(product.weights + column * depth * kWordDepth);
       prefetch_output(product, block.rows.begin + rows.begin, rows.end - rows.begin, column);
       kKernels[panel_vectors(count) - 1].by_rows[rows.end - rows.begin](call);
       finish_tile(product, {sums, block.rows.begin + rows.begin, rows.end - rows.begin, column, count});

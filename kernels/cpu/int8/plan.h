@@ -26,6 +26,10 @@ constexpr std::int64_t kInt8Rows = kMr[2], kInt8RowsAtOnce = 1, kGroupBytes = 51
 constexpr std::int64_t kSeveralGroupsBlockBytes = kBlockBytes, kGatherColumns = 4;
 #endif
 
+// Words of a kernel row, and of a panel.
+static inline std::int64_t row_words(const Conv2dShape& s) { return int8_row_words(s) * 4 / kWordDepth; }
+static inline std::int64_t panel_words(const Conv2dShape& s) { return int8_words(s) * 4 / kWordDepth; }
+
 struct Int8Plan {
   int team, grid_m, grid_n;  // grid_m * grid_n == team
   bool in_place;             // rows of A are those of x
@@ -49,7 +53,7 @@ static inline bool rows_in_place(const Conv2dShape& s) {
 #if EPOCHBENCH_AMX
   return s.channels % 64 == 0 && rows_suit_l1(s.channels / 64, pieces_of(s)[0].end);
 #else
-  return s.channels % kWordDepth == 0 && !rows_conflict(s.channels / kWordDepth, kInt8Rows);
+  return sizeof(Activation) == 1 && s.channels % kWordDepth == 0 && !rows_conflict(s.channels / kWordDepth, kInt8Rows);
 #endif
 }
 
@@ -70,15 +74,16 @@ static inline void choose_int8_grid(Int8Plan& plan, std::int64_t m, std::int64_t
 
 static inline Int8Plan make_int8_plan(const Conv2dShape& shape, int threads) {
   Int8Plan plan{};
-  const std::int64_t rows = rows_of(shape), k = shape.kernel_height * int8_row_words(shape);
+  const std::int64_t rows = rows_of(shape), k = shape.kernel_height * row_words(shape);
   plan.team = team_size(
       2.0 * static_cast<double>(rows) * static_cast<double>(shape.out_channels) * static_cast<double>(k * kWordDepth), threads);
   plan.in_place = rows_in_place(shape);
   choose_int8_grid(plan, rows, shape.out_channels);
-  plan.k = EPOCHBENCH_AMX ? int8_words(shape) : k;
-  plan.row_bytes = spread_stride(int8_words(shape)) * kWordDepth;
+  plan.k = EPOCHBENCH_AMX ? panel_words(shape) : k;
+  constexpr std::int64_t kWordBytes = sizeof(Word);
+  plan.row_bytes = spread_stride(panel_words(shape)) * kWordBytes;
   const std::int64_t panels = divide_up(divide_up(shape.out_channels, kNr), plan.grid_n);
-  const std::int64_t groups = divide_up(panels, max_of(kGroupBytes / (int8_words(shape) * kNr * kWordDepth), 1));
+  const std::int64_t groups = divide_up(panels, max_of(kGroupBytes / (panel_words(shape) * kNr * kWordBytes), 1));
   plan.group_columns = divide_up(panels, groups) * kNr;
   const std::int64_t bytes = groups > 1 ? kSeveralGroupsBlockBytes : kBlockBytes;
   const std::int64_t most = max_of(bytes / plan.row_bytes / kInt8Rows, 1);

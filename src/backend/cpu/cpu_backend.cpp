@@ -39,7 +39,7 @@ class CpuBackend final : public Backend {
         packed_weights_(options.packed_weights),
         fp32_(kernels<float>(options), threads, options.winograd, communicator),
         bf16_(kernels<Bf16>(options), threads, options.winograd, communicator) {
-    if (const auto* kernels = cpu::best_int8_kernels(); kernels && only_.empty()) int8_.emplace(*kernels, threads);
+    if (const auto* kernels = int8_kernels(options)) int8_.emplace(*kernels, threads);
   }
 
   DeviceInfo device() const override {
@@ -52,7 +52,7 @@ class CpuBackend final : public Backend {
     const bool scales_losses = node.op == Op::all_finite || node.op == Op::update_loss_scale;  // as only fp16 needs
     if (scales_losses || has_any(graph, node, DType::f16))
       return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " + name_of(Precision::bf16);
-    if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, cpu::kInt8Isas, "AVX512-VNNI");
+    if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, cpu::kInt8Isas, "AVX2");
     return visit(graph, node, [&](const auto& nodes) { return nodes.unsupported(graph, node); });
   }
 
@@ -113,6 +113,14 @@ class CpuBackend final : public Backend {
       throw DeviceError("this build has no " + options.kernels +
                         " kernels; use the best, or build with EPOCHBENCH_KERNELS=all");
     return cpu::kernels<Real>(*found);
+  }
+
+  // Null if there are none.
+  static const cpu::Int8Kernels* int8_kernels(const BackendOptions& options) {
+    if (options.kernels.empty()) return cpu::best_int8_kernels();
+    for (const cpu::Isa isa : cpu::kInt8Isas)
+      if (cpu::name(isa) == options.kernels && cpu::available(isa)) return &cpu::int8_kernels(isa);
+    return nullptr;
   }
 
   // Why products in this precision are unavailable; `isas`: those with kernels for it; `instructions`: what they need.
