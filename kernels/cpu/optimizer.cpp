@@ -29,26 +29,28 @@ void update(const SgdTensor& tensor, const Gradient* gradient, Range part, const
 
 struct AdamwFactors {  // computed in double, rounded once
   double rate;
-  float beta1, one_minus_beta1, beta2, one_minus_beta2;
+  float part1, part2;             // 1 - beta1, 1 - beta2
   float step_size;                // rate / bias correction 1
   float inverse_root_correction;  // 1 / sqrt(bias correction 2)
   float epsilon, clip;
 };
 
+// The moments move toward the gradient by a fraction of the distance, and the decay is subtracted instead of multiplied: 1 -
+// beta and rate * weight_decay are small and keep their precision this way; beta and 1 - rate * weight_decay would not.
 template <typename Gradient>
 void update(const AdamwTensor& tensor, const Gradient* gradient, Range part, const AdamwFactors& f) {
   float *weight = tensor.weight, *moment1 = tensor.moment1, *moment2 = tensor.moment2;
-  const float keep = static_cast<float>(1 - f.rate * tensor.weight_decay);
+  const float decay = static_cast<float>(f.rate * tensor.weight_decay);
   const AdamwFactors factors = f;
 #pragma omp simd
   for (std::int64_t i = part.begin; i < part.end; ++i) {
     const float g = factors.clip * widen(gradient[i]);
-    const float m = factors.beta1 * moment1[i] + factors.one_minus_beta1 * g;
-    const float v = factors.beta2 * moment2[i] + factors.one_minus_beta2 * g * g;
+    const float m = moment1[i] + factors.part1 * (g - moment1[i]);
+    const float v = moment2[i] + factors.part2 * (g * g - moment2[i]);
     moment1[i] = m;
     moment2[i] = v;
     const float denominator = __builtin_sqrtf(v) * factors.inverse_root_correction + factors.epsilon;
-    weight[i] = weight[i] * keep - factors.step_size * (m / denominator);
+    weight[i] -= decay * weight[i] + factors.step_size * (m / denominator);
   }
 }
 
@@ -111,9 +113,7 @@ void adamw(const AdamwTensor* tensors, int count, const float* learning_rate, co
   const double rate = *learning_rate, now = static_cast<double>(*step) + 1;
   const double correction1 = 1 - __builtin_pow(numbers.beta1, now), correction2 = 1 - __builtin_pow(numbers.beta2, now);
   const AdamwFactors factors = {rate,
-                                static_cast<float>(numbers.beta1),
                                 static_cast<float>(1 - numbers.beta1),
-                                static_cast<float>(numbers.beta2),
                                 static_cast<float>(1 - numbers.beta2),
                                 static_cast<float>(rate / correction1),
                                 static_cast<float>(1 / __builtin_sqrt(correction2)),
