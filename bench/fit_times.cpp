@@ -13,15 +13,22 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/measured_steps.h"
+#include "src/base/numbers.h"
 
 namespace epochbench::bench {
 namespace {
 
-void print_steps(const std::vector<MeasuredStep>& steps, const std::vector<LeftOutStep>& left_out) {
-  std::printf("| device | step | measured ms | expected / measured | in the interval |\n|---|---|---|---|---|\n");
+std::string ratio_text(const LeftOutStep& step) {
+  return step.predicted ? significant(std::exp(step.log_ratio), 3) + (step.within ? "" : " outside") : "none";
+}
+
+void print_steps(const std::vector<MeasuredStep>& steps, const FittedFactors& fitted) {
+  std::printf(
+      "| device | source | step | measured ms | expected / measured without the device | without the source |\n"
+      "|---|---|---|---|---|---|\n");
   for (std::size_t i = 0; i < steps.size(); ++i)
-    std::printf("| %s | %s | %.3g | %.2f | %s |\n", steps[i].device.c_str(), steps[i].model.c_str(), 1e3 * steps[i].seconds,
-                std::exp(left_out[i].log_ratio), left_out[i].within ? "yes" : "no");
+    std::printf("| %s | %s | %s | %.3g | %s | %s |\n", steps[i].device.c_str(), steps[i].source.c_str(), steps[i].model.c_str(),
+                1e3 * steps[i].seconds, ratio_text(fitted.by_device[i]).c_str(), ratio_text(fitted.by_source[i]).c_str());
 }
 
 void print_devices(const TimeFactors& kind) {
@@ -31,17 +38,23 @@ void print_devices(const TimeFactors& kind) {
   std::printf("\n| left out | steps | median error |\n|---|---|---|\n");
   for (const auto& [device, error] : kind.devices)
     std::printf("| %s | %d | %.0f %% |\n", device.c_str(), error.pairs, 100 * error.median);
+  std::printf("\n| source left out | steps | in the interval of the others |\n|---|---|---|\n");
+  for (const auto& [source, share] : kind.sources)
+    std::printf("| %s | %d | %.0f %% |\n", source.c_str(), share.pairs, 100 * share.within);
+  std::printf("| all | | %.1f %% |\n", 100 * kind.within_sources);
   std::printf("\n");
 }
 
 int fit(const std::string& root, bool with_steps) {
-  const std::vector<MeasuredStep> gpu = published_steps(root + "/bench/throughputs.json"), cpu = own_steps(root + "/results");
-  const FittedTimes times = fit_times(gpu, cpu);
-  print_devices(times.gpu.kind);
-  print_devices(times.cpu.kind);
+  const std::string published = root + "/bench/throughputs.json";
+  const std::vector<MeasuredStep> gpu = published_steps(published, false), tuned_gpu = published_steps(published, true),
+                                  cpu = own_steps(root + "/results");
+  const FittedTimes times = fit_times(gpu, tuned_gpu, cpu, own_gpu_steps(root + "/results"));
+  for (const FittedFactors* fitted : {&times.gpu, &times.tuned_gpu, &times.cpu}) print_devices(fitted->kind);
   if (with_steps) {
-    print_steps(gpu, times.gpu.left_out);
-    print_steps(cpu, times.cpu.left_out);
+    print_steps(gpu, times.gpu);
+    print_steps(tuned_gpu, times.tuned_gpu);
+    print_steps(cpu, times.cpu);
   }
   const std::string path = root + "/bench/time_model.json";
   std::ofstream out(path);

@@ -6,6 +6,7 @@
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/predict/published_steps.h"
+#include "src/analysis/series.h"
 #include "src/base/files.h"
 #include "src/base/hash.h"
 #include "src/base/statistics.h"
@@ -27,6 +28,9 @@ constexpr std::array kOwnResults{
     OwnResult{"zen4-2cores-quick.json", "c7a.4xlarge"}, OwnResult{"zen4-2cores-hour.json", "c7a.4xlarge"},
     OwnResult{"zen5-2cores-quick.json", "c8a.4xlarge"}, OwnResult{"xeon-amx-2cores-quick.json", "c8i.4xlarge"}};
 
+// Each has its cases once, in single processes.
+constexpr std::array kOwnGpuResults{"h200-record.json", "h200-peers.json"};
+
 PredictionTarget target_of(const std::string& name) { return find_target(embedded_devices(), embedded_prices().prices, name); }
 
 MeasuredStep measured(const CaseSpec& spec, const PredictionTarget& target, double seconds) {
@@ -39,6 +43,7 @@ MeasuredStep measured(const CaseSpec& spec, const PredictionTarget& target, doub
   step.demands = demands_of(nodes, target, spec.precision);
   step.bound_seconds = time_bound(nodes, limits_of(target, spec.precision)).seconds;
   step.seconds = seconds;
+  step.cores = target.instance ? target.instance->cores : 0;
   return step;
 }
 
@@ -81,23 +86,45 @@ std::string count_text(const std::vector<MeasuredStep>& steps, const char* of, c
 
 }  // namespace
 
-std::vector<MeasuredStep> published_steps(const std::string& path) {
+std::vector<MeasuredStep> published_steps(const std::string& path, bool tuned) {
   std::vector<MeasuredStep> steps;
   for (const PublishedStep& step : parse_published_steps(read_text_file(path), path).steps)
-    steps.push_back(measured(case_of(step.model, step.batch, step.precision), target_of(step.device), step.seconds));
+    if (step.tuned == tuned) {
+      steps.push_back(measured(case_of(step.model, step.batch, step.precision), target_of(step.device), step.seconds));
+      steps.back().source = step.setting;
+    }
   return steps;
 }
 
 std::vector<MeasuredStep> own_steps(const std::string& folder) {
   std::vector<MeasuredStep> steps;
-  for (const OwnResult& own : kOwnResults)
+  for (const OwnResult& own : kOwnResults) {
     add_steps(steps, read_result(folder + "/" + own.file), *target_of(own.instance).device);
+    for (MeasuredStep& step : steps)
+      if (step.source.empty()) step.source = own.file;
+  }
   return steps;
 }
 
-FittedTimes fit_times(const std::vector<MeasuredStep>& gpu, const std::vector<MeasuredStep>& cpu) {
-  return {fit_with_left_out(gpu, true, count_text(gpu, "published training steps", "GPUs")),
-          fit_with_left_out(cpu, false, count_text(cpu, "measured training steps", "CPUs, two cores each"))};
+std::vector<OwnStep> own_gpu_steps(const std::string& folder) {
+  std::vector<OwnStep> steps;
+  for (const char* file : kOwnGpuResults)
+    for (const Run& run : read_result(folder + "/" + file).runs) {
+      if (!runs_on_gpu(run) || !run.timing || run.timing->step_seconds.empty() || run.workload.mode != "train") continue;
+      steps.push_back({target_of(run.device.name).device->id, is_ours(run) ? "epochbench" : run.device.backend,
+                       run.workload.model, run.precision, run.workload.batch, median(run.timing->step_seconds),
+                       std::string("results/") + file});
+    }
+  return steps;
+}
+
+FittedTimes fit_times(const std::vector<MeasuredStep>& gpu, const std::vector<MeasuredStep>& tuned_gpu,
+                      const std::vector<MeasuredStep>& cpu, std::vector<OwnStep> own) {
+  return {fit_with_left_out(gpu, true, count_text(gpu, "published training steps", "GPUs"), "PyTorch"),
+          fit_with_left_out(tuned_gpu, true, count_text(tuned_gpu, "published training steps of tuned programs", "GPUs"),
+                            "PyTorch or TensorFlow, tuned"),
+          fit_with_left_out(cpu, false, count_text(cpu, "measured training steps", "CPUs, two cores each"), "epochbench"),
+          std::move(own)};
 }
 
 Json time_model_json(const FittedTimes& times, const std::string& root) {
@@ -105,12 +132,24 @@ Json time_model_json(const FittedTimes& times, const std::string& root) {
   const auto add = [&](const std::string& path) { inputs[path] = text_hash(read_text_file(root + "/" + path)); };
   add(kThroughputs);
   for (const OwnResult& own : kOwnResults) add(std::string("results/") + own.file);
+  for (const char* file : kOwnGpuResults) add(std::string("results/") + file);
+  Json own = Json::array();
+  for (const OwnStep& step : times.own)
+    own.push_back({{"device", step.device},
+                   {"program", step.program},
+                   {"model", step.model},
+                   {"precision", step.precision},
+                   {"batch", step.batch},
+                   {"seconds", step.seconds},
+                   {"file", step.file}});
   return {{"note",
            "Made by epochbench_fit from the inputs named here, with their hashes (XXH3, 128 bits); docs/predictions.md "
            "explains it."},
           {"inputs", inputs},
           {"gpu", time_factors_json(times.gpu.kind)},
-          {"cpu", time_factors_json(times.cpu.kind)}};
+          {"tuned_gpu", time_factors_json(times.tuned_gpu.kind)},
+          {"cpu", time_factors_json(times.cpu.kind)},
+          {"own", own}};
 }
 
 }  // namespace epochbench::bench

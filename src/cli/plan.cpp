@@ -36,6 +36,16 @@ bool takes_largest_batch(CaseBlock& cases) {
   return true;
 }
 
+PredictionRequest prediction_request(std::vector<std::string> on, CaseBlock cases, std::optional<std::int64_t> epochs,
+                                     std::optional<std::int64_t> tokens) {
+  PredictionRequest request{std::move(on), {}, takes_largest_batch(cases), epochs, tokens};
+  request.halve_batch = !request.largest_batch && !cases.contains("batch");
+  request.cases = expand(cases);
+  if (request.halve_batch)
+    for (CaseSpec& spec : request.cases) spec.batch = std::max<std::int64_t>(1, kGpuBatch / spec.accumulate) * spec.accumulate;
+  return request;
+}
+
 namespace {
 
 constexpr const char* kPlanExamples = R"(Examples:
@@ -219,11 +229,8 @@ void check_on(const PlanOptions& options) {
 }
 
 int plan_on(const PlanOptions& options) {
-  PredictionRequest request{options.on, {}, false, options.epochs, options.tokens};
-  CaseBlock cases = options.cases;
-  request.largest_batch = takes_largest_batch(cases);
-  request.cases = expand(cases);
-  const std::vector<Prediction> predictions = predictions_of(request);
+  const std::vector<Prediction> predictions =
+      predictions_of(prediction_request(options.on, options.cases, options.epochs, options.tokens));
   if (options.json)
     print(print_json(predictions_json(predictions)));
   else

@@ -10,6 +10,7 @@
 #include "src/base/json.h"
 #include "src/case/case_block.h"
 #include "src/case/case_spec.h"
+#include "src/session/predicting.h"
 #include "src/workload/traffic.h"
 #include "src/workload/workload.h"
 
@@ -36,6 +37,10 @@ struct Plan {
 
 // Whether --batch is max, which is removed from the cases. Errors: CallError if it is not the only value.
 bool takes_largest_batch(CaseBlock& cases);
+
+// The cases on devices of the catalog. Without a batch they have kGpuBatch, halved until it fits. Errors: CallError.
+PredictionRequest prediction_request(std::vector<std::string> on, CaseBlock cases, std::optional<std::int64_t> epochs,
+                                     std::optional<std::int64_t> tokens);
 
 std::string plan_text(const Plan& plan);
 // One row per plan, with what is free on each device.

@@ -50,9 +50,8 @@ RentalQuestion question_of(const RentOptions& options) {
   CaseBlock cases = options.cases;
   if (!cases.contains("precision")) cases["precision"] = {{"bf16", "fp16", "tf32", "fp32"}, "rent"};
   if (options.samples) cases["epoch_samples"] = {{std::to_string(*options.samples)}, "--samples"};
-  const bool largest = takes_largest_batch(cases);
   RentalQuestion question;
-  question.request = {options.on, expand(cases), largest, options.epochs, options.tokens};
+  question.request = prediction_request(options.on, std::move(cases), options.epochs, options.tokens);
   question.max_usd = options.max_usd;
   return question;
 }
@@ -72,19 +71,23 @@ std::vector<RentalQuestion> by_model(const RentalQuestion& question) {
   return questions;
 }
 
+// With 1 if a model has no instance within --max-cost.
 int rent(const RentOptions& options) {
   std::vector<Rentals> answers;
   for (const RentalQuestion& question : by_model(question_of(options))) answers.push_back(rentals_of(question));
+  const bool none_matches =
+      options.max_usd && std::ranges::any_of(answers, [](const Rentals& each) { return each.predictions.empty(); });
+  const int code = none_matches ? kExitAnswerIsNo : kExitDone;
   if (options.json) {
     print(print_json(answers.size() == 1
                          ? rentals_json(answers.front())
                          : Json{{"evidence", name(EvidenceClass::predicted)}, {"models", json_list(answers, rentals_json)}}));
-    return kExitDone;
+    return code;
   }
   std::string text;
   for (const Rentals& rentals : answers) append(text, rentals_text(rentals, options.verbose), "\n");
   print_fitted(text);
-  return kExitDone;
+  return code;
 }
 
 }  // namespace

@@ -18,20 +18,16 @@ CaseSpec case_of(const Run& run) {
   return spec;
 }
 
-// One epoch on one device in each of these precisions, at each price that is known.
+// One epoch on one device in each of these precisions, at each price that is known; a batch that does not fit is halved.
 std::vector<Prediction> predicted(const std::string& device, CaseSpec spec, const std::vector<Precision>& precisions,
                                   std::int64_t batch) {
-  PredictionRequest request{{device}, {}, false, 1, {}, false};
+  PredictionRequest request{{device}, {}, false, 1, {}, false, true};
   spec.batch = batch;
   for (const Precision precision : precisions) {
     spec.precision = precision;
     request.cases.push_back(spec);
   }
   return predictions_of(request);
-}
-
-bool any_fits(const std::vector<Prediction>& predictions) {
-  return std::ranges::any_of(predictions, [](const Prediction& each) { return each.fits; });
 }
 
 // At the batch that elsewhere() documents.
@@ -42,10 +38,7 @@ std::vector<Prediction> alternatives(const std::string& device, const CaseSpec& 
   const std::int64_t own = spec.batch.value();
   if (request.batch) return predicted(device, spec, precisions, *request.batch);
   const PredictionTarget target = find_target(embedded_devices(), embedded_prices().prices, device);
-  for (std::int64_t batch = target.device->is_gpu ? std::max(own, kGpuBatch) : own;; batch /= 2) {
-    std::vector<Prediction> list = predicted(device, spec, precisions, batch);
-    if (batch <= 1 || any_fits(list)) return list;
-  }
+  return predicted(device, spec, precisions, target.device->is_gpu ? std::max(own, kGpuBatch) : own);
 }
 
 double ratio_to_cpu(const Prediction& prediction, const Elsewhere& answer) {
@@ -57,9 +50,10 @@ template <typename Differs>
 void add_change(Elsewhere& answer, const std::string& setting, const CaseSpec& spec, const ElsewhereRequest& request,
                 const ElsewhereRequest& changed, const Differs& differs) {
   ElsewhereChange change{setting, {}};
-  auto row_of = std::ranges::find(answer.rows, EvidenceClass::predicted, &ElsewhereRow::evidence);
-  for (const std::string& device : request.on) {
-    const ElsewhereRow& row = *row_of++;  // one per device, in their order
+  auto device_of = request.on.begin();
+  for (const ElsewhereRow& row : answer.rows) {
+    if (row.evidence != EvidenceClass::predicted || row.tuned) continue;
+    const std::string& device = *device_of++;  // one row per device, in their order
     if (!row.rate.value || !differs(row)) continue;
     ElsewhereChange::Ratio best{row.device};
     for (const Prediction& each : alternatives(device, spec, changed))

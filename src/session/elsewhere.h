@@ -18,8 +18,6 @@ struct ElsewhereRequest {
   std::optional<Precision> precision;  // likewise; empty: the fastest of each device
 };
 
-inline constexpr std::int64_t kGpuBatch = 256;  // what GPUs are usually measured with
-
 // One answer per model that the results trained on a CPU; points into `results`. "all" is every GPU of the catalog. A GPU is
 // predicted at the baseline's batch or kGpuBatch, whichever is larger, halved until it fits. Errors: CallError if there is no
 // such run, and as predictions_of().

@@ -40,6 +40,12 @@ class MemoryByBatch {
     return place->second;
   }
 
+  // The batch, halved as long as it does not fit and its halves have equal parts.
+  std::int64_t halved_within(double limit_bytes, std::int64_t batch) {
+    while (batch % (2 * spec_.accumulate) == 0 && bytes(batch) > limit_bytes) batch /= 2;
+    return batch;
+  }
+
   // The largest batch of equal parts within the limit; 0: none fits.
   std::int64_t largest_within(double limit_bytes) {
     const std::int64_t parts = spec_.accumulate;
@@ -180,10 +186,12 @@ std::vector<Prediction> predictions_of(const PredictionRequest& request) {
     WorkByBatch works(spec);
     const std::int64_t asked = workload_spec(spec).config.batch;
     for (const PredictionTarget& target : targets) {
+      const double limit_bytes = limits_of(target, spec.precision).memory_bytes;
       std::optional<std::int64_t> largest;
-      if (request.largest_batch || request.search_largest)
-        largest = works.memory_on(target).largest_within(limits_of(target, spec.precision).memory_bytes);
-      const std::int64_t batch = request.largest_batch ? std::max(*largest, spec.accumulate) : asked;
+      if (request.largest_batch || request.search_largest) largest = works.memory_on(target).largest_within(limit_bytes);
+      const std::int64_t batch = request.largest_batch ? std::max(*largest, spec.accumulate)
+                                 : request.halve_batch ? works.memory_on(target).halved_within(limit_bytes, asked)
+                                                       : asked;
       const PredictionQuestion question{target, works.work(target, batch), largest, epochs_of(request, spec)};
       for (Prediction& each : predict(embedded_devices(), embedded_prices().prices, question, today()))
         predictions.push_back(std::move(each));

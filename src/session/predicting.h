@@ -24,7 +24,11 @@ struct PredictionRequest {
   std::optional<std::int64_t> epochs;  // then hours and costs are predicted too
   std::optional<std::int64_t> tokens;  // instead of epochs: one epoch of this many tokens, for a language model
   bool search_largest = true;          // the largest batch of each device, which takes most of the time
+  bool halve_batch = false;            // where it does not fit, until it does
 };
+
+// What GPUs are usually measured with: the batch of predictions where the call gives none, halved until it fits.
+inline constexpr std::int64_t kGpuBatch = 256;
 
 // Those that at least one of the devices has; all if `on` is empty, or a device is unknown.
 std::vector<Precision> precisions_on(const std::vector<std::string>& on);

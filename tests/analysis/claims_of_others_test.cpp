@@ -179,11 +179,18 @@ class Expected {
     made.expected->high_seconds = 1.25 * seconds;
     made.expected->error.median = 0.1;
     made.expected->evidence = "steps";
+    made.expected->program = "a program";
     facts_.predictions[{device, {model, "train", precision, 8}}] = made;
     return *this;
   }
-  Expected& extrapolate(const std::string& device) {
-    for (auto& [step, prediction] : facts_.predictions) prediction.extrapolated |= step.device == device;
+  Expected& bound(const std::string& device) {
+    for (auto& [step, prediction] : facts_.predictions)
+      if (step.device == device) prediction.expected.reset();
+    return *this;
+  }
+  Expected& run(const std::string& device, const std::string& program) {
+    for (auto& [step, prediction] : facts_.predictions)
+      if (step.device == device) prediction.expected->program = program;
     return *this;
   }
   Expected& price(const std::string& device, double usd_per_hour) {
@@ -243,13 +250,27 @@ TEST(ExpectedClaims, ADeviceIsTakenAtItsBestPrecisionAndPrice) {
   EXPECT_NEAR(*made.answer(per_usd).measured, 4, 1e-9);
 }
 
-// Nothing says that more cores than were measured scale, so the ratio may be larger.
-TEST(ExpectedClaims, AnExtrapolatedCpuLeavesTheRatioOpenAbove) {
-  const auto made = Expected().add("gpu", 1).add("cpu", 6).extrapolate("cpu");
+// The bound of the CPU is a tenth of what add() says it takes; the GPU is at least so much faster.
+TEST(ExpectedClaims, ABoundOfTheCpuLeavesTheRatioOpenAbove) {
+  const auto made = Expected().add("gpu", 1).add("cpu", 60).bound("cpu");
   const ClaimAnswer answer = made.answer(Expected::question({4, std::nullopt}));
   EXPECT_EQ(answer.verdict, Verdict::reproduced);
+  EXPECT_NEAR(*answer.measured, 6, 1e-9);
+  EXPECT_NEAR(answer.measured_ci95->first, 6 / 1.25, 1e-9) << "the error of the GPU alone";
   EXPECT_EQ(answer.measured_ci95->second, std::numeric_limits<double>::infinity());
   EXPECT_EQ(made.answer(Expected::question({10, 100})).verdict, Verdict::undecided) << "not refuted";
+  EXPECT_EQ(made.answer(Expected::question({1, 4})).verdict, Verdict::exceeded);
+  EXPECT_EQ(Expected().add("gpu", 1).bound("gpu").add("cpu", 6).bound("cpu").answer(Expected::question({4, 8})).verdict,
+            Verdict::not_testable)
+      << "two bounds make no ratio";
+}
+
+TEST(ExpectedClaims, ARatioOfTwoProgramsIsShownWithoutAVerdict) {
+  const ClaimAnswer answer =
+      Expected().add("gpu", 1).add("cpu", 6).run("cpu", "another program").answer(Expected::question({4, 18}));
+  EXPECT_EQ(answer.verdict, Verdict::not_testable);
+  EXPECT_NEAR(*answer.measured, 6, 1e-9);
+  EXPECT_THAT(answer.reason, HasSubstr("a program over another program"));
 }
 
 TEST(ExpectedClaims, WhatHasNoExpectationSaysSo) {

@@ -1,5 +1,6 @@
-// Claims by expected times: how much faster devices of the catalog are expected to be than others. Both sides are predicted by
-// the same model (predict/expected_time.h); neither is paired with a run.
+// Claims by expected times: how much faster devices of the catalog are expected to be than others. Both sides are predicted
+// (predict/expected_time.h); neither is paired with a run. Where nothing says how fast a device is, its roofline bound counts,
+// which no program passes. Expectations of two programs compare these programs too, so their ratio has no verdict.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,14 +23,24 @@ struct LogRatio {
   double value = 0, below = 0, above = 0;
 };
 
+constexpr double kOpen = std::numeric_limits<double>::infinity();
+
 struct Side {
   const std::string* device = nullptr;  // as the claim names it
   const Prediction* prediction = nullptr;
-  double rate = 0;                   // of the measure
+  double rate = 0;                   // of the measure, as expected or at most
   double log_low = 0, log_high = 0;  // ln of the rate's interval over the rate
+  bool bounded() const { return !prediction->expected; }
 };
 
-// In the fastest of the choice's precisions; empty if none has an expectation.
+Side side_at(const std::string& device, const Prediction& prediction) {
+  if (!prediction.expected) return {&device, &prediction, max_rate(prediction).value_or(0), -kOpen, 0};
+  const ExpectedTime& time = *prediction.expected;
+  return {&device, &prediction, expected_rate(prediction).value_or(0), std::log(time.seconds / time.high_seconds),
+          std::log(time.seconds / time.low_seconds)};
+}
+
+// In the fastest of the choice's precisions that have an expectation, otherwise in that with the highest bound; empty without.
 std::optional<Side> side_of(const ClaimQuantity& quantity, const RunChoice& choice, const std::string& model,
                             const std::string& device, const ClaimFacts& facts) {
   const bool per_usd = quantity.measure == "samples_per_usd";
@@ -38,13 +49,11 @@ std::optional<Side> side_of(const ClaimQuantity& quantity, const RunChoice& choi
   std::optional<Side> best;
   for (const std::string& precision : choice.precisions) {
     const auto found = facts.predictions.find({device, step_of(choice, model, precision)});
-    if (found == facts.predictions.end() || !found->second.expected) continue;
-    const ExpectedTime& time = *found->second.expected;
-    double rate = static_cast<double>(found->second.work.batch) / time.seconds;
-    if (per_usd) rate *= kSecondsPerHour / instance->second.usd_per_hour;
-    if (!best || rate > best->rate)
-      best = Side{&device, &found->second, rate, std::log(time.seconds / time.high_seconds),
-                  std::log(time.seconds / time.low_seconds)};
+    if (found == facts.predictions.end()) continue;
+    Side side = side_at(device, found->second);
+    if (per_usd) side.rate *= kSecondsPerHour / instance->second.usd_per_hour;
+    if (side.rate > 0 && (!best || std::pair(!side.bounded(), side.rate) > std::pair(!best->bounded(), best->rate)))
+      best = side;
   }
   return best;
 }
@@ -55,20 +64,18 @@ struct ExpectedPair {
   LogRatio ratio() const {
     return {std::log(of.rate / to.rate), std::hypot(of.log_low, to.log_high), std::hypot(of.log_high, to.log_low)};
   }
-  // Speed grows no faster than cores, so a CPU with more cores than were measured may be slower than its interval, not faster.
-  LogRatio with_extrapolation() const {
-    constexpr double kOpen = std::numeric_limits<double>::infinity();
-    LogRatio opened = ratio();
-    if (of.prediction->extrapolated) opened.below = kOpen;
-    if (to.prediction->extrapolated) opened.above = kOpen;
-    return opened;
+  bool bounded() const { return of.bounded() || to.bounded(); }
+  // "PyTorch over epochbench"; empty for one program, and for a bound, which is of no program.
+  std::string programs() const {
+    if (bounded() || of.prediction->expected->program == to.prediction->expected->program) return "";
+    return of.prediction->expected->program + " over " + to.prediction->expected->program;
   }
   std::string name() const { return of.prediction->name + " over " + to.prediction->name; }
 };
 
 // The range of all pairs of a model, or of a family of models: from the lowest to the highest end of their intervals.
 struct Range {
-  double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
+  double low = kOpen, high = -low, sum = 0;
   int count = 0;
   std::string least, greatest;  // names of pairs
   double least_value = low, greatest_value = -low;
@@ -84,18 +91,21 @@ struct Range {
   double mean() const { return sum / count; }
 };
 
-// Adds the error of the predictions and their notes, as `plan --on` does.
+// Adds the error of the predictions, why a side has only a bound, and their notes, as `plan --on` does.
 void say_error(ClaimAnswer& answer, const std::vector<ExpectedPair>& pairs) {
   std::vector<std::string> errors, notes;
+  const auto add = [](std::vector<std::string>& texts, const std::string& text) {
+    if (!contains(texts, text)) texts.push_back(text);
+  };
   for (const ExpectedPair& pair : pairs)
     for (const Prediction* each : {pair.of.prediction, pair.to.prediction}) {
-      const ExpectedTime& time = *each->expected;
-      const ClaimSource source{"expected times, from a model fitted on " + time.evidence, ""};
-      cite(answer.sources, source);
-      const std::string error = format_percent(time.error.median);
-      if (!contains(errors, error)) errors.push_back(error);
-      for (const std::string& note : each->notes)
-        if (!contains(notes, note)) notes.push_back(note);
+      if (each->expected) {
+        cite(answer.sources, {"expected times, from a model fitted on " + each->expected->evidence, ""});
+        add(errors, format_percent(each->expected->error.median));
+      } else {
+        add(notes, each->expected_reason);
+      }
+      for (const std::string& note : each->notes) add(notes, note);
     }
   append(answer.conditions, "median error on devices left out of the fit " + joined(errors, " and "), "; ");
   append(answer.conditions, joined(notes, "; "), "; ");
@@ -127,6 +137,11 @@ ClaimAnswer answered_by_pairs(const ClaimQuantity& quantity, const Range& range,
   const std::pair interval(value(range.low), value(range.high));
   ClaimAnswer answer = answered(quantity, {value(range.mean()), interval, ""}, conditions);
   if (answer.verdict == Verdict::undecided) answer.reason = "what is expected lies on both sides of a bound of the claim";
+  for (const ExpectedPair& pair : pairs)
+    if (const std::string programs = pair.programs(); !programs.empty()) {
+      answer.verdict = Verdict::not_testable;
+      answer.reason = programs + ": a ratio of two programs does not decide about devices";
+    }
   say_error(answer, pairs);
   return answer;
 }
@@ -139,7 +154,7 @@ std::vector<ExpectedPair> pairs_of(const ClaimQuantity& quantity, const std::str
     for (const std::string& to : quantity.against) {
       const auto side = side_of(quantity, quantity.of, model, of, facts),
                  other = side_of(quantity, *quantity.to, model, to, facts);
-      if (side && other) pairs.push_back({*side, *other});
+      if (side && other && !(side->bounded() && other->bounded())) pairs.push_back({*side, *other});
     }
   return pairs;
 }
@@ -153,10 +168,10 @@ Answers answer_ratios(const ClaimQuantity& quantity, const ClaimFacts& facts) {
   Range all;
   Answers answers;
   for (const ExpectedPair& pair : pairs) {
-    all.add(pair.with_extrapolation(), pair.name());
+    all.add(pair.ratio(), pair.name());
     if (!quantity.each) continue;
     Range alone;
-    alone.add(pair.with_extrapolation(), pair.name());
+    alone.add(pair.ratio(), pair.name());
     answers.push_back(answered_by_pairs(quantity, alone, {pair}, work, true));
     answers.back().id += "/" + *pair.of.device + "/" + *pair.to.device;
   }
@@ -172,6 +187,7 @@ ClaimAnswer answer_growth(const ClaimQuantity& quantity, const ClaimFacts& facts
     const auto plan = facts.plans.find(step_of(quantity.of, model));
     if (plan == facts.plans.end()) continue;
     for (const ExpectedPair& pair : pairs_of(quantity, model, facts)) {
+      if (pair.bounded()) continue;  // bounds do not say how a ratio grows
       const LogRatio ratio = pair.ratio();
       curves[pair.name()].push_back({{std::log(static_cast<double>(plan->second.parameters)), ratio.value}, ratio});
       all.push_back(pair);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/fairness.h"
 #include "src/analysis/unusable.h"
+#include "src/base/numbers.h"
 
 namespace epochbench {
 namespace {
@@ -66,6 +68,19 @@ const PublishedStep* fastest_step(const PublishedSteps& published, const std::st
   return fastest;
 }
 
+// Without a rate if there is no expectation.
+ElsewhereRow predicted_row(const Prediction& prediction, const std::optional<ExpectedTime>& time, const Elsewhere& answer) {
+  ElsewhereRow row{EvidenceClass::predicted, prediction.name, time ? time->program : "", name(prediction.work.precision),
+                   prediction.work.batch};
+  if (!time) return row;
+  const double batch = static_cast<double>(prediction.work.batch);
+  row.rate = {batch / time->seconds, std::pair(batch / time->high_seconds, batch / time->low_seconds)};
+  follow_from_rate(row, answer, prediction.cost ? &*prediction.cost : nullptr);
+  if (time->bound == std::string_view(name(Demand::launches)))
+    row.notes.push_back("launches bound this, so faster devices and precisions gain nothing, and larger batches do");
+  return row;
+}
+
 double hourly_price(const Prediction& prediction) {
   return prediction.cost ? prediction.cost->usd_per_hour : std::numeric_limits<double>::infinity();
 }
@@ -107,10 +122,10 @@ Elsewhere measured_rows(const AllSeries& all, const Series& baseline, const Spee
 }
 
 void add_device(Elsewhere& answer, const PublishedSteps& published, const std::vector<Prediction>& alternatives) {
+  const auto rank = [](const Prediction& each) { return std::tuple(expected_rate(each), max_rate(each), -hourly_price(each)); };
   const Prediction* best = &alternatives.front();
   for (const Prediction& each : alternatives)
-    if (std::pair(expected_rate(each), -hourly_price(each)) > std::pair(expected_rate(*best), -hourly_price(*best)))
-      best = &each;
+    if (rank(each) > rank(*best)) best = &each;
   const PredictedCost* const price = best->cost ? &*best->cost : nullptr;
   if (const PublishedStep* step = fastest_step(published, best->device, answer.baseline->workload.model)) {
     const std::string& setting = published.settings.at(step->setting);
@@ -120,19 +135,19 @@ void add_device(Elsewhere& answer, const PublishedSteps& published, const std::v
     follow_from_rate(row, answer, price);
     answer.rows.push_back(std::move(row));
   }
-  ElsewhereRow row{EvidenceClass::predicted, best->name, "as published", name(best->work.precision), best->work.batch};
-  if (best->expected) {
-    const double batch = static_cast<double>(best->work.batch);
-    row.rate = {expected_rate(*best), std::pair(batch / best->expected->high_seconds, batch / best->expected->low_seconds)};
-    follow_from_rate(row, answer, price);
-    if (best->expected->bound == std::string_view(name(Demand::launches)))
-      row.notes.push_back("launches bound this, so faster devices and precisions gain nothing, and larger batches do");
-  } else {
+  ElsewhereRow row = predicted_row(*best, best->expected, answer);
+  if (!best->expected) {
     row.notes.push_back(best->step ? best->expected_reason : best->reason);
+    if (const auto most = max_rate(*best)) row.notes.push_back("at most " + format_rate(*most) + " samples/s by its roofline");
   }
   if (!best->cost_reason.empty()) row.notes.push_back(best->cost_reason);
   row.notes.insert(row.notes.end(), best->notes.begin(), best->notes.end());
   answer.rows.push_back(std::move(row));
+  if (best->tuned) {
+    answer.rows.push_back(predicted_row(*best, best->tuned, answer));
+    answer.rows.back().tuned = true;
+    if (const std::string weak = weak_sources_text(*best->tuned); !weak.empty()) answer.rows.back().notes.push_back(weak);
+  }
   std::ranges::stable_sort(answer.rows, {}, &ElsewhereRow::evidence);
 }
 

@@ -25,7 +25,7 @@ struct ElsewhereFigure {
 struct ElsewhereRow {
   EvidenceClass evidence = EvidenceClass::measured;
   std::string device;   // "cpu (AMD EPYC 9R14)", "NVIDIA T4"
-  std::string program;  // "epochbench", "PyTorch"; of a prediction "as published"
+  std::string program;  // "epochbench", "PyTorch", "PyTorch, tuned"
   std::string precision;
   std::int64_t batch = 0;
   ElsewhereFigure rate = {};           // samples per second
@@ -34,6 +34,7 @@ struct ElsewhereRow {
   ElsewhereFigure usd_per_epoch = {};
   std::string price = {};               // "given with --price", "catalog: aws g4dn.xlarge ..."; empty: none is known
   std::vector<std::string> notes = {};  // what a reader must know, and why a figure is missing
+  bool tuned = false;                   // the second prediction of a GPU
 };
 
 // What the predicted ratios would be in another setting.

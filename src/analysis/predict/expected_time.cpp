@@ -1,9 +1,11 @@
 #include "src/analysis/predict/expected_time.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "epochbench/embedded.h"
 #include "src/base/json_fields.h"
+#include "src/base/numbers.h"
 
 namespace epochbench {
 namespace {
@@ -18,7 +20,9 @@ double bandwidth_of(const PredictionTarget& target, const RatedLimits& limits) {
   return std::min(limits.bytes_per_second, kCoreBytesPerSecond * target.instance->cores);
 }
 
-LeftOutError read_error(const JsonFields& row) { return {row.number("median_error"), static_cast<int>(row.integer("pairs"))}; }
+LeftOutError read_error(const JsonFields& row) {
+  return {row.number("median_error"), static_cast<int>(row.integer("pairs")), static_cast<int>(row.integer("launched"))};
+}
 
 TimeFactors read_factors(const JsonFields& row) {
   TimeFactors kind;
@@ -31,11 +35,19 @@ TimeFactors read_factors(const JsonFields& row) {
   kind.low = row.number("low");
   kind.high = row.number("high");
   kind.within = row.number("within");
+  kind.within_sources = row.number("within_sources");
   kind.error = read_error(row);
   kind.evidence = row.text("evidence");
+  kind.program = row.text("program");
+  kind.max_cores = static_cast<int>(row.integer("max_cores"));
   const JsonFields devices = row.get<JsonFields>("devices");
   for (const auto& entry : row.at("devices").items())
     kind.devices[entry.key()] = read_error(devices.get<JsonFields>(entry.key().c_str()));
+  const JsonFields sources = row.get<JsonFields>("sources");
+  for (const auto& entry : row.at("sources").items()) {
+    const JsonFields share = sources.get<JsonFields>(entry.key().c_str());
+    kind.sources[entry.key()] = {static_cast<int>(share.integer("pairs")), share.number("within")};
+  }
   return kind;
 }
 
@@ -45,6 +57,13 @@ bool has_tiles(const CatalogDevice& device, Precision precision) {
   if (device.is_gpu || precision != Precision::bf16) return false;
   const auto of = [&](const char* key) { return device.facts.at(key).value.value_or(0); };
   return of("bf16_flop_per_cycle") > kOfVectors * of("fp32_flop_per_cycle");
+}
+
+// Seconds of computing and moving, and those of launches.
+std::pair<double, double> busy_and_launches(const Demands& demands, const Demands& factors) {
+  double busy = 0;
+  for (std::size_t i = 0; i < at(Demand::launches); ++i) busy += demands[i] * factors[i];
+  return {busy, demands[at(Demand::launches)] * factors[at(Demand::launches)]};
 }
 
 // What takes the largest share of the seconds, and how much.
@@ -82,7 +101,14 @@ Demands demands_of(std::span<const NodeDemand> nodes, const PredictionTarget& ta
 TimeModel parse_time_model(std::string_view text, const std::string& source) {
   const Json document = parse_json(text, source);
   const JsonFields fields(document, source);
-  return {read_factors(fields.get<JsonFields>("gpu")), read_factors(fields.get<JsonFields>("cpu"))};
+  TimeModel model{read_factors(fields.get<JsonFields>("gpu")),
+                  read_factors(fields.get<JsonFields>("tuned_gpu")),
+                  read_factors(fields.get<JsonFields>("cpu")),
+                  {}};
+  for (const JsonFields& row : fields.groups("own"))
+    model.own.push_back({row.text("device"), row.text("program"), row.text("model"), row.text("precision"),
+                         row.integer("batch"), row.number("seconds"), row.text("file")});
+  return model;
 }
 
 const TimeModel& embedded_time_model() {
@@ -92,33 +118,48 @@ const TimeModel& embedded_time_model() {
 }
 
 double expected_seconds(const Demands& demands, const Demands& factors, bool is_gpu) {
-  double busy = 0;
-  for (std::size_t i = 0; i < at(Demand::launches); ++i) busy += demands[i] * factors[i];
-  const double launches = demands[at(Demand::launches)] * factors[at(Demand::launches)];
+  const auto [busy, launches] = busy_and_launches(demands, factors);
   return is_gpu ? std::max(busy, launches) : busy + launches;
 }
 
-Expectation expected_time(const TimeModel& model, std::span<const NodeDemand> nodes, const PredictionTarget& target,
+bool waits_for_launches(const Demands& demands, const Demands& factors) {
+  const auto [busy, launches] = busy_and_launches(demands, factors);
+  return launches > busy;
+}
+
+Expectation expected_time(const TimeFactors& kind, std::span<const NodeDemand> nodes, const PredictionTarget& target,
                           Precision precision, std::string_view mode) {
   if (mode != "train") return {{}, "expected times are of training steps; nothing was fitted for mode " + std::string(mode)};
   if (std::ranges::count(nodes, WorkClass::recurrent, &NodeDemand::work_class) > 0)
     return {{}, "no expected time: no measurement of recurrent layers is among those that the model was fitted on"};
+  if (target.instance && target.instance->cores > kind.max_cores)
+    return {{},
+            "no expected time, only a bound: CPUs were measured on at most " +
+                counted(static_cast<std::size_t>(kind.max_cores), "core", "cores") + ", and more may scale in any way"};
   if (has_tiles(*target.device, precision))
     return {{},
             "no expected time: no training in bf16 with AMX is among the steps that the model was fitted on; fp32 has "
             "one, where it fits"};
   const RatedLimits limits = limits_of(target, precision);
   if (!limits.flops_per_second) return {{}, limits.reason};
-  const TimeFactors& kind = model.of(*target.device);
   const Demands demands = demands_of(nodes, target, precision);
+  const auto known = kind.devices.find(target.device->id);
+  if (target.device->is_gpu && waits_for_launches(demands, kind.factors) &&
+      (known == kind.devices.end() || known->second.launched == 0))
+    return {{},
+            "no expected time: this step waits for launches, whose time is the host's, and no such step of this GPU is among "
+            "those that the model was fitted on; a larger --batch has an expected time"};
   const double least = time_bound(nodes, limits).seconds;
   ExpectedTime time;
   time.seconds = std::max(least, expected_seconds(demands, kind.factors, target.device->is_gpu));
   time.low_seconds = std::max(least, time.seconds * kind.low);
   time.high_seconds = std::max(time.low_seconds, time.seconds * kind.high);
   time.error = kind.error;
-  if (const auto known = kind.devices.find(target.device->id); known != kind.devices.end()) time.device_error = known->second;
+  if (known != kind.devices.end()) time.device_error = known->second;
   time.evidence = kind.evidence;
+  time.program = kind.program;
+  for (const auto& [source, share] : kind.sources)
+    if (share.within < 0.5) time.weak_sources.push_back(source + " (" + format_percent(share.within) + ")");
   set_bound(time, demands, kind.factors);
   return {time, ""};
 }

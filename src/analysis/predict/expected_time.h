@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/analysis/predict/roofline.h"
 
@@ -28,21 +29,43 @@ Demands demands_of(std::span<const NodeDemand> nodes, const PredictionTarget& ta
 struct LeftOutError {
   double median = 0;  // of |expected / measured - 1|, with the device left out of the fit
   int pairs = 0;      // of a model, batch and precision with a device
+  int launched = 0;   // of these, steps on a GPU whose time is that of their launches
 };
 
-// For one kind of device. The factors of products, convolutions and memory are ratios of at least 1, so that no expectation is
-// below the roofline; energy: joules per FLOP; launches: seconds per node.
+// The steps of a source that was left out of the fit.
+struct LeftOutShare {
+  int pairs = 0;
+  double within = 0;  // the share inside the interval made without their source
+};
+
+// For one kind of device and of program. The factors of products, convolutions and memory are ratios of at least 1, so that no
+// expectation is below the roofline; energy: joules per FLOP; launches: seconds per node.
 struct TimeFactors {
   Demands factors{};
-  double low = 1, high = 1;  // 80 % of measured steps take between expected * low and expected * high
-  double within = 0;         // the share of measured steps inside such an interval made without their device
+  double low = 1, high = 1;   // 80 % of measured steps take between expected * low and expected * high
+  double within = 0;          // the share of measured steps inside such an interval made without their device
+  double within_sources = 0;  // likewise, without their source
   LeftOutError error;
   std::map<std::string, LeftOutError> devices;  // by id of the catalog
+  std::map<std::string, LeftOutShare> sources;  // by setting of bench/throughputs.json, or file of results/
   std::string evidence;                         // "178 published pairs of 24 GPUs"
+  std::string program;                          // that took the steps: "PyTorch"
+  int max_cores = 0;                            // the most that a step was measured on; 0: of a GPU
 };
+// A training step on a GPU that results/ has: no part of a fit, shown beside its prediction.
+struct OwnStep {
+  std::string device;   // id of the catalog
+  std::string program;  // "epochbench", "pytorch"
+  std::string model, precision;
+  std::int64_t batch = 0;
+  double seconds = 0;
+  std::string file;  // "results/h200-record.json"
+};
+
+// A GPU has two: as most people run it, and tuned by its maker or by the authors of the models.
 struct TimeModel {
-  TimeFactors gpu, cpu;
-  const TimeFactors& of(const CatalogDevice& device) const { return device.is_gpu ? gpu : cpu; }
+  TimeFactors gpu, tuned_gpu, cpu;
+  std::vector<OwnStep> own;
 };
 
 // `source` names the text in messages. Errors: FormatError.
@@ -51,6 +74,8 @@ const TimeModel& embedded_time_model();
 
 // Seconds of a step. On a GPU launches run ahead of computing, so the slower of the two counts; on a CPU they add up.
 double expected_seconds(const Demands& demands, const Demands& factors, bool is_gpu);
+// Whether the launches of a step on a GPU take longer than all else, so that its time is that of the host and of the program.
+bool waits_for_launches(const Demands& demands, const Demands& factors);
 
 struct ExpectedTime {
   double seconds = 0;                        // of a step; at least the roofline's
@@ -59,15 +84,17 @@ struct ExpectedTime {
   double bound_share = 0;                    // of the seconds; with energy, which limits computing, part of compute
   LeftOutError error;                        // of all devices of its kind
   std::optional<LeftOutError> device_error;  // of this device, if it is among them
-  std::string evidence;                      // what the model was fitted on
+  std::string evidence, program;             // what the model was fitted on, and whose steps these were
+  std::vector<std::string> weak_sources;  // of these, such as "timm-2022 (40 %)": left out, most steps are not in the interval
 };
 
-// Empty, with the reason, if no measurement says how fast such work is: forward passes, recurrent layers, AMX.
+// Empty, with the reason, if no measurement says how fast such work is: forward passes, recurrent layers, AMX, more cores of a
+// CPU than any step was measured on, and steps that wait for launches on a GPU without such a measured step.
 struct Expectation {
   std::optional<ExpectedTime> time;
   std::string reason;
 };
-Expectation expected_time(const TimeModel& model, std::span<const NodeDemand> nodes, const PredictionTarget& target,
+Expectation expected_time(const TimeFactors& kind, std::span<const NodeDemand> nodes, const PredictionTarget& target,
                           Precision precision, std::string_view mode);
 
 }  // namespace epochbench

@@ -8,16 +8,17 @@
 #include "src/analysis/cost/price_share.h"
 #include "src/base/clock.h"
 #include "src/base/lookup.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
 
 constexpr double kMinCapability = 7.5;  // what this program's CUDA backend needs
-constexpr int kMeasuredCores = 2;       // of each CPU in results/
 
 PredictedAmount times(const PredictedAmount& amount, double factor) {
   const auto scaled = [&](const std::optional<double>& each) { return each ? std::optional(*each * factor) : std::nullopt; };
-  return {amount.at_least * factor, scaled(amount.expected), scaled(amount.low), scaled(amount.high)};
+  return {amount.at_least * factor, scaled(amount.expected), scaled(amount.low), scaled(amount.high), scaled(amount.tuned)};
 }
 
 // The first year of the GPUs that the time model was fitted on; 0: none is in the catalog.
@@ -54,8 +55,6 @@ std::vector<std::string> notes_of_device(const DeviceCatalog& catalog, const Pre
   if (device.is_arm)
     return {device.name +
             ": this program has no kernels for Arm; the figures are those of another program with the same graph"};
-  if (target.instance && target.instance->cores > kMeasuredCores)
-    return {"CPUs were measured on two cores: times of more cores are extrapolated, and the intervals do not cover that"};
   std::vector<std::string> notes;
   const auto capability = device.facts.find("compute_capability");
   if (device.is_gpu && capability != device.facts.end() && capability->second.value.value_or(0) < kMinCapability)
@@ -67,10 +66,32 @@ std::vector<std::string> notes_of_device(const DeviceCatalog& catalog, const Pre
   return notes;
 }
 
-std::vector<std::string> notes_of(const DeviceCatalog& catalog, const PredictionTarget& target) {
-  std::vector<std::string> notes = notes_of_device(catalog, target);
+// What results/ has of this model on this device, beside the prediction.
+std::vector<std::string> measured_notes(const CatalogDevice& device, const PlannedWork& work) {
+  std::vector<std::string> notes;
+  for (const OwnStep& own : embedded_time_model().own)
+    if (own.device == device.id && own.model == work.model && own.precision == name(work.precision) && work.mode == "train")
+      notes.push_back(device.name + ", " + own.model + " in " + own.precision + ": measured with " + own.program + ", " +
+                      format_rate(static_cast<double>(own.batch) / own.seconds) + " samples/s at batch " +
+                      std::to_string(own.batch) + " (" + own.file + "), which the fit leaves out");
+  return notes;
+}
+
+std::vector<std::string> notes_of(const DeviceCatalog& catalog, const PredictionTarget& target, const PlannedWork& work) {
+  std::vector<std::string> notes = measured_notes(*target.device, work);
+  for (std::string& note : notes_of_device(catalog, target)) notes.push_back(std::move(note));
   if (!target.choice.empty()) notes.insert(notes.begin(), target.choice);
   return notes;
+}
+
+// Whether most FLOPs are of convolutions: the tuned programs that were measured are of such models, but for two.
+bool convolves(std::span<const NodeDemand> nodes) {
+  double all = 0, convolutions = 0;
+  for (const NodeDemand& node : nodes) {
+    all += node.flops;
+    if (node.work_class == WorkClass::convolution || node.work_class == WorkClass::depthwise) convolutions += node.flops;
+  }
+  return 2 * convolutions > all;
 }
 
 Prediction without_cost(const DeviceCatalog& catalog, const PredictionQuestion& question) {
@@ -84,8 +105,7 @@ Prediction without_cost(const DeviceCatalog& catalog, const PredictionQuestion& 
   prediction.device_memory_bytes = limits.memory_bytes;
   prediction.fits = work.memory_bytes <= limits.memory_bytes;
   prediction.largest_batch = question.largest_batch;
-  prediction.notes = notes_of(catalog, question.target);
-  prediction.extrapolated = question.target.instance && question.target.instance->cores > kMeasuredCores;
+  prediction.notes = notes_of(catalog, question.target, work);
   prediction.asked = question.epochs;
   if (!limits.flops_per_second)
     prediction.reason = std::string(name(work.precision)) + ": " + limits.reason;
@@ -94,9 +114,15 @@ Prediction without_cost(const DeviceCatalog& catalog, const PredictionQuestion& 
   else
     prediction.step = time_bound(work.nodes, limits);
   if (!prediction.step) return prediction;
-  Expectation expectation = expected_time(embedded_time_model(), work.nodes, question.target, work.precision, work.mode);
+  const auto expected_by = [&](const TimeFactors& kind) {
+    return expected_time(kind, work.nodes, question.target, work.precision, work.mode);
+  };
+  const TimeModel& model = embedded_time_model();
+  const bool is_gpu = question.target.device->is_gpu;
+  Expectation expectation = expected_by(is_gpu ? model.gpu : model.cpu);
   prediction.expected = std::move(expectation.time);
   prediction.expected_reason = std::move(expectation.reason);
+  if (is_gpu && convolves(work.nodes)) prediction.tuned = expected_by(model.tuned_gpu).time;
   if (question.epochs) {
     const double steps = static_cast<double>(question.epochs->samples) / static_cast<double>(work.batch);
     prediction.hours =
@@ -109,14 +135,29 @@ Prediction without_cost(const DeviceCatalog& catalog, const PredictionQuestion& 
 
 std::optional<PredictedAmount> amount_of_step(const Prediction& prediction) {
   if (!prediction.step) return std::nullopt;
-  if (!prediction.expected) return PredictedAmount{prediction.step->seconds, {}, {}, {}};
-  return PredictedAmount{prediction.step->seconds, prediction.expected->seconds, prediction.expected->low_seconds,
-                         prediction.expected->high_seconds};
+  const auto of = [](const std::optional<ExpectedTime>& time, double ExpectedTime::*seconds) {
+    return time ? std::optional(*time.*seconds) : std::nullopt;
+  };
+  const auto& [expected, tuned] = std::tie(prediction.expected, prediction.tuned);
+  return PredictedAmount{prediction.step->seconds, of(expected, &ExpectedTime::seconds),
+                         of(expected, &ExpectedTime::low_seconds), of(expected, &ExpectedTime::high_seconds),
+                         of(tuned, &ExpectedTime::seconds)};
 }
 
 std::optional<double> expected_rate(const Prediction& prediction) {
   if (!prediction.expected || !(prediction.expected->seconds > 0)) return std::nullopt;
   return static_cast<double>(prediction.work.batch) / prediction.expected->seconds;
+}
+
+std::string weak_sources_text(const ExpectedTime& time) {
+  if (time.weak_sources.empty()) return "";
+  return time.program + ": steps of a source that was left out of the fit are seldom in the interval of the others: " +
+         joined(time.weak_sources);
+}
+
+std::optional<double> max_rate(const Prediction& prediction) {
+  if (!prediction.step || !(prediction.step->seconds > 0)) return std::nullopt;
+  return static_cast<double>(prediction.work.batch) / prediction.step->seconds;
 }
 
 std::vector<Prediction> predict(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices,

@@ -30,10 +30,12 @@ struct EpochsAsked {
   std::string dataset = {};              // that has as many: "SQuAD"; empty: none is known
 };
 
-// What is predicted as a multiple of a step's time: the minimum, the expectation, and its 80 % interval from low to high.
+// What is predicted as a multiple of a step's time: the minimum, the expectation as most people run the device, its 80 %
+// interval from low to high, and the expectation of tuned programs.
 struct PredictedAmount {
   double at_least = 0;
   std::optional<double> expected, low, high;  // empty together: see Prediction::expected_reason
+  std::optional<double> tuned = {};           // see Prediction::tuned
 };
 
 struct PredictedCost {
@@ -52,21 +54,25 @@ struct Prediction {
   bool fits = false;
   std::optional<std::int64_t> largest_batch;  // 0: not even one sample fits; empty: it was not searched
   std::optional<TimeBound> step;
-  std::string reason;  // for an empty step
-  std::optional<ExpectedTime> expected;
+  std::string reason;                    // for an empty step
+  std::optional<ExpectedTime> expected;  // as most people run the device
   std::string expected_reason;           // for an empty expectation of a step that is not empty
+  std::optional<ExpectedTime> tuned;     // by tuned programs, of a network of convolutions on a GPU
   std::optional<PredictedAmount> hours;  // for --epochs, like what follows
   std::optional<EpochsAsked> asked;      // as above
   std::optional<PredictedCost> cost;
-  std::string cost_reason;    // for an empty cost
-  bool extrapolated = false;  // to more cores than were measured: the time may be longer than its interval says
+  std::string cost_reason;  // for an empty cost
   std::vector<std::string> notes;
 };
 
 // Seconds; empty without a step.
 std::optional<PredictedAmount> amount_of_step(const Prediction& prediction);
-// Samples per second; empty without an expectation.
+// Samples per second: as expected, and by the bound; empty without an expectation, or without a step.
 std::optional<double> expected_rate(const Prediction& prediction);
+std::optional<double> max_rate(const Prediction& prediction);
+
+// Which sources the model predicts badly when it does not know them; "" if it predicts most steps of each.
+std::string weak_sources_text(const ExpectedTime& time);
 
 struct PredictionQuestion {
   PredictionTarget target;

@@ -2,6 +2,7 @@
 
 #include "epochbench/embedded.h"
 #include "src/base/json_fields.h"
+#include "src/base/lookup.h"
 
 namespace epochbench {
 
@@ -10,9 +11,11 @@ PublishedSteps parse_published_steps(std::string_view text, const std::string& s
   const JsonFields fields(document, source);
   PublishedSteps published;
   published.settings = fields.get<std::map<std::string, std::string>>("settings");
+  const auto tuned = fields.get<std::vector<std::string>>("tuned");
   for (const JsonFields& row : fields.groups("rows")) {
-    PublishedStep step{row.text("device"),  row.text("model"),    row.text("precision"),
-                       row.text("setting"), row.integer("batch"), 0};
+    PublishedStep step{row.text("device"), row.text("model"), row.text("precision"), row.text("setting")};
+    step.tuned = contains(tuned, step.setting);
+    step.batch = row.integer("batch");
     const std::optional<double> milliseconds = row.maybe_number("milliseconds");
     step.seconds = milliseconds ? *milliseconds / 1e3 : static_cast<double>(step.batch) / row.number("samples_per_second");
     published.steps.push_back(std::move(step));

@@ -12,6 +12,7 @@ namespace epochbench {
 struct PublishedStep {
   std::string device;  // id of the catalog
   std::string model, precision, setting;
+  bool tuned = false;  // a setting by the GPU's maker or the model's authors, not what most people run
   std::int64_t batch = 0;
   double seconds = 0;
   double rate() const { return static_cast<double>(batch) / seconds; }  // samples per second

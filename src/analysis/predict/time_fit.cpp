@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "src/base/statistics.h"
@@ -10,12 +11,12 @@
 namespace epochbench {
 namespace {
 
-constexpr double kOutlier = 0.05;                    // ratios nearer to 1 than this count by their square
-constexpr double kFirstStep = 1, kLastStep = 1e-4;   // by which the search changes the logarithm of a factor
-constexpr double kWanted = 0.8;                      // the share of steps that an interval should contain
-constexpr std::array kTails{0.1, 0.05, 0.025, 0.0};  // the share of ratios on either side, the narrowest interval first
-constexpr Demands kStart{1.5, 1.5, 2, 1e-12, 1e-4};  // near any sensible fit
-constexpr Demands kMin{1, 1, 1, 1e-14, 1e-7};        // ratios by the roofline; the others so small that they say nothing
+constexpr double kOutlier = 0.05;                      // ratios nearer to 1 than this count by their square
+constexpr double kFirstStep = 1, kLastStep = 1e-4;     // by which the search changes the logarithm of a factor
+constexpr double kOfDevices = 0.8, kOfSources = 0.75;  // the shares of steps left out that an interval should contain
+constexpr std::array kTails{0.1, 0.05, 0.025, 0.0};    // the share of ratios on either side, the narrowest interval first
+constexpr Demands kStart{1.5, 1.5, 2, 1e-12, 1e-4};    // near any sensible fit
+constexpr Demands kMin{1, 1, 1, 1e-14, 1e-7};          // ratios by the roofline; the others so small that they say nothing
 
 class Search {
  public:
@@ -75,64 +76,94 @@ double log_ratio(const MeasuredStep& step, const Demands& factors, bool is_gpu) 
   return std::log(std::max(step.bound_seconds, expected_seconds(step.demands, factors, is_gpu)) / step.seconds);
 }
 
-// Measured over expected, for the steps that `counts` accepts, without a tail on either side.
-template <class Counts>
-Interval interval_of(const std::vector<MeasuredStep>& steps, const std::vector<LeftOutStep>& left_out, double tail,
-                     const Counts& counts) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    if (counts(steps[i])) ratios.push_back(-left_out[i].log_ratio);
-  std::ranges::sort(ratios);
-  return {std::exp(quantile(ratios, tail)), std::exp(quantile(ratios, 1 - tail))};
-}
+using LeftOutGroup = std::string MeasuredStep::*;  // whose steps are left out together
 
-template <class Counts>
-LeftOutError error_of(const std::vector<MeasuredStep>& steps, const std::vector<LeftOutStep>& left_out, const Counts& counts) {
-  std::vector<double> errors;
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    if (counts(steps[i])) errors.push_back(std::abs(std::expm1(left_out[i].log_ratio)));
-  const int pairs = static_cast<int>(errors.size());
-  return {median(std::move(errors)), pairs};
-}
+struct GroupsLeftOut {
+  const std::vector<MeasuredStep>& steps;
+  LeftOutGroup group;
+  std::vector<LeftOutStep> results = {};  // of each step
 
-std::set<std::string> devices_of(const std::vector<MeasuredStep>& steps) {
+  template <class Counts>
+  std::vector<double> ratios(const Counts& counts) const {  // log(measured / expected) of the predicted steps that count
+    std::vector<double> list;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (results[i].predicted && counts(steps[i])) list.push_back(-results[i].log_ratio);
+    return list;
+  }
+  std::set<std::string> groups() const {
+    std::set<std::string> names;
+    for (const MeasuredStep& step : steps) names.insert(step.*group);
+    return names;
+  }
+};
+
+std::set<std::string> launched_devices(const std::vector<const MeasuredStep*>& steps, const Demands& factors) {
   std::set<std::string> devices;
-  for (const MeasuredStep& step : steps) devices.insert(step.device);
+  for (const MeasuredStep* step : steps)
+    if (waits_for_launches(step->demands, factors)) devices.insert(step->device);
   return devices;
 }
 
-std::vector<LeftOutStep> left_out_ratios(const std::vector<MeasuredStep>& steps, const std::set<std::string>& devices,
-                                         bool is_gpu) {
-  std::vector<LeftOutStep> left_out(steps.size());
-  for (const std::string& device : devices) {
+GroupsLeftOut leave_out(const std::vector<MeasuredStep>& steps, LeftOutGroup group, bool is_gpu) {
+  GroupsLeftOut left{steps, group, std::vector<LeftOutStep>(steps.size())};
+  for (const std::string& name : left.groups()) {
     std::vector<const MeasuredStep*> others;
     for (const MeasuredStep& step : steps)
-      if (step.device != device) others.push_back(&step);
+      if (step.*group != name) others.push_back(&step);
     const Demands factors = fit_factors(others, is_gpu);
-    for (std::size_t i = 0; i < steps.size(); ++i)
-      if (steps[i].device == device) left_out[i].log_ratio = log_ratio(steps[i], factors, is_gpu);
-  }
-  return left_out;
-}
-
-// Records for each step whether it is within the interval of the other devices, and returns the share that is.
-double share_within(std::vector<LeftOutStep>& left_out, const std::vector<MeasuredStep>& steps,
-                    const std::set<std::string>& devices, double tail) {
-  int within = 0;
-  for (const std::string& device : devices) {
-    const auto others = [&](const MeasuredStep& step) { return step.device != device; };
-    const auto [low, high] = interval_of(steps, left_out, tail, others);
+    const std::set<std::string> launched = launched_devices(others, factors);
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].device != device) continue;
-      const double ratio = std::exp(-left_out[i].log_ratio);
-      left_out[i].within = low <= ratio && ratio <= high;
-      within += left_out[i].within;
+      const MeasuredStep& step = steps[i];
+      if (step.*group != name) continue;
+      left.results[i].log_ratio = log_ratio(step, factors, is_gpu);
+      left.results[i].predicted = !is_gpu || !waits_for_launches(step.demands, factors) || launched.contains(step.device);
     }
   }
-  return within / static_cast<double>(steps.size());
+  return left;
 }
 
-Json error_json(const LeftOutError& error) { return {{"median_error", error.median}, {"pairs", error.pairs}}; }
+// The interval of measured over expected, without a tail on either side.
+Interval interval_of(std::vector<double> log_ratios, double tail) {
+  std::ranges::sort(log_ratios);
+  return {std::exp(quantile(log_ratios, tail)), std::exp(quantile(log_ratios, 1 - tail))};
+}
+
+// Records for each step whether it is within the interval of the other groups, and returns the share that is, by group.
+std::map<std::string, LeftOutShare> shares_within(GroupsLeftOut& left, double tail) {
+  std::map<std::string, LeftOutShare> shares;
+  for (const std::string& name : left.groups()) {
+    const auto [low, high] = interval_of(left.ratios([&](const MeasuredStep& step) { return step.*left.group != name; }), tail);
+    LeftOutShare& share = shares[name];
+    for (std::size_t i = 0; i < left.steps.size(); ++i) {
+      LeftOutStep& result = left.results[i];
+      if (left.steps[i].*left.group != name || !result.predicted) continue;
+      const double ratio = std::exp(-result.log_ratio);
+      result.within = low <= ratio && ratio <= high;
+      ++share.pairs;
+      share.within += result.within;
+    }
+    if (share.pairs > 0) share.within /= share.pairs;
+  }
+  return shares;
+}
+
+double share_of_all(const GroupsLeftOut& left) {
+  const auto predicted = std::ranges::count_if(left.results, &LeftOutStep::predicted);
+  const auto within = std::ranges::count_if(left.results, &LeftOutStep::within);
+  return predicted > 0 ? static_cast<double>(within) / static_cast<double>(predicted) : 0;
+}
+
+template <class Counts>
+LeftOutError error_of(const GroupsLeftOut& left, const Counts& counts) {
+  std::vector<double> errors;
+  for (const double ratio : left.ratios(counts)) errors.push_back(std::abs(std::expm1(-ratio)));
+  const int pairs = static_cast<int>(errors.size());
+  return {pairs > 0 ? median(std::move(errors)) : 0, pairs, 0};
+}
+
+Json error_json(const LeftOutError& error) {
+  return {{"median_error", error.median}, {"pairs", error.pairs}, {"launched", error.launched}};
+}
 
 }  // namespace
 
@@ -142,37 +173,57 @@ Demands fit_factors(const std::vector<MeasuredStep>& steps, bool is_gpu) {
   return fit_factors(all, is_gpu);
 }
 
-FittedFactors fit_with_left_out(const std::vector<MeasuredStep>& steps, bool is_gpu, const std::string& evidence) {
+FittedFactors fit_with_left_out(const std::vector<MeasuredStep>& steps, bool is_gpu, const std::string& evidence,
+                                const std::string& program) {
   FittedFactors fitted;
   TimeFactors& kind = fitted.kind;
-  const std::set<std::string> devices = devices_of(steps);
-  fitted.left_out = left_out_ratios(steps, devices, is_gpu);
   const auto all = [](const MeasuredStep&) { return true; };
+  GroupsLeftOut by_device = leave_out(steps, &MeasuredStep::device, is_gpu),
+                by_source = leave_out(steps, &MeasuredStep::source, is_gpu);
+  std::vector<double> ratios = by_device.ratios(all);
+  std::ranges::copy(by_source.ratios(all), std::back_inserter(ratios));
   for (const double tail : kTails) {
-    kind.within = share_within(fitted.left_out, steps, devices, tail);
-    const auto [low, high] = interval_of(steps, fitted.left_out, tail, all);
+    shares_within(by_device, tail);
+    kind.sources = shares_within(by_source, tail);
+    kind.within = share_of_all(by_device);
+    kind.within_sources = share_of_all(by_source);
+    const auto [low, high] = interval_of(ratios, tail);
     kind.low = low;
     kind.high = high;
-    if (kind.within >= kWanted) break;
+    if (kind.within >= kOfDevices && kind.within_sources >= kOfSources) break;
   }
-  for (const std::string& device : devices)
-    kind.devices[device] = error_of(steps, fitted.left_out, [&](const MeasuredStep& step) { return step.device == device; });
   kind.factors = fit_factors(steps, is_gpu);
-  kind.error = error_of(steps, fitted.left_out, all);
+  for (const std::string& device : by_device.groups())
+    kind.devices[device] = error_of(by_device, [&](const MeasuredStep& step) { return step.device == device; });
+  kind.error = error_of(by_device, all);
+  for (const MeasuredStep& step : steps)
+    if (is_gpu && waits_for_launches(step.demands, kind.factors)) {
+      ++kind.devices[step.device].launched;
+      ++kind.error.launched;
+    }
+  fitted.by_device = std::move(by_device.results);
+  fitted.by_source = std::move(by_source.results);
   kind.evidence = evidence;
+  kind.program = program;
+  kind.max_cores = std::ranges::max_element(steps, {}, &MeasuredStep::cores)->cores;
   return fitted;
 }
 
 Json time_factors_json(const TimeFactors& kind) {
-  Json factors = Json::object(), devices = Json::object();
+  Json factors = Json::object(), devices = Json::object(), sources = Json::object();
   for (std::size_t i = 0; i < kDemands; ++i) factors[texts_of(Demand{})[i]] = kind.factors[i];
   for (const auto& [device, error] : kind.devices) devices[device] = error_json(error);
+  for (const auto& [source, share] : kind.sources) sources[source] = {{"pairs", share.pairs}, {"within", share.within}};
   Json json = error_json(kind.error);
   json["evidence"] = kind.evidence;
+  json["program"] = kind.program;
+  json["max_cores"] = kind.max_cores;
   json["factors"] = factors;
   json["low"] = kind.low;
   json["high"] = kind.high;
   json["within"] = kind.within;
+  json["within_sources"] = kind.within_sources;
+  json["sources"] = sources;
   json["devices"] = devices;
   return json;
 }

@@ -17,11 +17,13 @@ Cell ends_cell(const ElsewhereFigure& figure, const NumberText& number = three_d
   return figure.ends ? Cell(range_text(*figure.ends, number)) : Cell();
 }
 
+// The second prediction of a GPU has one mark, so that its row stays narrow.
 std::string marks(const ElsewhereRow& row, Notes& notes) {
-  std::string text;
-  for (const std::string& note : row.notes) text += notes.mark(note);
-  if (row.usd_per_epoch.value) text += notes.mark("price: " + row.price);
-  return text;
+  std::vector<std::string> texts = row.notes;
+  if (row.usd_per_epoch.value) texts.push_back("price: " + row.price);
+  if (row.tuned) texts = {joined(texts, "; ")};
+  return joined(
+      texts, [&](const std::string& text) { return notes.mark(text); }, "");
 }
 
 // "an epoch: ImageNet, 1,281,167 images".
@@ -93,8 +95,9 @@ View elsewhere_view(const Elsewhere& answer) {
                        "-->interval of cost|notes")};
   Notes notes;
   for (const ElsewhereRow& row : answer.rows)
-    view.rows.push_back({without_maker(row.device), name(row.evidence), row.program, row.precision, format_count(row.batch),
-                         figure_cell(row.rate, format_rate), figure_cell(row.ratio, format_times), ends_cell(row.ratio),
+    view.rows.push_back({without_maker(row.device) + (row.tuned ? ", tuned" : ""), name(row.evidence), row.program,
+                         row.precision, format_count(row.batch), figure_cell(row.rate, format_rate),
+                         figure_cell(row.ratio, format_times), ends_cell(row.ratio),
                          figure_cell(row.epoch_seconds, format_seconds), figure_cell(row.usd_per_epoch, format_usd),
                          ends_cell(row.usd_per_epoch, format_usd), marks(row, notes)});
   view.notes = notes.all();

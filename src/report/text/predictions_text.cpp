@@ -17,7 +17,9 @@ constexpr const char* kHeading =
     "the "
     "catalog (epochbench list devices --catalog)";
 constexpr const char* kReading =
-    "error: median of |expected / measured - 1| over measured steps of devices that the model was not fitted on. Input, "
+    "program: whose steps were measured, as most people run them; tuned: expected of programs tuned by the GPU's maker or the "
+    "model's authors, so two expectations compare programs, and the ratio of a GPU to a CPU does, too. error: median of "
+    "|expected / measured - 1| over measured steps of devices that the model was not fitted on. Input, "
     "evaluation and set-up are not counted. Memory includes the workspace of a GPU's libraries, but not the driver";
 
 std::string bound_text(const ExpectedTime& step) {
@@ -61,6 +63,8 @@ std::string largest_text(const std::optional<std::int64_t>& batch) {
   return !batch ? "-" : *batch > 0 ? format_count(*batch) : "none";
 }
 
+std::string program_text(const Prediction& prediction) { return prediction.expected ? prediction.expected->program : "-"; }
+
 std::string samples_text(const Prediction& prediction) {
   const std::optional<double> rate = expected_rate(prediction);
   return rate ? format_rate(*rate) : "-";
@@ -78,6 +82,10 @@ std::string error_text(const Prediction& prediction) {
 template <class Format>
 std::string expected_text(const std::optional<PredictedAmount>& amount, const Format& format) {
   return amount && amount->expected ? format(*amount->expected) : "-";
+}
+template <class Format>
+std::string tuned_text(const std::optional<PredictedAmount>& amount, const Format& format) {
+  return amount && amount->tuned ? format(*amount->tuned) : "-";
 }
 template <class Format>
 std::string interval_text(const std::optional<PredictedAmount>& amount, const Format& format) {
@@ -102,15 +110,16 @@ std::string steps_table(const std::vector<Prediction>& predictions) {
   // What all rows share is printed above the table, so that a narrow terminal shows more columns.
   const std::string shared = shared_work(predictions);
   const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
-  View view = {"", columns("device|-model|-precision|" + batch_heading(predictions) +
-                           "|->memory ≥|>step|80 %|-->error|fits|->largest batch ≤|->step ≥|>samples/s|-bound by")};
+  View view = {
+      "", columns("device|-model|-precision|" + batch_heading(predictions) +
+                  "|->memory ≥|>step|80 %|>tuned|-->error|fits|->largest batch ≤|->step ≥|>samples/s|--program|-bound by")};
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> step = amount_of_step(each);
     view.rows.push_back({without_maker(each.name), cell(each.work.model), cell(name(each.work.precision)),
                          cell(batch_text(each.work)), memory_text(each), expected_text(step, format_seconds),
-                         interval_text(step, format_seconds), error_text(each), each.fits ? "yes" : "no",
-                         largest_text(each.largest_batch), at_least_text(step, format_seconds), samples_text(each),
-                         bound_text(each)});
+                         interval_text(step, format_seconds), tuned_text(step, format_seconds), error_text(each),
+                         each.fits ? "yes" : "no", largest_text(each.largest_batch), at_least_text(step, format_seconds),
+                         samples_text(each), program_text(each), bound_text(each)});
   }
   return (shared.empty() ? "" : shared + "\n") + terminal_table(view);
 }
@@ -119,14 +128,16 @@ std::string epochs_table(const std::vector<Prediction>& predictions) {
   const std::string shared = shared_work(predictions);
   const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
   View view = {"", columns("instance|-device|-model|-precision|" + batch_heading(predictions) +
-                           "|>hours|-hours, 80 %|->hours ≥|>error|->per hour|>cost|cost, 80 %|->cost ≥|-bound by|--price")};
+                           "|>hours|-hours, 80 %|->tuned|->hours ≥|>error|->per hour|>cost|cost, 80 %|->cost ≥|"
+                           "--program|-bound by|--price")};
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> usd = each.cost ? each.cost->usd : std::nullopt;
     view.rows.push_back({each.cost ? each.cost->instance : each.name, each.device, cell(each.work.model),
                          cell(name(each.work.precision)), cell(batch_text(each.work)), expected_text(each.hours, three_digits),
-                         interval_text(each.hours, three_digits), at_least_text(each.hours, three_digits), error_text(each),
+                         interval_text(each.hours, three_digits), tuned_text(each.hours, three_digits),
+                         at_least_text(each.hours, three_digits), error_text(each),
                          each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, predicted_usd_text),
-                         usd_interval_text(usd), at_least_text(usd, predicted_usd_text), bound_text(each),
+                         usd_interval_text(usd), at_least_text(usd, predicted_usd_text), program_text(each), bound_text(each),
                          each.cost ? each.cost->price : ""});
   }
   return (shared.empty() ? "" : shared + "\n") + terminal_table(view);
@@ -135,6 +146,14 @@ std::string epochs_table(const std::vector<Prediction>& predictions) {
 std::string fit_text(const ExpectedTime& time) {
   return "fitted on " + time.evidence + ": median error " + format_percent(time.error.median) + " on " +
          counted(static_cast<std::size_t>(time.error.pairs), "step", "steps") + " (leave-one-device-out)";
+}
+
+void add_fit_lines(std::vector<std::string>& lines, const Prediction& prediction) {
+  for (const auto* time : {&prediction.expected, &prediction.tuned}) {
+    if (!*time) continue;
+    lines.push_back(fit_text(**time));
+    if (const std::string weak = weak_sources_text(**time); !weak.empty()) lines.push_back(weak);
+  }
 }
 
 // Names the devices whose own error is unknown.
@@ -146,6 +165,14 @@ std::vector<std::string> unknown_error_lines(const std::vector<Prediction>& pred
   return {"no step of " + joined(names) + " is in the fit, so their error is unknown: an interval is that of other devices"};
 }
 
+std::vector<std::string> old_prices_lines(const std::vector<Prediction>& predictions) {
+  Reasons ages;
+  for (const Prediction& each : predictions)
+    if (each.cost && !each.cost->price_age.empty() && !contains(ages[each.cost->price_age].subjects, each.cost->instance))
+      add_reason(ages, each.cost->price_age, each.cost->instance);
+  return price_age_lines(ages);
+}
+
 // A hint if launches limit the time.
 std::vector<std::string> launches_lines(const std::vector<Prediction>& predictions) {
   const auto count = std::ranges::count_if(predictions, [](const Prediction& each) {
@@ -154,14 +181,6 @@ std::vector<std::string> launches_lines(const std::vector<Prediction>& predictio
   if (count == 0) return {};
   return {std::to_string(count) + " of " + counted(predictions.size(), "row", "rows") + (count == 1 ? " is" : " are") +
           " bound by launches: a larger --batch costs less per sample"};
-}
-
-std::vector<std::string> old_prices_lines(const std::vector<Prediction>& predictions) {
-  Reasons ages;
-  for (const Prediction& each : predictions)
-    if (each.cost && !each.cost->price_age.empty() && !contains(ages[each.cost->price_age].subjects, each.cost->instance))
-      add_reason(ages, each.cost->price_age, each.cost->instance);
-  return price_age_lines(ages);
 }
 
 bool of_epochs(const Prediction& prediction) { return prediction.cost || !prediction.cost_reason.empty(); }
@@ -197,6 +216,7 @@ void add_amount(Json& json, const std::string& key, const std::optional<Predicte
   json[key + "_expected"] = amount ? json_of(amount->expected) : Json(nullptr);
   json[key + "_low"] = amount ? json_of(amount->low) : Json(nullptr);
   json[key + "_high"] = amount ? json_of(amount->high) : Json(nullptr);
+  json[key + "_tuned"] = amount ? json_of(amount->tuned) : Json(nullptr);
 }
 
 Json error_json(const LeftOutError& error) { return {{"median", error.median}, {"pairs", error.pairs}}; }
@@ -206,6 +226,9 @@ void add_expectation(Json& json, const Prediction& each) {
   json["error"] = each.expected ? error_json(each.expected->error) : Json(nullptr);
   json["device_error"] =
       each.expected && each.expected->device_error ? error_json(*each.expected->device_error) : Json(nullptr);
+  json["program"] = each.expected ? Json(each.expected->program) : Json(nullptr);
+  json["tuned_program"] = each.tuned ? Json(each.tuned->program) : Json(nullptr);
+  json["tuned_weak_sources"] = each.tuned ? Json(each.tuned->weak_sources) : Json(nullptr);
   json["fitted_on"] = each.expected ? Json(each.expected->evidence) : Json(nullptr);
   json["bound"] = each.expected ? Json(each.expected->bound) : each.step ? Json(each.step->bound()) : Json(nullptr);
   json["bound_share"] = each.expected ? Json(each.expected->bound_share)
@@ -268,7 +291,7 @@ std::string predictions_text(const std::vector<Prediction>& predictions, bool ve
   for (const Prediction& each : predictions) {
     if (!each.reason.empty()) lines.push_back(each.name + ": " + each.reason);
     if (!each.expected_reason.empty()) lines.push_back(each.name + ": " + each.expected_reason);
-    if (each.expected) lines.push_back(fit_text(*each.expected));
+    add_fit_lines(lines, each);
     if (!each.cost_reason.empty()) lines.push_back(each.cost_reason);
     lines.insert(lines.end(), each.notes.begin(), each.notes.end());
   }
@@ -295,15 +318,16 @@ std::string rental_question(const Rentals& rentals) {
 
 std::string rentals_table(const Rentals& rentals) {
   const bool of_instances = !same_batch(rentals.predictions);
-  View view = {"", columns("instance|device|--GPUs|precision|>batch|>hours|-hours, 80 %|>cost|cost, 80 %|->error|evidence|"
-                           "->per hour|-bound by|--price")};
+  View view = {"", columns("instance|device|--GPUs|precision|>batch|>hours|-hours, 80 %|>cost|cost, 80 %|->tuned|->error|"
+                           "evidence|->per hour|--program|-bound by|--price")};
   for (const Prediction& each : rentals.predictions) {
     const PredictedCost& cost = *each.cost;
     const std::string gpus = cost.gpus > 1 ? "1 of " + std::to_string(cost.gpus) : "";
     view.rows.push_back({cost.instance, each.device, gpus, name(each.work.precision), of_instances ? batch_text(each.work) : "",
                          expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
-                         expected_text(cost.usd, predicted_usd_text), usd_interval_text(cost.usd), error_text(each),
-                         name(EvidenceClass::predicted), usd_per_hour_text(cost.usd_per_hour), bound_text(each), cost.price});
+                         expected_text(cost.usd, predicted_usd_text), usd_interval_text(cost.usd),
+                         tuned_text(cost.usd, predicted_usd_text), error_text(each), name(EvidenceClass::predicted),
+                         usd_per_hour_text(cost.usd_per_hour), program_text(each), bound_text(each), cost.price});
   }
   return terminal_table(view);
 }
@@ -339,7 +363,7 @@ std::string rentals_text(const Rentals& rentals, bool verbose) {
   for (std::string& line : unknown_error_lines(rentals.predictions)) lines.push_back(std::move(line));
   for (std::string& line : launches_lines(rentals.predictions)) lines.push_back(std::move(line));
   for (const Prediction& each : rentals.predictions) {
-    if (each.expected) lines.push_back(fit_text(*each.expected));
+    add_fit_lines(lines, each);
     lines.insert(lines.end(), each.notes.begin(), each.notes.end());
   }
   return text + notes_with_reading(std::move(lines), verbose);
