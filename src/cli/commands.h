@@ -19,6 +19,7 @@ namespace epochbench {
 
 struct Measurement;
 struct MeasuringRequest;
+struct PriceListOptions;
 struct PriceOptions;
 enum class PriceScaling : std::uint8_t;
 
@@ -91,6 +92,9 @@ void print_disturbances();
 // --price and --price-scaling; the latter alone.
 void add_price_options(CLI::App& command, PriceOptions& prices);
 void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling);
+// --price-file, and --price as `rent` has it.
+void add_price_file(CLI::App& command, std::string& file);
+void add_price_list_options(CLI::App& command, PriceListOptions& prices);
 
 // --out, --also, --overwrite, --dry-run, --resume, --anonymous and --quiet.
 void add_options_of_result(CLI::App& command, MeasuringRequest& request);

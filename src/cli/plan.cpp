@@ -68,10 +68,10 @@ is at most --memory, or what is free on the device: the CPU, if --device does no
 node once in bytes, and each plan of a library as one launch. --without leaves out only what a plan shows: fusion, and winograd on a CPU.
 
 With --on the answer is predicted from the rated figures of devices (list devices --catalog) and from what others measured on such
-devices; only --on cpu uses this machine: its measured peaks. Each time has an 80 % interval, the error on devices that the fit did not
-see, and a lower bound. With --epochs or --tokens the cheapest comes first, priced for the whole instance, using
-one of its GPUs; `epochbench rent` compares all instances. A result instead of a model adds what it measured and what others published:
-ratios to its CPU, times and costs of an epoch; GPUs have batch 256, or what fits, unless --batch says otherwise.)";
+devices; only --on cpu uses this machine: its measured peaks. Without --batch a batch is 256, halved until it fits. Each time has an 80 %
+interval, the error on devices that the fit did not see, and a lower bound. With --epochs or --tokens the cheapest comes first, priced for
+the whole instance, using one of its GPUs; `epochbench rent` compares all instances. A result instead of a model adds what it measured and
+what others published: ratios to its CPU, times and costs of an epoch.)";
 
 struct PlanOptions {
   CaseBlock cases;                           // model, batch, precision, mode, device, without
@@ -80,8 +80,9 @@ struct PlanOptions {
   std::vector<std::string> on;         // devices of the catalog, in place of those here
   std::optional<std::int64_t> epochs;  // for --on, like tokens
   std::optional<std::int64_t> tokens;
-  std::string result;   // a file in place of the model
-  PriceOptions prices;  // of its machine
+  std::string result;      // a file in place of the model
+  PriceOptions prices;     // of its machine, and of devices of the catalog
+  std::string price_file;  // of these
   bool json = false;
 };
 
@@ -213,6 +214,8 @@ std::vector<Plan> plans_of(const PlanOptions& options) {
 // Checks options that are meaningless with --on, or without it. Errors: CallError.
 void check_on(const PlanOptions& options) {
   if (options.on.empty()) {
+    if (!options.price_file.empty() || !options.prices.price.empty())
+      throw CallError("--price, --price-file: are of the devices of --on, with --epochs or --tokens; add them");
     if (options.epochs) throw CallError("--epochs needs --on, whose devices it predicts hours and costs for; add it");
     if (options.tokens) throw CallError("--tokens needs --on, whose devices it predicts hours and costs for; add it");
     if (options.cases.contains("epoch_samples")) throw CallError("--epoch-samples needs --on and --epochs; add both");
@@ -228,9 +231,24 @@ void check_on(const PlanOptions& options) {
   if (options.by_op) throw CallError("--by-op: shows the plan of a backend, and --on has none; leave out one of the two");
 }
 
+// --price of the machine of a result, and of devices of the catalog.
+struct SplitPrices {
+  std::string machine, devices;
+};
+SplitPrices split_prices(const std::string& prices) {
+  SplitPrices both;
+  for (const std::string& part : prices.empty() ? std::vector<std::string>() : split_list(prices)) {
+    const std::string device = part.substr(0, part.find_first_of("=:"));
+    const bool of_machine = device == name(DeviceKind::cpu) || device == name(DeviceKind::cuda);
+    append(of_machine ? both.machine : both.devices, part, ",");
+  }
+  return both;
+}
+
 int plan_on(const PlanOptions& options) {
-  const std::vector<Prediction> predictions =
-      predictions_of(prediction_request(options.on, options.cases, options.epochs, options.tokens));
+  PredictionRequest request = prediction_request(options.on, options.cases, options.epochs, options.tokens);
+  request.prices = price_list({options.price_file, options.prices.price});
+  const std::vector<Prediction> predictions = predictions_of(request);
   if (options.json)
     print(print_json(predictions_json(predictions)));
   else
@@ -249,7 +267,8 @@ int plan_result(const PlanOptions& options) {
     throw CallError("--epochs, --tokens: the answer for a result is one epoch of its own; leave them out");
   if (options.memory_bytes || options.by_op)
     throw CallError("--memory, --by-op: are of a model, not of a result; leave them out");
-  ElsewhereRequest request{options.on, {}, {}};
+  const SplitPrices prices = split_prices(options.prices.price);
+  ElsewhereRequest request{options.on, {}, {}, price_list({options.price_file, prices.devices})};
   const auto only_value = [&](const char* key, auto parse) {
     const auto found = options.cases.find(key);
     if (found == options.cases.end()) return;
@@ -261,7 +280,7 @@ int plan_result(const PlanOptions& options) {
   only_value("batch", [&](const std::string& text) { request.batch = whole(1, kMaxBatch)(text); });
   only_value("precision", [&](const std::string& text) { request.precision = parse_choice<Precision>(text); });
   NamedResult named = read_result_argument(path);
-  reprice_one(named, options.prices);
+  reprice_one(named, {prices.machine, options.prices.scaling});
   return print_elsewhere({named}, request, options.verbose, options.json);
 }
 
@@ -269,10 +288,10 @@ int plan(const PlanOptions& options) {
   if (!options.result.empty()) return plan_result(options);
   if (!options.cases.contains("model"))
     throw CallError("plan: --model is missing; give one, such as `epochbench plan resnet20`");
-  if (!options.prices.price.empty() || options.prices.scaling)
+  if (!split_prices(options.prices.price).machine.empty() || options.prices.scaling)
     throw CallError(
-        "--price: is of the machine of a result; give a result, such as `epochbench plan mine.json --on T4 --price "
-        "cpu=0.09`");
+        "--price cpu, --price-scaling: are of the machine of a result; give a result, such as `epochbench plan mine.json --on "
+        "T4 --price cpu=0.09`");
   check_on(options);
   if (!options.on.empty()) return plan_on(options);
   const std::vector<Plan> plans = plans_of(options);
@@ -317,6 +336,9 @@ void add_plan(Commands& commands) {
   add_parsed(command, "--tokens", options.tokens, parse_tokens, "with --on: hours and costs of N tokens, such as 10e9")
       ->type_name("N");
   add_price_options(command, options.prices);
+  command.get_option("--price")->description(
+      "USD per hour of the devices of --on, such as t4=0.35,c7i.24xlarge=3.10; with a result also of its machine: cpu=0.09");
+  add_price_file(command, options.price_file);
   command.add_flag("--by-op", options.by_op, "add bytes, launches and FLOPs of a step by op");
   command.add_flag("-v,--verbose", options.verbose, "with --on: print all notes, also on a terminal");
   command.add_flag("--json", options.json, "print JSON");

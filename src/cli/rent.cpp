@@ -18,18 +18,21 @@ constexpr const char* kRentExamples = R"(Examples:
   epochbench rent bert-base:sequence=384 --batch 32 --epochs 3 --max-cost 50
   epochbench rent --model resnet50 --batch 256 --epochs 90 --on g6.xlarge,p5.4xlarge,c8i.24xlarge
   epochbench rent --model gpt2 --batch 8 --tokens 10e9 --max-cost 2000 --json
-  epochbench rent --model vit-b-16 --samples 50000 --epochs 10
+  epochbench rent --model vit-b-16 --samples 50000 --epochs 10 --price-file prices.csv --price rtx-4090=0.40
 
 The cheapest instance comes first, priced on demand for the whole instance (list prices), using one of its GPUs. Every figure is a
 prediction, from a fit to measured steps (for GPUs, published ones), with an 80 % interval and the error on devices that the fit did
-not see. Without --precision each instance uses the cheapest precision that it has. An epoch has the size of the model's usual data
-set (SQuAD for BERT); --samples sets another size.)";
+not see. Without --batch a batch is 256, halved until it fits; without --precision each instance uses the cheapest precision that it
+has. An epoch has the size of the model's usual data set (SQuAD for BERT); --samples sets another size. --price-file adds prices of
+yours, as CSV with the columns provider,instance,usd_per_hour,date,kind,region: an instance is one of `list prices`, or GPUs of the
+catalog, such as h100-sxm or 2x rtx-4090, and kind is on-demand or spot.)";
 
 struct RentOptions {
   CaseBlock cases;  // model, batch, precision
   std::vector<std::string> on;
   std::optional<std::int64_t> epochs, samples, tokens;
   std::optional<double> max_usd;
+  PriceListOptions prices;
   bool verbose = false, json = false;
 };
 
@@ -52,6 +55,7 @@ RentalQuestion question_of(const RentOptions& options) {
   if (options.samples) cases["epoch_samples"] = {{std::to_string(*options.samples)}, "--samples"};
   RentalQuestion question;
   question.request = prediction_request(options.on, std::move(cases), options.epochs, options.tokens);
+  question.request.prices = price_list(options.prices);
   question.max_usd = options.max_usd;
   return question;
 }
@@ -97,7 +101,7 @@ void add_rent(Commands& commands) {
       commands.add("rent", "predict what training costs on each instance; measures nothing", kRentExamples, rent);
   commands.add_case_options(command, options.cases, OfferedTo::calls, {"model", "batch", "precision"});
   command.get_option("--batch")->description(
-      "samples per update, or max: the most that fit into the memory (default: the model's)");
+      "samples per update, or max: the most that fit into the memory (default: 256, halved until it fits)");
   command.get_option("--precision")->description("fp32, tf32, fp16 or bf16 (default: the cheapest that an instance has)");
   commands.add_model_argument(command, options.cases);
   add_parsed(command, "--epochs", options.epochs, whole(1, kMaxEpochs), "epochs to train for")->type_name("N");
@@ -107,10 +111,11 @@ void add_rent(Commands& commands) {
   add_parsed(command, "--tokens", options.tokens, parse_tokens, "tokens to train on, instead of epochs, such as 10e9")
       ->type_name("N");
   add_parsed(command, "--max-cost", options.max_usd, real({0, 1e12, false, true}),
-             "leave out instances that are expected to cost more")
+             "leave out instances that are expected to cost more; exits with 1 if none is left")
       ->type_name("USD");
   add_parsed(command, "--on", options.on, split_list, "instances, or devices on any instance (default: all with a price)")
       ->type_name("DEVICE,...");
+  add_price_list_options(command, options.prices);
   command.add_flag("-v,--verbose", options.verbose, "print all notes, also on a terminal");
   command.add_flag("--json", options.json, "print JSON");
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "src/analysis/predict/price_file.h"
 #include "src/base/files.h"
 #include "src/base/text.h"
 #include "src/case/recipe.h"
@@ -169,6 +170,17 @@ int run(const RunOptions& call) {
 }
 
 }  // namespace
+
+void add_price_file(CLI::App& command, std::string& file) {
+  command.add_option("--price-file", file, "prices of other providers, as CSV: " + std::string(kPriceColumns))
+      ->type_name("FILE");
+}
+
+void add_price_list_options(CLI::App& command, PriceListOptions& prices) {
+  command.add_option("--price", prices.given, "USD per hour of devices, instead of list prices, such as t4=0.35,rtx-4090=0.40")
+      ->type_name("DEVICE=USD,...");
+  add_price_file(command, prices.file);
+}
 
 void add_price_options(CLI::App& command, PriceOptions& prices) {
   command.add_option("--price", prices.price, "USD per hour, or an instance of `list prices`: cpu=0.34,cuda=g5.xlarge")

@@ -20,8 +20,8 @@ CaseSpec case_of(const Run& run) {
 
 // One epoch on one device in each of these precisions, at each price that is known; a batch that does not fit is halved.
 std::vector<Prediction> predicted(const std::string& device, CaseSpec spec, const std::vector<Precision>& precisions,
-                                  std::int64_t batch) {
-  PredictionRequest request{{device}, {}, false, 1, {}, false, true};
+                                  std::int64_t batch, const std::vector<CatalogPrice>& prices) {
+  PredictionRequest request{{device}, {}, false, 1, {}, false, true, prices};
   spec.batch = batch;
   for (const Precision precision : precisions) {
     spec.precision = precision;
@@ -36,9 +36,9 @@ std::vector<Prediction> alternatives(const std::string& device, const CaseSpec& 
   std::erase(precisions, Precision::int8);
   if (request.precision) precisions = {*request.precision};
   const std::int64_t own = spec.batch.value();
-  if (request.batch) return predicted(device, spec, precisions, *request.batch);
-  const PredictionTarget target = find_target(embedded_devices(), embedded_prices().prices, device);
-  return predicted(device, spec, precisions, target.device->is_gpu ? std::max(own, kGpuBatch) : own);
+  if (request.batch) return predicted(device, spec, precisions, *request.batch, request.prices);
+  const PredictionTarget target = find_target(embedded_devices(), request.prices, device);
+  return predicted(device, spec, precisions, target.device->is_gpu ? std::max(own, kGpuBatch) : own, request.prices);
 }
 
 double ratio_to_cpu(const Prediction& prediction, const Elsewhere& answer) {

@@ -9,6 +9,7 @@
 #include "src/analysis/predict/elsewhere.h"
 #include "src/case/choices.h"
 #include "src/result/turns.h"
+#include "src/session/prices.h"
 
 namespace epochbench {
 
@@ -16,6 +17,7 @@ struct ElsewhereRequest {
   std::vector<std::string> on;         // as for `plan --on`, but not "cpu", which the result has
   std::optional<std::int64_t> batch;   // of predictions; empty: see elsewhere()
   std::optional<Precision> precision;  // likewise; empty: the fastest of each device
+  std::vector<CatalogPrice> prices = embedded_prices().prices;
 };
 
 // One answer per model that the results trained on a CPU; points into `results`. "all" is every GPU of the catalog. A GPU is

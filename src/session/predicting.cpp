@@ -120,11 +120,23 @@ std::vector<PredictionTarget> every_target() {
 
 bool is_all(const std::vector<std::string>& on) { return on.size() == 1 && on.front() == "all"; }
 
-std::vector<PredictionTarget> targets_of(const std::vector<std::string>& on) {
+// The device of every row. Errors: CallError if the catalog lacks it.
+std::vector<PredictionTarget> priced_targets(std::span<const CatalogPrice> prices) {
+  std::vector<PredictionTarget> targets;
+  for (const CatalogPrice& price : prices) {
+    const std::string& name = price.gpu_count > 0 ? price.gpu_model : price.instance;
+    targets.push_back(find_target(embedded_devices(), {}, name));
+    targets.back().price = &price;
+  }
+  return targets;
+}
+
+// The targets point into the prices.
+std::vector<PredictionTarget> targets_of(const std::vector<std::string>& on, std::span<const CatalogPrice> prices) {
   if (is_all(on)) return every_target();
   std::vector<PredictionTarget> targets;
-  const auto found = [](const std::string& text) {
-    return text == "cpu" ? this_cpu() : find_target(embedded_devices(), embedded_prices().prices, text);
+  const auto found = [&](const std::string& text) {
+    return text == "cpu" ? this_cpu() : find_target(embedded_devices(), prices, text);
   };
   for (const std::string& text : on) targets.push_back(located("--on", [&] { return found(text); }));
   return targets;
@@ -172,14 +184,15 @@ std::int64_t largest_batch(const std::function<bool(std::int64_t)>& fits) {
 std::vector<Precision> precisions_on(const std::vector<std::string>& on) {
   const std::vector<Precision> all(std::begin(kPrecisions), std::end(kPrecisions));
   try {
-    return on.empty() ? all : precisions_of(targets_of(on));
+    return on.empty() ? all : precisions_of(targets_of(on, embedded_prices().prices));
   } catch (const CallError&) {
     return all;
   }
 }
 
 std::vector<Prediction> predictions_of(const PredictionRequest& request) {
-  const std::vector<PredictionTarget> targets = targets_of(request.on);
+  const std::vector<PredictionTarget> targets =
+      request.on.empty() ? priced_targets(request.prices) : targets_of(request.on, request.prices);
   std::vector<Prediction> predictions;
   for (const CaseSpec& spec : request.cases) {
     check_precision(targets, spec.precision);
@@ -193,7 +206,7 @@ std::vector<Prediction> predictions_of(const PredictionRequest& request) {
                                  : request.halve_batch ? works.memory_on(target).halved_within(limit_bytes, asked)
                                                        : asked;
       const PredictionQuestion question{target, works.work(target, batch), largest, epochs_of(request, spec)};
-      for (Prediction& each : predict(embedded_devices(), embedded_prices().prices, question, today()))
+      for (Prediction& each : predict(embedded_devices(), request.prices, question, today()))
         predictions.push_back(std::move(each));
     }
   }
@@ -226,21 +239,21 @@ const CatalogPrice* instance_price(const std::string& device) {
 
 Rentals rentals_of(const RentalQuestion& question) {
   PredictionRequest request = question.request;
-  if (request.on.empty())
-    for (const CatalogPrice& price : embedded_prices().prices) request.on.push_back(price.instance);
-  keep_possible(request.cases, targets_of(request.on));
+  keep_possible(request.cases, request.on.empty() ? priced_targets(request.prices) : targets_of(request.on, request.prices));
   request.search_largest = false;
   Rentals rentals;
   rentals.max_usd = question.max_usd;
-  std::set<std::string> seen;
+  std::set<std::string> seen, fitting;
   // Cheapest first, and bounds after expectations: the first of an instance is its best.
   for (Prediction& each : predictions_of(request)) {
     const std::string instance = each.cost ? each.cost->instance : each.name;
+    const std::string row = each.cost ? each.cost->price : each.name;
     rentals.asked = each.asked.value_or(EpochsAsked{});
     if (!each.fits && !contains(rentals.unfit, instance)) rentals.unfit.push_back(instance);
     const std::string& unpriced = each.cost_reason;
     if (!unpriced.empty() && !contains(rentals.unpriced, unpriced)) rentals.unpriced.push_back(unpriced);
-    if (!each.cost || !each.cost->usd || !seen.insert(instance).second) continue;
+    if (!each.cost || !each.cost->usd || !seen.insert(row).second) continue;
+    fitting.insert(instance);
     const PredictedAmount& usd = *each.cost->usd;
     const double cost = usd.expected.value_or(usd.at_least);
     std::vector<Prediction>& list = question.max_usd && cost > *question.max_usd ? rentals.too_expensive
@@ -248,7 +261,7 @@ Rentals rentals_of(const RentalQuestion& question) {
                                                                                  : rentals.bounded;
     list.push_back(std::move(each));
   }
-  std::erase_if(rentals.unfit, [&](const std::string& instance) { return seen.contains(instance); });
+  std::erase_if(rentals.unfit, [&](const std::string& instance) { return fitting.contains(instance); });
   return rentals;
 }
 

@@ -9,6 +9,7 @@
 
 #include "src/analysis/predict/prediction.h"
 #include "src/case/case_spec.h"
+#include "src/session/prices.h"
 
 namespace epochbench {
 
@@ -25,6 +26,7 @@ struct PredictionRequest {
   std::optional<std::int64_t> tokens;  // instead of epochs: one epoch of this many tokens, for a language model
   bool search_largest = true;          // the largest batch of each device, which takes most of the time
   bool halve_batch = false;            // where it does not fit, until it does
+  std::vector<CatalogPrice> prices = embedded_prices().prices;
 };
 
 // What GPUs are usually measured with: the batch of predictions where the call gives none, halved until it fits.
@@ -44,7 +46,7 @@ std::vector<std::optional<Prediction>> predictions_on(const std::vector<std::str
 const CatalogPrice* instance_price(const std::string& device);
 
 struct RentalQuestion {
-  PredictionRequest request;      // `on` empty: every instance with a price
+  PredictionRequest request;      // `on` empty: every row of its prices
   std::optional<double> max_usd;  // of the expected cost
 };
 

@@ -1,9 +1,13 @@
 #include "src/session/prices.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 
 #include "epochbench/embedded.h"
+#include "src/analysis/predict/price_file.h"
 #include "src/base/errors.h"
+#include "src/base/files.h"
 #include "src/base/numbers.h"
 #include "src/figures/figure.h"
 #include "src/machine/environment.h"
@@ -43,6 +47,71 @@ const PriceCatalog& embedded_prices() {
   constexpr const char* kPath = "bench/prices.json";
   static const PriceCatalog catalog = parse_prices(embedded_file(kPath).value_or(""), kPath);
   return catalog;
+}
+
+namespace {
+
+std::string text_of_today() {
+  const std::chrono::year_month_day day{today()};
+  char text[32];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(day.year()), static_cast<unsigned>(day.month()),
+                static_cast<unsigned>(day.day()));
+  return text;
+}
+
+// Errors: CallError.
+CatalogPrice given_price(const std::string& part, std::span<const CatalogPrice> known) {
+  const auto equals = part.find('=');
+  if (equals == std::string::npos) throw CallError("'" + part + "' must be DEVICE=USD_PER_HOUR, such as rtx-4090=0.40");
+  const PredictionTarget target = find_target(embedded_devices(), known, part.substr(0, equals));
+  CatalogPrice price;
+  if (target.price) price = *target.price;
+  price.list = "given";
+  price.provider = "with --price";
+  price.usd_per_hour = parse_real(part.substr(equals + 1), {0, kMaxUsdPerHour, false, true});
+  price.region = "anywhere";
+  price.as_of = text_of_today();
+  if (target.price) return price;
+  price.instance = target.instance ? target.instance->name : target.device->id;
+  if (target.device->is_gpu) {
+    price.gpu_model = target.device->name;
+    price.gpu_count = 1;
+  } else if (const CatalogPrice* row = find_price(known, price.instance)) {
+    price.vcpus = row->vcpus;
+  }
+  return price;
+}
+
+// Whether a price of the call stands in for this one: that of a GPU for every instance with it, that of an instance for itself.
+bool is_replaced(const CatalogPrice& price, const CatalogPrice& given) {
+  if (given.instance == price.instance) return true;
+  const CatalogDevice* device = given.gpu_count == 1 ? device_of_price(embedded_devices(), given) : nullptr;
+  return device && device->id == given.instance && device_of_price(embedded_devices(), price) == device;
+}
+
+}  // namespace
+
+std::vector<CatalogPrice> price_list(const PriceListOptions& options) {
+  std::vector<CatalogPrice> prices = embedded_prices().prices;
+  if (!options.file.empty()) {
+    std::vector<CatalogPrice> own =
+        parse_price_file(read_text_file(options.file), options.file, embedded_devices(), prices, today());
+    std::erase_if(prices, [&](const CatalogPrice& row) {
+      return std::ranges::any_of(own, [&](const CatalogPrice& each) {
+        return each.provider == row.provider && each.instance == row.instance && !each.is_spot;
+      });
+    });
+    prices.insert(prices.begin(), own.begin(), own.end());
+  }
+  if (options.given.empty()) return prices;
+  std::vector<CatalogPrice> given;
+  for (const std::string& part : split_list(options.given))
+    located("--price", [&] { given.push_back(given_price(part, prices)); });
+  std::erase_if(prices, [&](const CatalogPrice& row) {
+    return std::ranges::any_of(given, [&](const CatalogPrice& each) { return is_replaced(row, each); });
+  });
+  prices.insert(prices.begin(), given.begin(), given.end());
+  return prices;
 }
 
 PricedMachine this_machine() {

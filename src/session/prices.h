@@ -20,6 +20,14 @@ namespace epochbench {
 const PriceCatalog& embedded_prices();
 Day today();  // UTC
 
+// The prices of `rent` and `plan`: bench/prices.json, what `file` adds, and what `given` says instead: "t4=0.35,rtx-4090=0.40",
+// a device or an instance and its USD per hour. A row of the file replaces that of the same provider and instance.
+struct PriceListOptions {
+  std::string file, given;
+};
+// Errors: CallError, FormatError.
+std::vector<CatalogPrice> price_list(const PriceListOptions& options);
+
 struct AskedPrice {
   double usd_per_hour = 0;
   const CatalogPrice* row = nullptr;  // in the catalog; nullptr: the user's own figure

@@ -31,6 +31,6 @@ epochbench_tests(cli_tests LABEL unit LIBRARIES epochbench_cli TESTS
   case/recipe_test session/complete_result_test session/united_suites_test)
 target_compile_definitions(cli_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results")
 epochbench_tests(prediction_tests LABEL unit LIBRARIES epochbench_fit_parts TESTS
-  analysis/device_catalog_test analysis/expected_time_test analysis/prediction_test)
+  analysis/device_catalog_test analysis/expected_time_test analysis/prediction_test analysis/price_file_test)
 target_compile_definitions(prediction_tests PRIVATE PUBLISHED_RESULTS="${PROJECT_SOURCE_DIR}/results"
   REPOSITORY="${PROJECT_SOURCE_DIR}")

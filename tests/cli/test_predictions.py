@@ -94,6 +94,12 @@ class Elsewhere(CliTest):
         self.assertIn("CPUs were measured on at most 2 cores", " ".join(row["notes"]))
         self.assertRegex(" ".join(row["notes"]), r"at most [0-9,]+ samples/s by its roofline")
 
+    def test_devices_have_prices_of_the_call(self):
+        arguments = ("--on", "h100-sxm", "--price", "cpu=0.09,h100-sxm=2")
+        row = self.answers("zen4-2cores-hour.json", *arguments)["resnet50"]["rows"][-1]
+        self.assertTrue(row["price_source"].startswith("given: with --price h100-sxm "), row["price_source"])
+        self.assertAlmostEqual(row["usd_per_epoch"]["value"], row["epoch_seconds"]["value"] * 2 / 3600)
+
     def test_bad_calls(self):
         file = RESULTS / "zen4-2cores-hour.json"
         for arguments, *parts in ([[], "--on is missing"], [["--on", "cpu"], "--on cpu"], [["--on", "T5"], "not in the catalog"],
@@ -104,6 +110,7 @@ class Elsewhere(CliTest):
             with self.subTest(arguments):
                 self.assert_refused(self.call("plan", file, *arguments), 2, *parts)
         self.assert_refused(self.call("plan", "resnet50", "--price", "cpu=1"), 2, "--price", "result")
+        self.assert_refused(self.call("plan", "resnet50", "--price", "t4=1"), 2, "--price", "--on")
 
 
 class Predictions(CliTest):
@@ -271,7 +278,8 @@ class Predictions(CliTest):
         for row in document["predictions"]:
             line = next(line for line in text.splitlines() if line.startswith(row["instance"] + " "))
             self.assertIn("predicted", line)
-        self.assertRegex(text, r"(?m)^price [0-9]+ days old: ")
+            self.assertEqual("* " in line, "days old" in row["price_source"])
+        self.assertRegex(text, r"(?m)^\* price [0-9]+ days old: ")
         none = self.call(*call[:-1], "1e-6")
         text = none.stdout
         self.assertEqual(none.returncode, 1)
@@ -294,6 +302,27 @@ class Predictions(CliTest):
         self.assertEqual(batches["h200"], 256)
         self.assertLess(batches["t4"], 256)
         self.assertTrue(all(row["fits"] for row in rows))
+
+    def test_rent_by_a_price_file(self):
+        prices = self.folder / "prices.csv"
+        columns = "provider,instance,usd_per_hour,date,kind,region\n"
+        prices.write_text(columns + "near,rtx-4090,0.01,2026-11-01,spot,eu\nfar,rtx-4090,0.02,2025-01-01,on-demand,eu\n")
+        call = ("rent", "resnet50", "--epochs", "1", "--price-file", prices)
+        rows = json.loads(self.call(*call, "--json").stdout)["predictions"]
+        self.assertEqual([row["instance"] for row in rows[:2]], ["near/rtx-4090 spot", "far/rtx-4090"])
+        self.assertGreater(len(rows), 2)
+        lines = self.call(*call).stdout.splitlines()
+        self.assertRegex(next(line for line in lines if line.startswith("far/rtx-4090 ")), r"\$[0-9.,]+\* ")
+        self.assertNotIn("* ", next(line for line in lines if line.startswith("near/rtx-4090 spot ")))
+        rows = json.loads(self.call(*call, "--on", "rtx-4090", "--price", "rtx-4090=3", "--json").stdout)["predictions"]
+        self.assertEqual([row["usd_per_hour"] for row in rows], [3])
+        for wrong, *parts in (("near,rtx-4090,0.3\n", "3 columns"), ("near,rtx-4090,-1,2026-11-01,spot,eu\n", "usd_per_hour"),
+                              ("near,rtx-4090,1 EUR,2026-11-01,spot,eu\n", "usd_per_hour"),
+                              ("near,rtx-4090,1,1.11.2026,spot,eu\n", "date")):
+            with self.subTest(wrong):
+                prices.write_text(columns + wrong)
+                self.assert_refused(self.call(*call), 2, "prices.csv:2: ", *parts)
+        self.assert_refused(self.call("rent", "resnet50", "--epochs", "1", "--price-file", self.folder / "none.csv"), 2, "none.csv")
 
     def test_catalog(self):
         devices = json.loads(self.call("list", "devices", "--catalog", "--json").stdout)["devices"]

@@ -15,6 +15,7 @@ void dawnbench(std::string_view bytes);      // an entry, an empty line and its 
 void mlperf(std::string_view bytes);         // the files of a result, with an empty line between them
 void suite(std::string_view bytes);          // a suite file, and its cases
 void claim_catalog(std::string_view bytes);  // a catalog of claims, and its answers without results
+void price_file(std::string_view bytes);     // a user's prices, as CSV
 void safetensors(std::string_view bytes);    // a weight file
 void idx(std::string_view bytes);            // 2 bytes, little-endian: the length of the images' file; then both, plain or gzip
 void cifar10(std::string_view bytes);        // a file of CIFAR-10's binary version
@@ -37,6 +38,7 @@ inline constexpr std::array kTargets{
     Target{"mlperf", mlperf},
     Target{"suite", suite},
     Target{"claim_catalog", claim_catalog},
+    Target{"price_file", price_file},
     Target{"safetensors", safetensors},
     Target{"idx", idx},
     Target{"cifar10", cifar10},

@@ -21,15 +21,17 @@ struct SpotPrice {
   std::string source, as_of;
 };
 
-// A row of bench/prices.json: what a cloud asked for an instance on a date, in USD.
+// What a cloud asked for an instance on a date, in USD: a row of bench/prices.json, of a price file, or of the call.
 struct CatalogPrice {
   std::string provider, instance, region;  // "aws", "c7i.4xlarge", "us-east-1"
   double usd_per_hour = 0;                 // on demand, Linux, the whole instance
-  int vcpus = 0;
-  std::string gpu_model;  // "" without a GPU
+  int vcpus = 0;                           // 0: not known
+  std::string gpu_model;                   // "" without a GPU
   int gpu_count = 0;
   std::string source, as_of;           // where the figure was found, and the day on which it was: "2026-01-19"
   std::optional<SpotPrice> spot = {};  // empty: not known
+  std::string list = "catalog";        // that has the row: also "price file", "given"
+  bool is_spot = false;                // usd_per_hour is that of spare capacity
 };
 
 struct PriceCatalog {
@@ -49,7 +51,8 @@ const CatalogPrice* price_of_machine(std::span<const CatalogPrice> catalog, std:
 // "312 days old" for a price older than kOldPriceDays today; empty for a younger one.
 std::string age_note(const std::string& as_of, Day today);
 
-// "catalog: aws c7i.4xlarge us-east-1 2026-05-01", then what a reader must know: the share (src/analysis/cost/price_share.h),
+// "catalog: aws c7i.4xlarge us-east-1 2026-05-01", for a spot price ", spot", then what a reader must know: the share
+// (src/analysis/cost/price_share.h),
 // ", 312 days old", and for another machine ", not the machine that was measured".
 std::string describe(const CatalogPrice& price, const std::string& share, bool measured_machine, Day today);
 

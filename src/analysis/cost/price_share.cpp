@@ -10,12 +10,14 @@ std::string vcpus_text(int count) { return counted(static_cast<std::size_t>(coun
 std::string gpus_text(int count) { return counted(static_cast<std::size_t>(count), "GPU", "GPUs"); }
 
 std::string size_text(const CatalogPrice& price) {  // "96 vCPUs and 8 GPUs"
+  if (price.vcpus == 0) return gpus_text(price.gpu_count);
   return vcpus_text(price.vcpus) + (price.gpu_count > 0 ? " and " + gpus_text(price.gpu_count) : "");
 }
 
 // GPUs are left out if neither side has one.
 std::string used_text(const CatalogPrice& price, const UsedMachine& used) {
   const bool gpus = price.gpu_count > 0 || used.gpus > 0;
+  if (price.vcpus == 0) return std::to_string(used.gpus) + " used";
   return std::to_string(used.vcpus) + (gpus ? " and " + std::to_string(used.gpus) : "") + " used";
 }
 

@@ -70,10 +70,13 @@ bool has_tokens(const NamedTarget& each, const Tokens& given) {
   });
 }
 
-// An instance of the price list, by its name or as "aws/g5.xlarge".
+// An instance of the price list, by its name or as "aws/g5.xlarge"; a row that is named as its GPU is that of one provider.
 PredictionTarget priced_target(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices, const std::string& text) {
   const CatalogPrice* price = find_price(prices, text);
-  if (!price || price->gpu_count == 0) return {};
+  const auto is_id = [&](const std::string& name) {
+    return std::ranges::find(catalog.devices, name, &CatalogDevice::id) != catalog.devices.end();
+  };
+  if (!price || price->gpu_count == 0 || is_id(text)) return {};
   const CatalogDevice* device = device_of_price(catalog, *price);
   if (!device)
     throw CallError("'" + text + "' has a " + price->gpu_model +

@@ -33,7 +33,8 @@ PredictedCost cost_on(const CatalogPrice& price, const std::optional<PredictedAm
   const PriceShare share = share_of(price, {price.vcpus, std::min(price.gpu_count, 1)},
                                     price.gpu_count > 1 ? std::optional(PriceScaling::whole) : std::nullopt);
   PredictedCost cost;
-  cost.instance = price.instance;
+  // Several providers of a price file may rent the same GPU.
+  cost.instance = (price.list == "price file" ? price.provider + "/" : "") + price.instance + (price.is_spot ? " spot" : "");
   cost.usd_per_hour = price.usd_per_hour * share.factor;
   cost.gpus = price.gpu_count;
   cost.price = describe(price, share.text, true, day);

@@ -96,6 +96,11 @@ std::string predicted_usd_text(double usd) {
   constexpr double kWithoutCents = 100;
   return usd < kWithoutCents ? format_usd(usd) : "$" + format_whole(usd);
 }
+// "$0.579*": of an old price.
+std::string cost_text(const std::optional<PredictedCost>& cost) {
+  if (!cost || !cost->usd || !cost->usd->expected) return "-";
+  return predicted_usd_text(*cost->usd->expected) + (cost->price_age.empty() ? "" : "*");
+}
 // "$0.417–$0.673": shorter, so that a narrow terminal has room for the device.
 std::string usd_interval_text(const std::optional<PredictedAmount>& amount) {
   return amount && amount->low && amount->high ? predicted_usd_text(*amount->low) + "–" + predicted_usd_text(*amount->high)
@@ -132,13 +137,12 @@ std::string epochs_table(const std::vector<Prediction>& predictions) {
                            "--program|-bound by|--price")};
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> usd = each.cost ? each.cost->usd : std::nullopt;
-    view.rows.push_back({each.cost ? each.cost->instance : each.name, each.device, cell(each.work.model),
-                         cell(name(each.work.precision)), cell(batch_text(each.work)), expected_text(each.hours, three_digits),
-                         interval_text(each.hours, three_digits), tuned_text(each.hours, three_digits),
-                         at_least_text(each.hours, three_digits), error_text(each),
-                         each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", expected_text(usd, predicted_usd_text),
-                         usd_interval_text(usd), at_least_text(usd, predicted_usd_text), program_text(each), bound_text(each),
-                         each.cost ? each.cost->price : ""});
+    view.rows.push_back(
+        {each.cost ? each.cost->instance : each.name, each.device, cell(each.work.model), cell(name(each.work.precision)),
+         cell(batch_text(each.work)), expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
+         tuned_text(each.hours, three_digits), at_least_text(each.hours, three_digits), error_text(each),
+         each.cost ? usd_per_hour_text(each.cost->usd_per_hour) : "-", cost_text(each.cost), usd_interval_text(usd),
+         at_least_text(usd, predicted_usd_text), program_text(each), bound_text(each), each.cost ? each.cost->price : ""});
   }
   return (shared.empty() ? "" : shared + "\n") + terminal_table(view);
 }
@@ -165,14 +169,6 @@ std::vector<std::string> unknown_error_lines(const std::vector<Prediction>& pred
   return {"no step of " + joined(names) + " is in the fit, so their error is unknown: an interval is that of other devices"};
 }
 
-std::vector<std::string> old_prices_lines(const std::vector<Prediction>& predictions) {
-  Reasons ages;
-  for (const Prediction& each : predictions)
-    if (each.cost && !each.cost->price_age.empty() && !contains(ages[each.cost->price_age].subjects, each.cost->instance))
-      add_reason(ages, each.cost->price_age, each.cost->instance);
-  return price_age_lines(ages);
-}
-
 // A hint if launches limit the time.
 std::vector<std::string> launches_lines(const std::vector<Prediction>& predictions) {
   const auto count = std::ranges::count_if(predictions, [](const Prediction& each) {
@@ -181,6 +177,17 @@ std::vector<std::string> launches_lines(const std::vector<Prediction>& predictio
   if (count == 0) return {};
   return {std::to_string(count) + " of " + counted(predictions.size(), "row", "rows") + (count == 1 ? " is" : " are") +
           " bound by launches: a larger --batch costs less per sample"};
+}
+
+// What the marks of costs mean.
+std::vector<std::string> old_prices_lines(const std::vector<Prediction>& predictions) {
+  Reasons ages;
+  for (const Prediction& each : predictions)
+    if (each.cost && !each.cost->price_age.empty() && !contains(ages[each.cost->price_age].subjects, each.cost->instance))
+      add_reason(ages, each.cost->price_age, each.cost->instance);
+  std::vector<std::string> lines;
+  for (const std::string& line : price_age_lines(ages)) lines.push_back("* " + line);
+  return lines;
 }
 
 bool of_epochs(const Prediction& prediction) { return prediction.cost || !prediction.cost_reason.empty(); }
@@ -324,10 +331,10 @@ std::string rentals_table(const Rentals& rentals) {
     const PredictedCost& cost = *each.cost;
     const std::string gpus = cost.gpus > 1 ? "1 of " + std::to_string(cost.gpus) : "";
     view.rows.push_back({cost.instance, each.device, gpus, name(each.work.precision), of_instances ? batch_text(each.work) : "",
-                         expected_text(each.hours, three_digits), interval_text(each.hours, three_digits),
-                         expected_text(cost.usd, predicted_usd_text), usd_interval_text(cost.usd),
-                         tuned_text(cost.usd, predicted_usd_text), error_text(each), name(EvidenceClass::predicted),
-                         usd_per_hour_text(cost.usd_per_hour), program_text(each), bound_text(each), cost.price});
+                         expected_text(each.hours, three_digits), interval_text(each.hours, three_digits), cost_text(each.cost),
+                         usd_interval_text(cost.usd), tuned_text(cost.usd, predicted_usd_text), error_text(each),
+                         name(EvidenceClass::predicted), usd_per_hour_text(cost.usd_per_hour), program_text(each),
+                         bound_text(each), cost.price});
   }
   return terminal_table(view);
 }
