@@ -62,7 +62,7 @@ std::vector<Floats> run_on_cuda(const AttentionLayer& layer, const Floats& dy, c
   return run(*backend, layer, dy, qkv, layer.dtype == DType::f32 ? device.get() : nullptr);
 }
 
-// Groups of 2, 2 and 1 samples. The bounds are those of the parts (cuda_attention_test.cpp).
+// Groups of 2, 2 and 1 samples. The bounds are those of the parts (cuda_attention_parts_test.cpp).
 TEST(CudaAttentionGroups, MatchTheReferenceAndItsMasks) {
   constexpr std::int64_t kBatch = 5;
   const Floats dy = random_samples(kBatch, 1);

@@ -1,13 +1,10 @@
-// Element types of the reference: every 16-bit pattern, and rounding to nearest even between them. The CPU's cast against it.
+// Element types of the reference: every 16-bit pattern, and rounding to nearest even between them. The devices' casts against
+// the same by other arithmetic (tests/support/op_tensor.h).
 #include <bit>
-#include <cmath>
 #include <limits>
-#include <vector>
+#include <map>
 
-#include <gtest/gtest.h>
-
-#include "kernels/reference/kernels.h"
-#include "tests/support/kernel_sweep.h"
+#include "tests/support/op_test.h"
 
 namespace epochbench {
 namespace {
@@ -90,34 +87,59 @@ TEST_P(Cast, OverflowsToInfinityFromTheMidpointOn) {
   EXPECT_TRUE(std::isnan(widen(narrow(std::bit_cast<float>(0x7f800001u)))));  // a NaN whose upper bits equal those of infinity
 }
 
-// Around every pattern and halfway to the next, and values of every magnitude; tensors of many lengths, including 0.
-TEST(CpuCast, MatchesReference) {
-  std::vector<test::GuardedBuffer<float>> inputs;
-  test::GuardedBuffer<float> edges(4 * 65536);
-  for (std::uint32_t i = 0; i < 4 * 65536; ++i) {
-    constexpr std::uint32_t kLow[] = {0, 0x7fff, 0x8000, 0x8001};
-    edges[i] = std::bit_cast<float>(i / 4 << 16 | kLow[i % 4]);
+// Inputs of one pair of types, and what they are cast to.
+struct Casts {
+  std::vector<Tensor> x;
+  std::vector<GuardedBuffer<float>> expected;
+};
+
+// Around every number of `to` and halfway to the next, and values of every magnitude; tensors of many lengths, including 0, and
+// around a chunk of CUDA.
+Casts casts_between(Element from, Element to) {
+  const std::uint32_t half = to == Element::bf16 ? 0x8000 : 0x1000;
+  GuardedBuffer<float> edges(4 * 65536);
+  for (std::int64_t i = 0; i < 4 * 65536; ++i) {
+    const float exact = test::from_bits(static_cast<std::uint16_t>(i / 4), to == Element::f16 ? to : Element::bf16);
+    edges[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(exact) +
+                                    (i % 4 == 0 ? 0 : half + static_cast<std::uint32_t>(i % 4) - 2));
   }
-  inputs.push_back(edges);
-  for (std::int64_t n : {1, 0, 15, 16, 17, 1000, 20011}) inputs.push_back(test::random_floats(n, 1 + inputs.size(), -1e3, 1e3));
-  test::for_each_kernels("", [&](const auto& kernels, int threads) {
-    using Real = test::RealOf<decltype(kernels)>;
-    std::vector<test::GuardedBuffer<Real>> outputs;
-    std::vector<cpu::CastTensor<Real>> tensors;
-    for (const test::GuardedBuffer<float>& x : inputs) {
-      outputs.emplace_back(static_cast<std::int64_t>(x.size()));
-      tensors.push_back({outputs.back().data(), x.data(), static_cast<std::int64_t>(x.size())});
-    }
-    kernels.cast(tensors.data(), static_cast<int>(tensors.size()), threads);
-    for (std::size_t t = 0; t < inputs.size(); ++t) {
-      const test::GuardedBuffer<float> got = test::floats(outputs[t]), expected = test::floats(test::reals<Real>(inputs[t]));
-      for (std::int64_t i = 0; i < tensors[t].n; ++i) {
-        if (std::isnan(expected[i]))
-          ASSERT_TRUE(std::isnan(got[i])) << inputs[t][i];
-        else
-          ASSERT_EQ(got[i], expected[i]) << inputs[t][i];
+  Casts casts;
+  casts.x.emplace_back(edges, from);
+  for (std::int64_t n : {1, 0, 9, 15, 16, 17, 1000, 4099, 20011, 32768, 32781}) {
+    GuardedBuffer<float> values = random_floats(n, 1 + casts.x.size());
+    for (std::int64_t i = 0; i < n; ++i) values[i] = std::ldexp(values[i], static_cast<int>(i % 50) - 30);
+    casts.x.emplace_back(values, from);
+  }
+  for (const Tensor& x : casts.x) {
+    casts.expected.push_back(x.floats());
+    for (float& value : casts.expected.back()) value = test::rounded(value, to);
+  }
+  return casts;
+}
+
+TEST(CastKernel, RoundsToNearestEvenBetweenAllTypes) {
+  std::map<std::pair<Element, Element>, Casts> known;
+  for_each_device([&](const OpDevice& k) {
+    std::vector<Tensor> x, y;
+    std::vector<const GuardedBuffer<float>*> expected;
+    for (const auto& [from, to] : k.casts) {
+      const auto [casts, is_new] = known.try_emplace({from, to});
+      if (is_new) casts->second = casts_between(from, to);
+      for (std::size_t i = 0; i < casts->second.x.size(); ++i) {
+        x.push_back(casts->second.x[i]);
+        y.emplace_back(x.back().size(), to);
+        expected.push_back(&casts->second.expected[i]);
       }
-      EXPECT_TRUE(outputs[t].guards_intact());
+    }
+    k.cast(y, x);
+    for (std::size_t t = 0; t < y.size(); ++t) {
+      const GuardedBuffer<float> got = y[t].floats();
+      for (std::int64_t i = 0; i < y[t].size(); ++i) {
+        const float wanted = (*expected[t])[i];
+        ASSERT_TRUE(std::isnan(wanted) ? std::isnan(got[i]) : got[i] == wanted && std::signbit(got[i]) == std::signbit(wanted))
+            << x[t].floats()[i] << " became " << got[i];
+      }
+      EXPECT_TRUE(y[t].guards_intact());
     }
   });
 }

@@ -37,14 +37,10 @@ endif()
 epochbench_test(kernels/conv2d_test LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)
 epochbench_test(kernels/conv2d_winograd_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/depthwise_stores_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
-epochbench_test(kernels/attention_test LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)
 epochbench_tests(int8_tests LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference TESTS
   kernels/int8_test kernels/int8_codes_test)
-epochbench_test(kernels/optimizer_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/gelu_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
-epochbench_test(kernels/lstm_test LABEL parity LIBRARIES epochbench_kernels_cpu_with_model epochbench_kernels_reference)
 epochbench_test(kernels/reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
-epochbench_test(kernels/cast_test LABEL unit LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 
 # Optimized code only: otherwise the compiler keeps copies of inline functions.
 find_package(Python3 COMPONENTS Interpreter)

@@ -1,5 +1,5 @@
-// What only CUDA has beside element-wise kernels: bias and GELU in one, rows with elements between them, casts of several
-// tensors; against the reference, for every type and thread order, with guard bands and in place.
+// What only CUDA has beside element-wise kernels: bias and GELU in one, rows with elements between them; against the reference,
+// for every type and thread order, with guard bands and in place.
 #include "tests/support/cuda_kernel_test.h"
 
 namespace epochbench {
@@ -87,42 +87,6 @@ TEST(CudaBiasAddGrad, SumsChannelsOfLongerRows) {
         EXPECT_TRUE(dbias.guards_intact() && workspace.guards_intact());
       });
     });
-}
-
-// Every pair of types in one launch: values of all magnitudes, including those that overflow or underflow in fp16.
-TEST(CudaCast, RoundsToNearestEvenBetweenAllTypes) {
-  const Element elements[] = {Element::f32, Element::bf16, Element::f16};
-  const std::int64_t sizes[] = {1, 9, 4099, cuda::kChunkElements, cuda::kChunkElements + 13};
-  std::vector<Tensor> in, out;
-  std::vector<GuardedBuffer<float>> expected;
-  for (Element from : elements)
-    for (Element to : elements)
-      for (std::int64_t n : sizes) {
-        GuardedBuffer<float> values = random_floats(n, static_cast<std::uint64_t>(n));
-        for (std::int64_t i = 0; i < n; ++i) values[i] = std::ldexp(values[i], static_cast<int>(i % 50) - 30);
-        if (n > 8) values[3] = INFINITY, values[4] = -0.0f, values[5] = 65519.99f, values[6] = 65520, values[7] = 0x1p-25f;
-        in.emplace_back(values, from);
-        out.emplace_back(n, to);
-        expected.push_back(in.back().floats());
-        for (float& value : expected.back()) value = test::rounded(value, to);
-      }
-  for_each_order("", [&] {
-    std::vector<cuda::CastTensor> tensors;
-    std::vector<cuda::Chunk> chunks;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      out[i].poison();
-      for (std::int64_t first = 0; first < in[i].size(); first += cuda::kChunkElements)
-        chunks.push_back({static_cast<std::int32_t>(i), first});
-      tensors.push_back({out[i].data(), in[i].data(), in[i].size(), out[i].element(), in[i].element()});
-    }
-    const auto tensors_there = on_device<cuda::CastTensor>(tensors);
-    const auto chunks_there = on_device<cuda::Chunk>(chunks);
-    cuda::cast(tensors_there.data(), chunks_there.data(), static_cast<std::int64_t>(chunks.size()), kNoStream);
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      EXPECT_TRUE(bit_equal(out[i].floats(), expected[i])) << i;
-      EXPECT_TRUE(out[i].guards_intact()) << i;
-    }
-  });
 }
 
 }  // namespace

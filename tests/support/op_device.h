@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/op_tensor.h"
+#include "tests/support/parameters.h"
 
 namespace epochbench::test {
 
@@ -27,20 +28,47 @@ struct OpDevice {
                      std::int64_t vocabulary, std::int64_t width)>
       embedding_grad;
 
+  // In CUDA of several kernels, with products of the reference between them.
+  std::function<void(Real* y, float* log_sum_exp, const Real* q, const Real* k, const Real* v, const std::int32_t* step,
+                     const AttentionShape& shape, const Dropout& dropout)>
+      attention;
+  std::function<void(Real* dq, Real* dk, Real* dv, const Real* dy, const Real* q, const Real* k, const Real* v, const Real* y,
+                     const float* log_sum_exp, const std::int32_t* step, const AttentionShape& shape, const Dropout& dropout)>
+      attention_grad;
+  std::function<void(Real* gates, float* cells, Real* h, Real* previous, const Real* x, const Real* weight,
+                     const LstmShape& shape)>
+      lstm;
+  std::function<void(Real* dx, const Real* dh, const Real* weight, const Real* gates, const float* cells,
+                     const LstmShape& shape)>
+      lstm_grad;
+  // With descriptions of tensors that differ between devices. Casts are all in one call. clip_factor returns what gradients are
+  // multiplied by.
+  std::function<void(std::vector<Tensor>& y, const std::vector<Tensor>& x)> cast;
+  std::function<void(Parameters& parameters, const float* learning_rate, const SgdNumbers& numbers)> sgd;
+  std::function<void(Parameters& parameters, const float* learning_rate, const std::int32_t* step, const AdamwNumbers& numbers)>
+      adamw;
+  std::function<float(Parameters& parameters, double largest_norm)> clip_factor;
+
+  std::vector<std::pair<Element, Element>> casts;  // types from and to which it casts
+
   // Null in CUDA. Devices with the same code give the same bits, unless they divide a sum among different numbers of threads.
   const void* code = nullptr;
   int threads = 1;
-  double exponential_error = 0;  // relative, of exp, where it is larger than a few roundings of a float
-  int mask_channels = 1;         // batch_norm has masks where these divide the channels; 0: it has none
-  int squares_in_float = 32;     // of a row, that a normalization adds up at most before it goes on in double
+  double exponential_error = 0;    // relative, of exp, where it is larger than a few roundings of a float
+  int mask_channels = 1;           // batch_norm has masks where these divide the channels; 0: it has none
+  bool products_in_float = false;  // whether it multiplies matrices itself, else the reference does
+  int squares_in_float = 32;       // of a row, that a normalization adds up at most before it goes on in double
 };
 
 // The types that the devices of the program compute with.
 std::vector<Element> op_elements();
-bool op_large();  // whether they are fast enough for large tensors of every type
+std::vector<Element> gradient_elements();  // that its optimizers read
+bool op_large();                           // whether they are fast enough for large tensors of every type
 
 // Runs check(device) for every device with tensors of this type.
 void for_each_device(Element element, const std::function<void(const OpDevice&)>& check);
+// For optimizers, whose tensors have types of their own: for every table of the CPU, and every order of CUDA's threads.
+void for_each_device(const std::function<void(const OpDevice&)>& check);
 
 // Runs check(element) for every type; `what` names the case in a failure.
 template <typename Check>
@@ -71,6 +99,8 @@ class SameBits {
 struct WorkspaceExtents {
   std::vector<std::int64_t> sizes;  // the arguments that are numbers of rows, channels, ...
   const Conv2dShape* convolution = nullptr;
+  const AttentionShape* attention = nullptr;
+  const LstmShape* lstm = nullptr;
 
   template <typename... Arguments>
   explicit WorkspaceExtents(const Arguments&... arguments) {
@@ -80,6 +110,8 @@ struct WorkspaceExtents {
  private:
   void add(std::int64_t size) { sizes.push_back(size); }
   void add(const Conv2dShape& shape) { convolution = &shape; }
+  void add(const AttentionShape& shape) { attention = &shape; }
+  void add(const LstmShape& shape) { lstm = &shape; }
   template <typename Other>
   void add(const Other&) {}
 };

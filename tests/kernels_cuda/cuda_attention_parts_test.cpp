@@ -1,5 +1,5 @@
-// The parts of unfused attention in CUDA: softmax with dropout and its gradient against their definition, heads, seeds, and
-// all of them, with reference products, against reference attention.
+// The parts of unfused attention in CUDA: softmax with dropout and its gradient against their definition, heads and seeds. With
+// products between them, kernels/attention_test compares them with the reference.
 #include <set>
 
 #include "kernels/reference/dropout_mask.h"
@@ -254,62 +254,6 @@ TEST(CudaHeads, JointSplitAndMergeAreThoseOfThreeTensors) {
         }
       });
     });
-}
-
-// product per head, with the reference: c [rows, columns] of each head.
-void products(DeviceBuffer<float>& c, const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, std::int64_t heads,
-              const GemmShape& shape) {
-  for (std::int64_t h = 0; h < heads; ++h)
-    reference::gemm(c.data() + h * shape.m * shape.n, a.data() + h * shape.m * shape.k, b.data() + h * shape.k * shape.n, shape,
-                    {});
-}
-
-// The bounds are those of CPU attention (tests/kernels/attention_test.cpp): a score errs by a few eps times its
-// magnitude.
-TEST(CudaAttention, PartsWithReferenceProductsMatchReference) {
-  for (const AttentionShape& shape : {AttentionShape{2, 20, 3, 8}, causal({2, 20, 3, 8})}) {
-    const std::int64_t n = rows_of(shape) * shape.width, weights_count = rows_of(shape) * shape.sequence;
-    const std::int64_t heads = shape.batch * shape.heads, sequence = shape.sequence, width = shape.width;
-    const float scale = 1 / std::sqrt(static_cast<float>(width));
-    for (const Dropout& dropout : {kNone, dropout_of(0.2)}) {
-      const DeviceBuffer<float> q = random_device_floats(n, 1), k = random_device_floats(n, 2), v = random_device_floats(n, 3),
-                                dy = random_device_floats(n, 4);
-      const DeviceBuffer<std::int32_t> step = on_device(5);
-      GuardedBuffer<float> y(n), log_sum_exp(rows_of(shape)), dq(n), dk(n), dv(n);
-      reference::attention(y.data(), log_sum_exp.data(), q.data(), k.data(), v.data(), step.data(), shape, dropout);
-      reference::attention_grad(dq.data(), dk.data(), dv.data(), dy.data(), q.data(), k.data(), v.data(), y.data(),
-                                log_sum_exp.data(), step.data(), shape, dropout);
-
-      DeviceBuffer<float> q_apart(n), k_apart(n), v_apart(n), dy_apart(n), apart(n), scores(weights_count),
-          weights(weights_count), dweights(weights_count), got_log(rows_of(shape)), got(n);
-      for (auto [to, from] :
-           {std::pair{&q_apart, &q}, std::pair{&k_apart, &k}, std::pair{&v_apart, &v}, std::pair{&dy_apart, &dy}})
-        cuda::split_heads(to->data(), from->data(), shape, Element::f32, kNoStream);
-      products(scores, q_apart, k_apart, heads, {sequence, sequence, width, false, true});
-      for (float& score : scores) score *= scale;
-      cuda::attention_softmax(weights.data(), got_log.data(), scores.data(), step.data(), shape, 0, dropout, Element::f32,
-                              kNoStream);
-      products(apart, weights, v_apart, heads, {sequence, width, sequence});
-      cuda::merge_heads(got.data(), apart.data(), shape, Element::f32, kNoStream);
-      const double bound = 32 * kEps * static_cast<double>(dropout.scale);
-      expect_close(got, y, {kEps, bound});
-      expect_close(got_log, log_sum_exp, {kEps, 16 * kEps});
-
-      products(dweights, dy_apart, v_apart, heads, {sequence, sequence, width, false, true});
-      cuda::attention_softmax_grad(weights.data(), dweights.data(), scores.data(), dweights.data(), got_log.data(), step.data(),
-                                   shape, 0, dropout, Element::f32, kNoStream);
-      for (float& value : dweights) value *= scale;
-      const auto expect_product = [&](const DeviceBuffer<float>& a, const DeviceBuffer<float>& b, bool transpose_a,
-                                      const GuardedBuffer<float>& expected) {
-        products(apart, a, b, heads, {sequence, width, sequence, transpose_a});
-        cuda::merge_heads(got.data(), apart.data(), shape, Element::f32, kNoStream);
-        expect_close(got, expected, {kEps, 2 * bound * static_cast<double>(width)});
-      };
-      expect_product(weights, dy_apart, true, dv);
-      expect_product(dweights, k_apart, false, dq);
-      expect_product(dweights, q_apart, true, dk);
-    }
-  }
 }
 
 TEST(CudaAttentionSeed, DiffersByStepOrdinalSeedAndPart) {
