@@ -299,7 +299,7 @@ TEST(PlanCases, WhatCannotBeLeftOutIsSkippedAmongOthersAndAnErrorAlone) {
   EXPECT_THAT(cases[2].obstacle->reason, HasSubstr("graph-capture"));
   EXPECT_THAT(cases[3].obstacle->reason, HasSubstr("winograd"));
   try {
-    plan_cases(expand(block_of({{"model", "mlp"}, {"gemm", "portable"}, {"precision", "bf16"}})), 1);
+    plan_cases(expand(block_of({{"model", "mlp"}, {"gemm", "portable"}, {"precision", "fp16"}})), 1);
     FAIL();
   } catch (const CallError& error) {
     EXPECT_EQ(error.code(), kExitCallIsWrong);

@@ -80,7 +80,7 @@ class BadInput(CliTest):
             ([*QUICK, "--checkpoint", "layers"], ["layers", "blocks"]),
             (["--model", "mlp:width=8,depth=1", "--batch", "1", "--checkpoint", "blocks"], ["--checkpoint blocks", "mlp"]),
             ([*QUICK, "--gemm", "fast"], ["fast", "portable"]),
-            ([*QUICK, "--gemm", "portable", "--precision", "bf16"], ["portable", "bf16"]),
+            ([*QUICK, "--gemm", "portable", "--precision", "fp16"], ["fp16"]),
             (["--model", "resnet18:height=16"], ["height", "64"]),
             ([*QUICK, "--threads", "0"], ["--threads"]),
             ([*QUICK, "--threads", ""], ["--threads"]),
