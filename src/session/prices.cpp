@@ -66,7 +66,7 @@ CatalogPrice given_price(const std::string& part, std::span<const CatalogPrice> 
   const PredictionTarget target = find_target(embedded_devices(), known, part.substr(0, equals));
   CatalogPrice price;
   if (target.price) price = *target.price;
-  price.list = "given";
+  price.list = kGivenPrice;
   price.provider = "with --price";
   price.usd_per_hour = parse_real(part.substr(equals + 1), {0, kMaxUsdPerHour, false, true});
   price.region = "anywhere";

@@ -68,7 +68,9 @@ std::string age_note(const std::string& as_of, Day today) {
 }
 
 std::string describe(const CatalogPrice& price, const std::string& share, bool measured_machine, Day today) {
-  std::string text = price.list + ": " + price.provider + " " + price.instance + " " + price.region + " " + price.as_of;
+  std::string text = price.list == kGivenPrice
+                         ? source_text(kGivenPrice)
+                         : price.list + ": " + price.provider + " " + price.instance + " " + price.region + " " + price.as_of;
   for (const std::string& note : {std::string(price.is_spot ? "spot" : ""), share, age_note(price.as_of, today),
                                   std::string(measured_machine ? "" : kOtherMachine)})
     if (!note.empty()) text += ", " + note;

@@ -30,7 +30,7 @@ struct CatalogPrice {
   int gpu_count = 0;
   std::string source, as_of;           // where the figure was found, and the day on which it was: "2026-01-19"
   std::optional<SpotPrice> spot = {};  // empty: not known
-  std::string list = "catalog";        // that has the row: also "price file", "given"
+  std::string list = "catalog";        // that has the row: also "price file", kGivenPrice
   bool is_spot = false;                // usd_per_hour is that of spare capacity
 };
 
