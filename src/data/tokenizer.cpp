@@ -208,20 +208,19 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec) {
       files = read_json(spec, json, read_file(spec, json, ""), read_word_pieces);
     }
     if (kind->kind != TokenizerKind::wordpiece) files.uncased = kind->kind == TokenizerKind::uncased_wordpiece;
-    const auto& [vocabulary, merges, uncased] = files;
-    return last_or(text_hash(vocabulary) + (uncased ? (*uncased ? "uncased" : "cased") : ""), [&] {
-      return std::make_shared<const Tokenizer>(*open_memory(in_quotes(path.string()), vocabulary), uncased);
+    return last_or(text_hash(files.vocabulary) + (files.uncased ? (*files.uncased ? "uncased" : "cased") : ""), [&] {
+      return std::make_shared<const Tokenizer>(*open_memory(in_quotes(path.string()), files.vocabulary), files.uncased);
     });
   }
   if (path.filename() == "vocab.json" && std::filesystem::is_regular_file(path, ignored)) path.replace_filename("");
   const std::filesystem::path json = json_at(path, "vocab.json"), vocabulary_path = path / "vocab.json",
                               merges_path = path / "merges.txt";
-  const auto [vocabulary, merges, uncased] =
+  const TokenizerJson files =
       json.empty() ? TokenizerJson{read_file(spec, vocabulary_path, kGpt2Remedy), read_file(spec, merges_path, kGpt2Remedy), {}}
                    : read_json(spec, json, read_file(spec, json, ""), read_byte_pairs);
-  return last_or(text_hash(vocabulary) + text_hash(merges), [&] {
-    return std::make_shared<const Tokenizer>(*open_memory(in_quotes(vocabulary_path.string()), vocabulary),
-                                             *open_memory(in_quotes(merges_path.string()), merges));
+  return last_or(text_hash(files.vocabulary) + text_hash(files.merges), [&] {
+    return std::make_shared<const Tokenizer>(*open_memory(in_quotes(vocabulary_path.string()), files.vocabulary),
+                                             *open_memory(in_quotes(merges_path.string()), files.merges));
   });
 }
 
