@@ -78,6 +78,14 @@ class CheckStructure(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("warning: more than 400 lines", done.stdout)
 
+    def test_mutants_match_the_sources(self):
+        (self.root / "tests").mkdir(exist_ok=True)
+        (self.root / "tests/mutants.json").write_text('[{"file": "src/graph/sum.cpp", "from": "a + b", "to": "a - b"}]')
+        for text, code in (("a + b\n", 0), ("a + b + a + b\n", 1), ("b + a\n", 1)):
+            done = self.check("src/graph/sum.cpp", text)
+            self.assertEqual(done.returncode, code, done.stdout)
+        self.assertIn("mutant 1: src/graph/sum.cpp has its text 0 times", done.stdout)
+
     def test_another_folder_is_no_repository(self):
         done = subprocess.run([SCRIPT, self.root], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
