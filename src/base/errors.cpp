@@ -33,12 +33,12 @@ void note(int signal) {
 
 }  // namespace
 
-std::string error_text(int error) {
-  const std::string text = std::strerror(error);
-  if (error == EMFILE) return text + " (raise the limit: ulimit -n 1024)";
-  if (error == EFBIG) return text + " (raise the limit: ulimit -f unlimited)";
-  return text;
+std::string limit_remedy(int error) {
+  if (error == EMFILE) return " (raise the limit: ulimit -n 1024)";
+  return error == EFBIG ? " (raise the limit: ulimit -f unlimited)" : "";
 }
+
+std::string error_text(int error) { return std::strerror(error) + limit_remedy(error); }
 
 void catch_interrupts() {
   struct sigaction action {};

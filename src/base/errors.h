@@ -25,8 +25,9 @@ enum ExitCode : int {  // if several apply, the first of 130, 2, 1, 3, 4
 // adds them to the message (src/cli/known_names.h).
 enum class Unknown : std::uint8_t { nothing, device, precision };
 
-// What the system says of an errno, with the command that raises a limit: "File too large (raise the limit: ulimit -f
-// unlimited)".
+// The command that raises the limit that an errno names: " (raise the limit: ulimit -n 1024)"; empty for others.
+std::string limit_remedy(int error);
+// What the system says of an errno, with that command.
 std::string error_text(int error);
 
 class CallError : public std::runtime_error {  // the call is wrong

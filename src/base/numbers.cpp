@@ -40,8 +40,8 @@ struct Suffix {
   std::string_view text;
   double factor;
 };
-constexpr std::array kSuffixes{Suffix{"k", 1e3}, Suffix{"K", 1e3},  Suffix{"M", 1e6},  Suffix{"%", 0.01}, Suffix{"ms", 1e-3},
-                               Suffix{"s", 1},   Suffix{"min", 60}, Suffix{"h", 3600}, Suffix{"/h", 1}};
+constexpr std::array kSuffixes{Suffix{"", 1},      Suffix{"k", 1e3}, Suffix{"K", 1e3},  Suffix{"M", 1e6},  Suffix{"%", 0.01},
+                               Suffix{"ms", 1e-3}, Suffix{"s", 1},   Suffix{"min", 60}, Suffix{"h", 3600}, Suffix{"/h", 1}};
 
 // "1000", "0.999": without the rounding error of a product.
 std::string written(double value) {
@@ -54,7 +54,7 @@ std::string written(double value) {
 // "; did you mean 1000?", where `text` is what people write for a number that would be allowed.
 std::string did_you_mean_number(std::string_view text, const std::function<bool(const std::string&)>& allowed) {
   const std::string meant = number_meant(text);
-  return !meant.empty() && meant != text && allowed(meant) ? "; did you mean " + meant + "?" : "";
+  return !meant.empty() && allowed(meant) ? "; did you mean " + meant + "?" : "";
 }
 
 std::string fixed(double value, int decimals) {
@@ -96,10 +96,8 @@ std::string number_meant(std::string_view text) {
   std::string digits;
   for (const char c : trimmed(text))
     if (c != '$' && c != '_') digits += c;
-  double factor = 1;
   const std::string suffix = digits.substr(digits.find_last_of("0123456789.") + 1);
-  for (const Suffix& known : kSuffixes)
-    if (suffix == known.text) factor = known.factor;
+  const auto known = std::ranges::find(kSuffixes, suffix, &Suffix::text);
   digits.resize(digits.size() - suffix.size());
   constexpr std::size_t kThousands = 3;
   if (const std::size_t comma = digits.find(','); comma != std::string::npos) {
@@ -107,8 +105,7 @@ std::string number_meant(std::string_view text) {
     thousands ? digits.erase(comma, 1) : digits.replace(comma, 1, ".");
   }
   double value = 0;
-  if (!read_whole(digits, value) || (factor == 1 && !suffix.empty() && suffix != "s" && suffix != "/h")) return "";
-  return written(value * factor);
+  return known != kSuffixes.end() && read_whole(digits, value) ? written(value * known->factor) : "";
 }
 
 std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int64_t maximum) {

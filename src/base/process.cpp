@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/base/errors.h"
 #include "src/base/text.h"
 
 extern char** environ;
@@ -128,8 +129,7 @@ std::string own_program() {
 std::array<FileDescriptor, 2> open_pipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
-    throw std::system_error(errno, std::generic_category(),
-                            std::string("cannot open a pipe") + (errno == EMFILE ? " (raise the limit: ulimit -n 1024)" : ""));
+    throw std::system_error(errno, std::generic_category(), "cannot open a pipe" + limit_remedy(errno));
   return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 

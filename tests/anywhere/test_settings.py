@@ -61,7 +61,7 @@ class Settings(CliTest):
         self.assertEqual(self.call("report", "--help").returncode, 0)
 
     def test_words_that_others_have_for_a_precision(self):
-        for word, meant in (("float32", "fp32"), ("single", "fp32")):
+        for word, meant in (("float32", "fp32"), ("single", "fp32"), ("amp", "bf16"), ("mixed", "bf16")):
             self.assert_refused(self.call("run", "mlp", "--precision", word, "--dry-run"), 2, f"did you mean {meant}?")
 
 

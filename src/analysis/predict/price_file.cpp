@@ -12,7 +12,7 @@
 namespace epochbench {
 namespace {
 
-constexpr std::size_t kLongestField = 100, kMaxRows = 10000;
+constexpr std::size_t kMaxField = 100, kMaxRows = 10000;
 constexpr double kMaxUsdPerHour = 1e6;
 constexpr int kMaxGpus = 64;
 struct Column {
@@ -50,8 +50,8 @@ CatalogPrice read_row(const std::vector<std::string>& fields, const DeviceCatalo
     throw CallError("has " + counted(fields.size(), "column", "columns") + ", not " + std::to_string(Column::count) + ": " +
                     kPriceColumns);
   for (const std::string& field : fields)
-    if (field.empty() || field.size() > kLongestField)
-      throw CallError("a column is empty or longer than " + std::to_string(kLongestField) + " characters");
+    if (field.empty() || field.size() > kMaxField)
+      throw CallError("a column is empty or longer than " + std::to_string(kMaxField) + " characters");
   CatalogPrice price;
   price.list = "price file";
   price.provider = visible(fields[Column::provider]);

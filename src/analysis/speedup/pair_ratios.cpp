@@ -33,7 +33,7 @@ Estimate per_epoch(const Series& baseline, const Series& contender, const char* 
     for (const Run* run : series->runs) {
       const std::optional<double> value = get(*run);
       if (!value || !std::isfinite(*value)) return unknown(" is not known of both sides");
-      if (!(*value > 0)) return unknown(" of " + run->name + " is not above 0, so there is no ratio");
+      if (!(*value > 0)) return unknown(" of " + run->name + " is 0 or less, and a ratio needs more");
       values->push_back(*value);
     }
   Estimate estimate = ratio_estimate(ours, theirs);
