@@ -49,7 +49,7 @@ template <typename Real>
 const cpu::Kernels<Real>& chosen_kernels(const std::string& name) {
   if (name.empty()) return *cpu::best_kernels<Real>();
   for (cpu::Isa isa : cpu::kIsas<Real>)
-    if (cpu::available(isa) && cpu::kernels<Real>(isa).isa == name) return cpu::kernels<Real>(isa);
+    if (cpu::available<cpu::Kernels<Real>>(isa) && cpu::kernels<Real>(isa).isa == name) return cpu::kernels<Real>(isa);
   throw std::runtime_error("--isa=" + name + " is unknown or not available here; portable always is");
 }
 
@@ -96,7 +96,7 @@ void register_all(const Arguments& arguments) {
 const cpu::Int8Kernels& chosen_int8_kernels(const std::string& name) {
   if (const cpu::Int8Kernels* best = cpu::best_int8_kernels(); name.empty() && best) return *best;
   for (cpu::Isa isa : cpu::kInt8Isas)
-    if (cpu::available(isa) && cpu::int8_kernels(isa).isa == name) return cpu::int8_kernels(isa);
+    if (cpu::available<cpu::Int8Kernels>(isa) && cpu::int8_kernels(isa).isa == name) return cpu::int8_kernels(isa);
   if (name.empty()) throw std::runtime_error("this CPU has no instruction that multiplies int8");
   throw std::runtime_error("--isa=" + name + " is unknown or not available here for int8");
 }

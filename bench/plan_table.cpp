@@ -81,7 +81,7 @@ int main(int argc, char** argv) try {
   } catch (const CLI::CallForHelp& error) {
     return app.exit(error);
   }
-  if (!epochbench::cpu::available(epochbench::cpu::Isa::avx512))
+  if (!epochbench::cpu::supported(epochbench::cpu::Isa::avx512))
     throw std::runtime_error("the plans are compiled for AVX-512, which this CPU lacks; run this on one that has it");
   bench::print_table(shapes, threads, bench::kernels().at(kernels));
   return 0;

@@ -34,14 +34,19 @@ const Table* table_of([[maybe_unused]] Isa wanted) {
 
 template <typename Table>
 const Table& available_table(Isa isa) {
-  const Table* table = available(isa) ? table_of<Table>(isa) : nullptr;
-  if (!table) throw std::logic_error(std::string("no such kernels for ") + name(isa));
-  return *table;
+  if (!available<Table>(isa)) throw std::logic_error(std::string("no such kernels for ") + name(isa));
+  return *table_of<Table>(isa);
 }
 
 }  // namespace
 
-bool compiled(Isa isa) { return table_of<Kernels<float>>(isa) || table_of<Kernels<Bf16>>(isa) || table_of<Int8Kernels>(isa); }
+template <typename Table>
+bool compiled(Isa isa) {
+  return table_of<Table>(isa) != nullptr;
+}
+template bool compiled<Kernels<float>>(Isa);
+template bool compiled<Kernels<Bf16>>(Isa);
+template bool compiled<Int8Kernels>(Isa);
 
 template <>
 const Kernels<float>& kernels<float>(Isa isa) {

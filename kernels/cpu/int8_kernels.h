@@ -17,13 +17,13 @@ struct Int8Kernels {
 // The instruction sets that have a table, slowest first. AVX2 multiplies numbers of 16 bits.
 inline constexpr Isa kInt8Isas[] = {Isa::avx2, Isa::avx_vnni, Isa::avx512_vnni, Isa::amx_int8};
 
-const Int8Kernels& int8_kernels(Isa isa);  // precondition: available(isa), and it is one of kInt8Isas
+const Int8Kernels& int8_kernels(Isa isa);  // precondition: available<Int8Kernels>(isa)
 
 // The best available table; null if there is none.
 inline const Int8Kernels* best_int8_kernels() {
   const Int8Kernels* best = nullptr;
   for (Isa isa : kInt8Isas)
-    if (available(isa)) best = &int8_kernels(isa);
+    if (available<Int8Kernels>(isa)) best = &int8_kernels(isa);
   return best;
 }
 

@@ -46,17 +46,22 @@ template <>
 inline constexpr Isa kIsas<Bf16>[] = {Isa::portable, Isa::avx2, Isa::avx512,   Isa::avx512_bf16,
                                       Isa::amx_bf16, Isa::neon, Isa::neon_bf16};
 
-bool compiled(Isa isa);  // whether this build has a table for it
-inline bool available(Isa isa) { return compiled(isa) && supported(isa); }
+// Whether this build has the table, and whether this CPU can run it too. Table: Kernels<Real>, or Int8Kernels.
+template <typename Table>
+bool compiled(Isa isa);
+template <typename Table>
+bool available(Isa isa) {
+  return compiled<Table>(isa) && supported(isa);
+}
 template <typename Real>
-const Kernels<Real>& kernels(Isa isa);  // precondition: available(isa), and it is one of kIsas<Real>
+const Kernels<Real>& kernels(Isa isa);  // precondition: available<Kernels<Real>>(isa)
 
 // The best available table; every build has the portable ones.
 template <typename Real>
 const Kernels<Real>* best_kernels() {
   const Kernels<Real>* best = nullptr;
   for (Isa isa : kIsas<Real>)
-    if (available(isa)) best = &kernels<Real>(isa);
+    if (available<Kernels<Real>>(isa)) best = &kernels<Real>(isa);
   return best;
 }
 

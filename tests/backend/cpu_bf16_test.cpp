@@ -80,7 +80,7 @@ TEST_P(CpuBf16Models, TenLossesAreThoseOfTheReference) {
   };
   for (int threads : {1, 3}) expect_near(threads, {});
   for (const cpu::Isa isa : cpu::kIsas<float>)  // which --kernels can name
-    if (cpu::available(isa)) expect_near(2, {.kernels = cpu::name(isa)});
+    if (cpu::available<cpu::Kernels<Bf16>>(isa)) expect_near(2, {.kernels = cpu::name(isa)});
 }
 
 TEST_P(CpuBf16Models, RoundsWhatFp32DoesNot) {

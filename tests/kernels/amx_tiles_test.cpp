@@ -12,7 +12,7 @@ using test::convolution_shape;
 class AmxTiles : public testing::Test {
  protected:
   void SetUp() override {
-    if (!cpu::available(cpu::Isa::avx512_bf16)) GTEST_SKIP() << "the kernels' vector code needs AVX-512 with bf16";
+    if (!cpu::supported(cpu::Isa::avx512_bf16)) GTEST_SKIP() << "the kernels' vector code needs AVX-512 with bf16";
   }
 };
 
@@ -119,7 +119,7 @@ TEST_F(AmxTiles, MultiplyRecurrentLayers) {
 }
 
 TEST_F(AmxTiles, MultiplyBytes) {
-  if (!cpu::available(cpu::Isa::avx512_vnni)) GTEST_SKIP() << "the kernels' vector code needs AVX512-VNNI";
+  if (!cpu::supported(cpu::Isa::avx512_vnni)) GTEST_SKIP() << "the kernels' vector code needs AVX512-VNNI";
   const float range[] = {-1, 1};
   const cpu::Int8Kernels& kernels = cpu::amx_int8_model::table;
   for (const Conv2dShape& s :

@@ -13,12 +13,13 @@ namespace epochbench::test {
 template <typename Check>
 void for_each_int8_isa(const std::string& what, Check check) {
   for (cpu::Isa isa : cpu::kInt8Isas) {
-    if (!cpu::available(isa)) continue;
+    if (!cpu::available<cpu::Int8Kernels>(isa)) continue;
     const cpu::Int8Kernels& kernels = cpu::int8_kernels(isa);
     SCOPED_TRACE(what + " " + kernels.isa);
     check(kernels);
   }
-  if (&cpu::amx_int8_model::table == nullptr || !cpu::available(cpu::Isa::avx512_vnni) || cpu::available(cpu::Isa::amx_int8))
+  if (&cpu::amx_int8_model::table == nullptr || !cpu::supported(cpu::Isa::avx512_vnni) ||
+      cpu::available<cpu::Int8Kernels>(cpu::Isa::amx_int8))
     return;
   SCOPED_TRACE(what + " " + cpu::amx_int8_model::table.isa);
   check(cpu::amx_int8_model::table);

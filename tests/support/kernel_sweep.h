@@ -27,13 +27,14 @@ using RealOf = typename RealOfKernels<std::remove_cvref_t<KernelsType>>::type;
 template <typename Real, typename Check>
 void for_each_isa_of(const std::string& what, Check check) {
   for (cpu::Isa isa : cpu::kIsas<Real>) {
-    if (!cpu::available(isa)) continue;
+    if (!cpu::available<cpu::Kernels<Real>>(isa)) continue;
     const cpu::Kernels<Real>& kernels = cpu::kernels<Real>(isa);
     SCOPED_TRACE(what + " " + kernels.isa);
     check(kernels);
   }
   if constexpr (std::is_same_v<Real, Bf16>) {
-    if (&cpu::amx_model::table != nullptr && cpu::available(cpu::Isa::avx512_bf16) && !cpu::available(cpu::Isa::amx_bf16)) {
+    if (&cpu::amx_model::table != nullptr && cpu::supported(cpu::Isa::avx512_bf16) &&
+        !cpu::available<cpu::Kernels<Bf16>>(cpu::Isa::amx_bf16)) {
       SCOPED_TRACE(what + " " + cpu::amx_model::table.isa);
       check(cpu::amx_model::table);
     }

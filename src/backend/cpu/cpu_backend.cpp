@@ -109,7 +109,7 @@ class CpuBackend final : public Backend {
     const auto found = std::ranges::find_if(cpu::kIsas<Real>, wanted);
     const bool can = found != std::end(cpu::kIsas<Real>) && cpu::supported(*found);
     if (!can) throw DeviceError("this CPU does not run " + options.kernels + " kernels; use the best, or portable ones");
-    if (!cpu::compiled(*found))
+    if (!cpu::compiled<cpu::Kernels<Real>>(*found))
       throw DeviceError("this build has no " + options.kernels +
                         " kernels; use the best, or build with EPOCHBENCH_KERNELS=all");
     return cpu::kernels<Real>(*found);
@@ -119,7 +119,7 @@ class CpuBackend final : public Backend {
   static const cpu::Int8Kernels* int8_kernels(const BackendOptions& options) {
     if (options.kernels.empty()) return cpu::best_int8_kernels();
     for (const cpu::Isa isa : cpu::kInt8Isas)
-      if (cpu::name(isa) == options.kernels && cpu::available(isa)) return &cpu::int8_kernels(isa);
+      if (cpu::name(isa) == options.kernels && cpu::available<cpu::Int8Kernels>(isa)) return &cpu::int8_kernels(isa);
     return nullptr;
   }
 
