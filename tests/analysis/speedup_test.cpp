@@ -426,7 +426,7 @@ TEST(Speedup, RefusesCostsWithoutARatio) {
   cpu([](auto& run) { run.cost->usd_per_epoch = 0; })(result);
   speedup = speedup_of({result}, SpeedupOf::same_batch);
   EXPECT_TRUE(std::isnan(speedup.pairs[0].cost.value));
-  EXPECT_THAT(speedup.pairs[0].cost.reason, HasSubstr("not above 0"));
+  EXPECT_THAT(speedup.pairs[0].cost.reason, HasSubstr("is 0 or less"));
 }
 
 // Whatever numbers stand in a file, what comes out is a finite number, or null with a reason.

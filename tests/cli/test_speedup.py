@@ -222,7 +222,7 @@ class Speedup(CliTest):
         self.assertEqual(pair["cost_ratio"], 1)
         pair, = self.answer(changed(lambda each, gpu: each.update(cost=cost(0.0))))["pairs"]
         self.assertIsNone(pair["cost_ratio"])
-        self.assertIn("not above 0", pair["cost_ratio_reason"])
+        self.assertIn("is 0 or less", pair["cost_ratio_reason"])
         pair, = self.answer(changed(lambda each, gpu: gpu and each.update(cost=cost(0.5, currency="EUR"))))["pairs"]
         self.assertIsNone(pair["cost_ratio"])
         self.assertIn("EUR", pair["cost_ratio_reason"])
