@@ -12,7 +12,7 @@ TEST(LargeDepthwiseConv2d, MatchesReference) {
   GuardedBuffer<float> forward(outputs(s)), gradient(inputs(spread));
   reference::depthwise_conv2d(forward.data(), x.data(), weight.data(), s);
   reference::depthwise_conv2d_grad_input(gradient.data(), x.data(), weight.data(), spread);
-  for_each_kernels_of<float>("", [&](const cpu::Kernels<float>& kernels, int threads) {
+  for_each_kernels<float>("", [&](const cpu::Kernels<float>& kernels, int threads) {
     GuardedBuffer<float> y(outputs(s)), dx(inputs(spread));
     kernels.depthwise_conv2d(y.data(), x.data(), weight.data(), s, threads);
     kernels.depthwise_conv2d_grad_input(dx.data(), x.data(), weight.data(), spread, threads);

@@ -81,7 +81,7 @@ TYPED_TEST(Gelu, KeepsRelativeAccuracyInBothTails) {
     const std::int64_t n = static_cast<std::int64_t>(x.size());
     GuardedBuffer<float> expected(n);
     form.reference(expected.data(), x.data(), n);
-    for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    for_each_kernels<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
       GuardedBuffer<Real> y(n);
       (kernels.*form.gelu)(y.data(), x_real.data(), n, threads);
       expect_relatively_close<Real>(floats(y), expected, x, form, fuses(kernels), 4, form.min_y_error);
@@ -99,7 +99,7 @@ TYPED_TEST(GeluGrad, KeepsRelativeAccuracyInBothTails) {
     std::fill(ones.begin(), ones.end(), 1.0f);
     const GuardedBuffer<Real> ones_real = reals<Real>(ones);
     form.reference_grad(expected.data(), ones.data(), x.data(), n);
-    for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    for_each_kernels<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
       GuardedBuffer<Real> dx_real(n);
       (kernels.*form.grad)(dx_real.data(), ones_real.data(), x_real.data(), n, threads);
       GuardedBuffer<float> dx = floats(dx_real);
@@ -130,7 +130,7 @@ TYPED_TEST(Gelu, ExtremeArgumentsHaveTheirLimits) {
     };
     const GuardedBuffer<Real> x_real = real(x), ones = real(std::vector<float>(x.size(), 1.0f));
     const GuardedBuffer<float> y_real = floats(real(y));
-    for_each_kernels_of<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
+    for_each_kernels<Real>("", [&](const cpu::Kernels<Real>& kernels, int threads) {
       GuardedBuffer<Real> out(n);
       (kernels.*form.gelu)(out.data(), x_real.data(), n, threads);
       expect_close(floats(out), y_real, approximated<Real>({kEps, 0}));

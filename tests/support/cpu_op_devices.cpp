@@ -137,9 +137,9 @@ bool op_large() { return true; }
 void for_each_device(Element element, const std::function<void(const OpDevice&)>& check) {
   const auto run_check = [&](const auto& kernels, int threads) { check(device(kernels, threads)); };
   if (element == Element::f32)
-    for_each_kernels_of<float>("", run_check);
+    for_each_kernels<float>("", run_check);
   else
-    for_each_kernels_of<Bf16>("", run_check);
+    for_each_kernels<Bf16>("", run_check);
 }
 
 void for_each_device(const std::function<void(const OpDevice&)>& check) {

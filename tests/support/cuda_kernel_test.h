@@ -25,7 +25,6 @@ using test::Matrix;
 using test::max_abs;
 using test::on_device;
 using test::outputs;
-using test::pool;
 using test::random_device_floats;
 using test::random_floats;
 using test::random_tensor;

@@ -51,7 +51,7 @@ void for_each_isa(const std::string& what, Check check) {
 // But for AMX, instruction sets divide work among threads by the same code, so the best one alone runs with every team; the
 // model of AMX takes a microsecond for one CPU cycle of work.
 template <typename Real, typename Check>
-void for_each_kernels_of(const std::string& what, Check check) {
+void for_each_kernels(const std::string& what, Check check) {
   for_each_isa_of<Real>(what, [&](const cpu::Kernels<Real>& kernels) {
     for (int threads : {1, 2, 3, 5}) {
       if (&kernels != cpu::best_kernels<Real>() && threads != 3) continue;
@@ -59,13 +59,6 @@ void for_each_kernels_of(const std::string& what, Check check) {
       check(kernels, threads);
     }
   });
-}
-
-// Runs check(kernels, threads) for the tables of every element type it accepts; `what` names the case in a failure.
-template <typename Check>
-void for_each_kernels(const std::string& what, Check check) {
-  for_each_kernels_of<float>(what, check);
-  if constexpr (std::is_invocable_v<Check, const cpu::Kernels<Bf16>&, int>) for_each_kernels_of<Bf16>(what, check);
 }
 
 // TYPED_TEST_SUITE(Unit, test::Reals, test::RealName), template <typename Real> class Unit : public testing::Test {}:
@@ -111,12 +104,6 @@ GuardedBuffer<Real> random_reals(std::int64_t n, std::uint64_t seed, double low 
 template <typename Real>
 Tolerance rounded(Tolerance tolerance) {
   return {tolerance.relative + (std::is_same_v<Real, Bf16> ? 0x1p-8 : 0), tolerance.absolute * (1 + 0x1p-8)};
-}
-
-// Scratch memory of exactly the size that the kernels request, full of NaN.
-template <typename Real>
-GuardedBuffer<float> reduction_workspace(const cpu::Kernels<Real>& kernels, std::int64_t channels, int threads) {
-  return GuardedBuffer<float>(static_cast<std::int64_t>(kernels.reduction_workspace_bytes(channels, threads) / sizeof(float)));
 }
 
 template <typename Real>

@@ -210,7 +210,7 @@ TEST(Ablation, NamesItsPartsInOrder) {
 
 TEST(Ablation, KernelsOfOneInstructionSetComputeInBf16AndThoseOfAvx2InInt8) {
   for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2}) {
-    if (!cpu::supported(isa)) continue;
+    if (!cpu::available<cpu::Kernels<Bf16>>(isa)) continue;
     const auto backend = make_cpu_backend(1, {.kernels = cpu::name(isa)});
     EXPECT_EQ(unsupported(workload("mlp", 2), *backend, {Entry::forward}, Precision::bf16), std::nullopt);
     const auto reason = unsupported(workload("mlp", 2), *backend, {Entry::forward}, Precision::int8);
