@@ -10,6 +10,7 @@
 
 #include "epochbench/model.h"
 #include "src/analysis/series.h"
+#include "src/analysis/verify/agreement.h"
 #include "src/base/numbers.h"
 #include "src/session/prices.h"
 #include "src/workload/workload.h"
@@ -53,7 +54,7 @@ class KnownModels {
     if (counts->parameters != work.parameters)
       return "it has " + format_count(work.parameters) + " parameters, but " + work.model + " has " +
              format_count(counts->parameters);
-    return counts->train_flops_per_sample == work.train_flops_per_sample
+    return agree(work.train_flops_per_sample, counts->train_flops_per_sample)
                ? ""
                : "it counts " + format_si(work.train_flops_per_sample, "FLOP") + " per sample, but " + work.model + " takes " +
                      format_si(counts->train_flops_per_sample, "FLOP");

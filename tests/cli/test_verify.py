@@ -272,6 +272,25 @@ class Verify(Edited):
         self.assertEqual(call.stdout.count("with themselves"), len(STORED))
         self.assertIn("a file is not signed", call.stdout)
 
+    def test_numbers_of_seven_digits_agree(self):
+        """As other programs write them; and one whose steps take all the time."""
+        def rounded(value):
+            if isinstance(value, dict):
+                return {key: rounded(each) for key, each in value.items()}
+            if isinstance(value, list):
+                return [rounded(each) for each in value]
+            return float(f"{value:.7g}") if isinstance(value, float) else value
+
+        def edit(_, document):
+            for run in document["runs"]:
+                run.update(rounded(run))
+                if run["timing"]:
+                    run["timing"]["wall_seconds"] = run["timing"]["steps_total_seconds"] * (1 - 1e-15)
+                    run["cost"] = None
+        for source in (CPU, GPU):
+            call = self.call("verify", self.edited(source, edit))
+            self.assertEqual(call.returncode, 0, call.stdout)
+
     def test_edits_are_named(self):
         for what, (source, edit, named) in EDITS.items():
             with self.subTest(what):

@@ -6,7 +6,9 @@
 
 namespace epochbench {
 
-bool agree(double stated, double computed);  // but for rounding
+// Both but for rounding.
+bool agree(double stated, double computed);
+inline bool at_most(double a, double b) { return a <= b || agree(a, b); }
 
 // "samples_per_second is 130, but batch × steps / total time is 13"
 std::string is_but(const char* key, double stated, const std::string& rule, double computed);
