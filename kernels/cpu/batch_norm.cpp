@@ -11,6 +11,7 @@
 #include "kernels/cpu/gemm/column_moments.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/shares.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
@@ -225,7 +226,7 @@ void batch_norm(Real* y, std::uint32_t* mask, float* mean, float* inv_std, float
   }
 }
 
-std::size_t moments_workspace_bytes(std::int64_t channels, int threads) { return moment_bytes(channels, threads); }
+std::size_t moments_workspace_bytes(std::int64_t channels, int threads) { return moment_bytes(channels, threads * kShares); }
 
 void batch_norm_of_moments(Real* y, std::uint32_t* mask, float* mean, float* inv_std, float* running_mean,
                            float* running_variance, const Real* x, void* moments, const float* scale, const float* bias,

@@ -41,6 +41,7 @@ epochbench_tests(int8_tests LABEL parity LIBRARIES epochbench_kernels_cpu_with_m
   kernels/int8_test kernels/int8_codes_test)
 epochbench_test(kernels/gelu_test LABEL parity LIBRARIES epochbench_kernels_cpu epochbench_kernels_reference)
 epochbench_test(kernels/reference_test LABEL unit LIBRARIES epochbench_kernels_reference)
+epochbench_test(kernels/shares_test LABEL unit)
 
 # Optimized code only: otherwise the compiler keeps copies of inline functions.
 find_package(Python3 COMPONENTS Interpreter)

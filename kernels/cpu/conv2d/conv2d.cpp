@@ -11,6 +11,7 @@
 #include "kernels/cpu/conv2d/winograd.h"
 #include "kernels/cpu/gemm/team.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/shares.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
@@ -167,7 +168,8 @@ std::size_t conv2d_workspace_bytes(const Conv2dShape& shape, int threads) {
   if (conv2d_is_winograd(shape)) return winograd_workspace_bytes(shape, WinogradOf::forward, threads);
 #endif
   const ForwardPlan plan = make_forward_plan(shape, nullptr, threads);
-  return static_cast<std::size_t>(own_words(shape, plan)) * sizeof(Word) +
+  return static_cast<std::size_t>(plan.team) * sizeof(TakenShares) +
+         static_cast<std::size_t>(own_words(shape, plan)) * sizeof(Word) +
          static_cast<std::size_t>(plan.team * plan.scratch_bytes);
 }
 
@@ -184,7 +186,8 @@ void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape
   }
 #endif
   const ForwardPlan plan = make_forward_plan(shape, x, threads);
-  Word* const own = static_cast<Word*>(workspace);
+  auto* const taken = static_cast<TakenShares*>(workspace);
+  auto* const own = reinterpret_cast<Word*>(taken + plan.team);
   char* const scratch = reinterpret_cast<char*>(own + own_words(shape, plan));
   const WindowProduct product{plan.windows,
                               plan.layout,
@@ -195,6 +198,7 @@ void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape
                               shape.out_width * shape.out_channels,
                               shape.out_channels,
                               epilogue};
+  start_shares(taken, plan.team);
 #pragma omp parallel num_threads(plan.team) if (plan.team > 1)
   {
     // The runtime may grant fewer threads than there are parts.
@@ -204,8 +208,9 @@ void conv2d(Real* y, const Real* x, const Real* weight, const Conv2dShape& shape
       for (int part = thread; part < plan.team; part += granted) pack_forward(shape, plan, weight, own, part);
 #pragma omp barrier
     }
-    for (int part = thread; part < plan.team; part += granted)
-      multiply_windows(product, scratch + part * plan.scratch_bytes, part, plan.team);
+    take_shares(taken, plan.team, 0, thread, [&](int share) {
+      multiply_windows(product, scratch + thread * plan.scratch_bytes, share, plan.team * kShares);
+    });
   }
 }
 
@@ -216,7 +221,8 @@ std::size_t conv2d_grad_input_workspace_bytes(const Conv2dShape& shape, int thre
 #endif
   const int team = team_of(shape, threads);
   const GradInputSizes sizes = grad_input_sizes(shape, team);
-  return static_cast<std::size_t>(sizes.weight_words) * sizeof(Word) + static_cast<std::size_t>(team * sizes.scratch_bytes);
+  return static_cast<std::size_t>(team) * sizeof(TakenShares) + static_cast<std::size_t>(sizes.weight_words) * sizeof(Word) +
+         static_cast<std::size_t>(team * sizes.scratch_bytes);
 }
 
 void conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2dShape& shape, void* workspace, int threads) {
@@ -233,8 +239,10 @@ void conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2
   const int team = team_of(shape, threads);
   const GradInputSizes sizes = grad_input_sizes(shape, team);
   const std::int64_t phases = shape.stride * shape.stride, row_stride = shape.width * shape.channels;
-  Word* const weights = static_cast<Word*>(workspace);
+  auto* const taken = static_cast<TakenShares*>(workspace);
+  auto* const weights = reinterpret_cast<Word*>(taken + team);
   char* const scratch = reinterpret_cast<char*>(weights + sizes.weight_words);
+  start_shares(taken, team);
 #pragma omp parallel num_threads(team) if (team > 1)
   {
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
@@ -247,6 +255,7 @@ void conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2
     }
 #pragma omp barrier
     packed = weights;
+    std::int64_t round = 0;
     for (std::int64_t i = 0; i < phases; ++i) {
       const Phase phase = make_phase(shape, dy, i, team);
       const WindowProduct product{phase.windows,
@@ -260,8 +269,8 @@ void conv2d_grad_input(Real* dx, const Real* dy, const Real* weight, const Conv2
                                   {}};
       packed += phase.weight_words;
       if (phase.rows.pixels == 0 || phase.columns.pixels == 0) continue;
-      for (int part = thread; part < team; part += granted)
-        multiply_windows(product, scratch + part * sizes.scratch_bytes, part, team);
+      take_shares(taken, team, round++, thread,
+                  [&](int share) { multiply_windows(product, scratch + thread * sizes.scratch_bytes, share, team * kShares); });
     }
   }
 }

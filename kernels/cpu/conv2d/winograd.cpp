@@ -14,6 +14,7 @@
 #include "kernels/cpu/gemm/column_moments.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/team.h"
+#include "kernels/cpu/shares.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
@@ -336,14 +337,17 @@ void pack_winograd(float* packed, const float* weight, const Conv2dShape& shape,
 
 std::size_t winograd_workspace_bytes(const Conv2dShape& shape, WinogradOf of, int threads) {
   const Plan plan = make_plan(shape, of, threads);
-  return static_cast<std::size_t>(plan.own_weights + plan.team * plan.scratch) * sizeof(float);
+  return static_cast<std::size_t>(plan.team) * sizeof(TakenShares) +
+         static_cast<std::size_t>(plan.own_weights + plan.team * plan.scratch) * sizeof(float);
 }
 
 void winograd(float* y, const float* x, const float* weight, const Conv2dShape& shape, WinogradOf of,
               const Epilogue<float>& epilogue, void* workspace, int threads) {
   const Plan plan = make_plan(shape, of, threads);
-  float* const own = static_cast<float*>(workspace);
+  auto* const taken = static_cast<TakenShares*>(workspace);
+  auto* const own = reinterpret_cast<float*>(taken + plan.team);
   const float* const u = plan.own_weights > 0 ? own : weight;
+  start_shares(taken, plan.team);
 #pragma omp parallel num_threads(plan.team) if (plan.team > 1)
   {
     // The runtime may grant fewer threads than there are parts.
@@ -352,19 +356,20 @@ void winograd(float* y, const float* x, const float* weight, const Conv2dShape& 
       for (int part = thread; part < plan.team; part += granted) transform_weights(own, weight, shape, of, plan, part);
 #pragma omp barrier
     }
-    for (int part = thread; part < plan.team; part += granted) {
-      start_moments(epilogue.moments, plan.columns, part, plan.team);
-      float* const scratch = own + plan.own_weights + part * plan.scratch;
-      float* const zeros = scratch + plan.scratch - round_up(plan.depth, 16);
-      for (std::int64_t i = 0; i < plan.depth; ++i) zeros[i] = 0;
-      const Range tiles = part_of(plan.tiles, part, plan.team, 1);
-      if (tiles.begin == tiles.end) continue;
+    float* const scratch = own + plan.own_weights + thread * plan.scratch;
+    float* const zeros = scratch + plan.scratch - round_up(plan.depth, 16);
+    for (std::int64_t i = 0; i < plan.depth; ++i) zeros[i] = 0;
+    take_shares(taken, plan.team, 0, thread, [&](int share) {
+      start_moments(epilogue.moments, plan.columns, share, plan.team * kShares);
+      const Range tiles = part_of(plan.tiles, share / kShares, plan.team, 1);
+      if (tiles.begin == tiles.end) return;
       const Tiles blocks = cut(tiles.end - tiles.begin, plan.block);
-      for (std::int64_t b = 0; b < blocks.count; ++b) {
+      const Range own_blocks = part_of(blocks.count, share % kShares, kShares, 1);
+      for (std::int64_t b = own_blocks.begin; b < own_blocks.end; ++b) {
         const Range block = blocks[b];
-        compute_block(y, x, u, scratch, plan, epilogue, {tiles.begin + block.begin, tiles.begin + block.end}, part);
+        compute_block(y, x, u, scratch, plan, epilogue, {tiles.begin + block.begin, tiles.begin + block.end}, share);
       }
-    }
+    });
   }
 }
 

@@ -2,10 +2,10 @@
 // multiplication", 2008) around the micro-kernel. Names of block sizes as in BLIS (plan.h).
 //
 // The threads form a grid, and each owns a rectangle of C. Threads that own the same columns pack their part of a block of B
-// together, alternating between two buffers, so that one barrier per block is enough. Each thread then packs its own rows of A
-// and multiplies, one block of k after another as far as B is packed, so that the partial sums stay in a near cache. The data
-// that will be packed next is prefetched meanwhile. A B that was packed before has the panels of all columns, one block of k
-// after another; then threads wait for none of the others.
+// together, alternating between two buffers, so that one barrier per block is enough. Each thread then packs rows of A, first
+// its own, and multiplies, one block of k after another as far as B is packed, so that the partial sums stay in a near cache.
+// The data that will be packed next is prefetched meanwhile. A B that was packed before has the panels of all columns, one
+// block of k after another; then threads wait for none of the others, and each multiplies its own rows.
 //
 // Depths below count words (microkernel.h), except the k of the shape. Partial sums over several blocks of k are stored in C if
 // C is float, otherwise in the workspace: the result is rounded once.
@@ -23,7 +23,8 @@ const Blocking& blocking() { return kWordDepth == 1 ? blocking_of(this_cpu_cache
 
 struct Call {
   Real* c;
-  float* sum;  // c, or [team, sum_floats]
+  float* sum;      // c, or [team, sum_floats]
+  Word* packed_a;  // [team, a_words]
   const Real *a, *b;
   GemmShape shape;
   Epilogue<Real> epilogue;
@@ -226,19 +227,25 @@ PrefetchRows source_after(const Call& call, const Unit& unit, Range rows, const 
   return source_of_a(call, block, {row, min_of(row + call.plan.mc, rows.end)});
 }
 
+// A share, numbered over all parts, and the thread that multiplies it.
+struct Share {
+  int index, thread;
+};
+
 // The partial sums at a row and the first column of the part; `first_row` is the part's first row.
-float* sums_of(const Call& call, int part, std::int64_t first_row, std::int64_t row, std::int64_t column) {
+float* sums_of(const Call& call, const Share& share, std::int64_t first_row, std::int64_t row, std::int64_t column) {
   const GemmPlan& plan = call.plan;
   if (!kSumInWorkspace) return call.sum + row * plan.sum_stride + column;
-  const bool one_block = plan.k_blocks_per_stage == plan.k_blocks;
-  return call.sum + part * plan.sum_floats + (one_block ? 0 : (row - first_row) * plan.sum_stride);
+  if (plan.k_blocks_per_stage == plan.k_blocks) return call.sum + share.thread * plan.sum_floats;
+  return call.sum + share.index / plan.shares * plan.sum_floats + (row - first_row) * plan.sum_stride;
 }
 
-// Multiplies the rectangle of `part` within the stage; `next` is the following stage, or null.
-void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word* packed_a, const Word* packed_b, int part) {
+// Multiplies the rectangle of a share within the stage; `next` is the following stage, or null.
+void multiply_share(const Call& call, const Stage& stage, const Stage* next, const Word* packed_b, const Share& share) {
   const GemmPlan& plan = call.plan;
+  const int part = share.index / plan.shares;
   const std::int64_t mr = plan.mr, group_columns = plan.group_panels * kNr, depths = stage.k_blocks.end - stage.k_blocks.begin;
-  const Range rows = rows_of_part(plan, call.shape.m, part);
+  const Range rows = rows_of_part(plan, call.shape.m, part), own = rows_of_share(plan, rows, share.index % plan.shares);
   const Range columns = columns_of_part(plan, stage.n, part);
   if (columns.begin == columns.end) return;
   const std::int64_t panels = divide_up(columns.end - columns.begin, kNr);
@@ -246,17 +253,17 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
   const bool packs = plan.grid_m == 1 && next != nullptr && !call.shape.packed_b;
   PrefetchRows rest = packs ? source_of_b(call, *next, part) : PrefetchRows{};
   const std::int64_t units = divide_up(rows.end - rows.begin, plan.mc) * depths;
-  const std::int64_t share = divide_up(rest.rows, max_of(units, 1));
-  for (std::int64_t row = rows.begin; row < rows.end; row += plan.mc) {
-    const Range block_rows{row, min_of(row + plan.mc, rows.end)};
+  const std::int64_t rest_rows = divide_up(rest.rows, max_of(units, 1));
+  for (std::int64_t row = own.begin; row < own.end; row += plan.mc) {
+    const Range block_rows{row, min_of(row + plan.mc, own.end)};
     for (std::int64_t k = stage.k_blocks.begin; k < stage.k_blocks.end; ++k) {
       Unit unit{};
       unit.block = block_of(call, stage, k);
       unit.k = k;
       unit.rows = block_rows;
       unit.columns = columns;
-      unit.sum = sums_of(call, part, rows.begin, row, columns.begin);
-      unit.a = prepare_a(call, unit.block, block_rows, packed_a);
+      unit.sum = sums_of(call, share, rows.begin, row, columns.begin);
+      unit.a = prepare_a(call, unit.block, block_rows, call.packed_a + share.thread * plan.a_words);
       unit.panels = call.shape.packed_b
                         ? packed_before(call, unit.block, columns.begin)
                         : packed_b + ((k - stage.k_blocks.begin) * plan.grid_n + part % plan.grid_n) * plan.group_words;
@@ -267,7 +274,7 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
       } else {
         prefetcher.add(source_after(call, unit, rows, stage, next));
         PrefetchRows part = rest;
-        part.rows = min_of(share, rest.rows);
+        part.rows = min_of(rest_rows, rest.rows);
         prefetcher.add(part);
         rest.first += part.rows * rest.stride;
         rest.rows -= part.rows;
@@ -278,8 +285,8 @@ void multiply_part(const Call& call, const Stage& stage, const Stage* next, Word
         const Range group{column, min_of(column + group_columns, columns.end)};
         multiply(call, unit, group, prefetcher);
         if (call.epilogue.moments == nullptr || !unit.block.last) continue;
-        add_block(column_moments(call.epilogue.moments, call.shape.n, part), call.c + row * call.shape.n + column, call.shape.n,
-                  block_rows.end - block_rows.begin, group);
+        add_block(column_moments(call.epilogue.moments, call.shape.n, share.index), call.c + row * call.shape.n + column,
+                  call.shape.n, block_rows.end - block_rows.begin, group);
       }
     }
   }
@@ -313,24 +320,28 @@ void pack_gemm(Real* packed, const Real* b, const GemmShape& shape, int threads)
 
 std::size_t gemm_workspace_bytes(const GemmShape& shape, int threads) {
   const GemmPlan plan = make_gemm_plan(shape, threads, blocking());
-  return static_cast<std::size_t>(buffers_of(plan) * plan.b_words + plan.team * plan.a_words) * sizeof(Word) +
+  return static_cast<std::size_t>(plan.team) * sizeof(TakenShares) +
+         static_cast<std::size_t>(buffers_of(plan) * plan.b_words + plan.team * plan.a_words) * sizeof(Word) +
          static_cast<std::size_t>(plan.team * plan.sum_floats) * sizeof(float);
 }
 
 void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const Epilogue<Real>& epilogue, void* workspace,
           int threads) {
   const GemmPlan plan = make_gemm_plan(shape, threads, blocking());
-  Word* const blocks_b = static_cast<Word*>(workspace);
+  auto* const taken = static_cast<TakenShares*>(workspace);
+  auto* const blocks_b = reinterpret_cast<Word*>(taken + plan.team);
   Word* const blocks_a = blocks_b + buffers_of(plan) * plan.b_words;
   float* const sum = reinterpret_cast<float*>(kSumInWorkspace ? blocks_a + plan.team * plan.a_words : static_cast<void*>(c));
-  const Call call{c, sum, a, b, shape, epilogue, plan};
+  const Call call{c, sum, blocks_a, a, b, shape, epilogue, plan};
+  start_shares(taken, plan.team);
 #pragma omp parallel num_threads(plan.team) if (plan.team > 1)
   {
     const MicrokernelScope scope;
     // The runtime may grant fewer threads than there are parts.
     const int thread = omp_get_thread_num(), granted = omp_get_num_threads();
     const std::int64_t stages = stages_of(plan);
-    for (int part = thread; part < plan.team; part += granted) start_moments(epilogue.moments, shape.n, part, plan.team);
+    const int shares = plan.team * plan.shares;
+    for (int share = thread; share < shares; share += granted) start_moments(epilogue.moments, shape.n, share, shares);
     for (std::int64_t i = 0; i < stages; ++i) {
       const Stage stage = stage_of(call, i), next = stage_of(call, i + 1);
       Word* const packed_b = blocks_b + i % buffers_of(plan) * plan.b_words;
@@ -340,8 +351,14 @@ void gemm(Real* c, const Real* a, const Real* b, const GemmShape& shape, const E
 #pragma omp barrier
         }
       }
-      for (int part = thread; part < plan.team; part += granted)
-        multiply_part(call, stage, i + 1 < stages ? &next : nullptr, blocks_a + part * plan.a_words, packed_b, part);
+      const auto multiply = [&](int share) {
+        multiply_share(call, stage, i + 1 < stages ? &next : nullptr, packed_b, {share, thread});
+      };
+      if (plan.shares > 1) {
+        take_shares(taken, plan.team, i, thread, multiply);
+      } else {
+        for (int part = thread; part < plan.team; part += granted) multiply(part);
+      }
     }
   }
 }

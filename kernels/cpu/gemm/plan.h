@@ -5,6 +5,7 @@
 #include "kernels/cpu/gemm/blocking.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/team.h"
+#include "kernels/cpu/shares.h"
 
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 
@@ -45,6 +46,7 @@ struct GemmPlan {
   std::int64_t k_blocks_per_stage;  // blocks of k in one block of B
   std::int64_t group_panels;        // panels of B that stay in the L2 cache while rows of A pass through
   std::int64_t mc;                  // a multiple of mr
+  int shares;                       // of a part, each of whole blocks of mc rows: kShares, or 1 if others do not help
   bool pack_a, b_in_place;
   bool prefetch_a;                // whether it pays to prefetch A; not for short rows
   std::int64_t a_stride;          // of packed A
@@ -106,6 +108,7 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
                                              : min_of(max_of(kBlockWords / (plan.nc * plan.kc), 1), plan.k_blocks);
   plan.group_panels = max_of(blocking.group_panels * kKc / max_of(plan.kc, 1), 1);
   plan.mc = round_up(divide_up(rows, divide_up(rows, blocking.mc)), plan.mr);
+  plan.shares = plan.grid_m > 1 && !shape.packed_b ? kShares : 1;
   plan.pack_a = kWidens || shape.transpose_a || shape.k % kWordDepth != 0 || word_count(shape.k) >= kShortRow ||
                 shape.n / plan.grid_n >= kManyColumns;
   plan.prefetch_a = plan.pack_a;
@@ -135,6 +138,11 @@ static inline GemmPlan make_gemm_plan(const GemmShape& shape, int threads, const
 // Which rows of C, and which columns of a block of columns, belong to a part.
 static inline Range rows_of_part(const GemmPlan& plan, std::int64_t m, int part) {
   return part_of(m, part / plan.grid_n, plan.grid_m, row_grain(m, plan.grid_m, plan.mr));
+}
+// The rows of a share of it.
+static inline Range rows_of_share(const GemmPlan& plan, Range part, int share) {
+  const Range blocks = part_of(divide_up(part.end - part.begin, plan.mc), share, plan.shares, 1);
+  return {min_of(part.begin + blocks.begin * plan.mc, part.end), min_of(part.begin + blocks.end * plan.mc, part.end)};
 }
 static inline Range columns_of_part(const GemmPlan& plan, Range block, int part) {
   const Range columns = part_of(block.end - block.begin, part % plan.grid_n, plan.grid_n, kNr);
