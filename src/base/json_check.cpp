@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <tuple>
 #include <vector>
 
+#include "src/base/file_kind.h"
 #include "src/base/json.h"
 
 namespace epochbench {
@@ -76,8 +76,15 @@ class Inspector final : public Json::json_sax_t {
       remedy = kEndsEarly;
     else if (why.find("UTF-8") != std::string::npos || is_foreign(text_[offset]))
       remedy = "save it as UTF-8";
+    else if (text_[offset] == '/' || text_[offset] == '#')
+      remedy = "remove the comment, which JSON does not have";
     else if (text_[begin] != '{' && text_[begin] != '[' && !is_foreign(text_[begin]))
       remedy = "so this is not a file of epochbench; name another";
+    else if (levels_.empty() && values_ > 0)
+      remedy = "a second document begins there, so put each into a file of its own";
+    else if (!levels_.empty() && text_[offset] == (levels_.back().is_object ? '}' : ']') &&
+             text_[text_.find_last_not_of(" \t\r\n", offset - 1)] == ',')
+      remedy = "remove the comma before it";
     throw not_json(text_, source_, offset, why + "; " + remedy);
   }
 
@@ -130,14 +137,12 @@ class Inspector final : public Json::json_sax_t {
 void check_json(std::string_view text, const std::string& source) {
   // The parser's message for this depends on its version.
   if (text.empty()) throw not_json(text, source, 0, std::string("unexpected end of input; ") + kEndsEarly);
-  for (const auto& [begin, name, reader] :
-       {std::tuple("\x1f\x8b", "gzip", "zcat"), std::tuple("\x28\xb5\x2f\xfd", "zstd", "zstdcat"),
-        std::tuple("\xfd"
-                   "7zXZ",
-                   "xz", "xzcat"),
-        std::tuple("BZh", "bzip2", "bzcat")})
-    if (text.starts_with(begin))
-      throw FormatError(source + ": compressed by " + name + "; give <(" + reader + " FILE) in its place");
+  const FileKind kind = file_kind(text.substr(0, kFileKindBytes));
+  if (!kind.reader.empty())
+    throw FormatError(source + ": " + std::string(kind.name) + "; give <(" + std::string(kind.reader) + " FILE) in its place");
+  if (!kind.name.empty())
+    throw FormatError(source + ": " + std::string(kind.name) + ", not JSON; " +
+                      (kind.remedy.empty() ? "name a file of epochbench" : std::string(kind.remedy)));
   // A parser takes a zero byte for the end. File systems leave zero bytes if a crash came before the data.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos && !is_foreign(text.front())) {
     constexpr std::string_view kBegins{"{[\0", 3};

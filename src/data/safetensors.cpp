@@ -12,6 +12,7 @@
 
 #include "epochbench/dataset.h"
 #include "src/base/errors.h"
+#include "src/base/file_kind.h"
 #include "src/data/byte_source.h"
 
 namespace epochbench {
@@ -150,13 +151,11 @@ class HeaderReader final : public json::json_sax_t {
   std::vector<std::uint64_t> offsets_;
 };
 
-// The reason why the offsets do not fit `data_bytes` bytes; empty if they fit.
+// Precondition: the dtypes are known. The reason why the offsets do not fit `data_bytes` bytes; empty if they fit.
 std::string layout_problem(const std::map<std::string, SafetensorsTensor>& tensors, std::uint64_t data_bytes) {
   std::vector<std::pair<std::pair<std::uint64_t, std::uint64_t>, std::string_view>> order;
   for (const auto& [name, tensor] : tensors) {
-    const auto element = dtype_bytes(tensor.dtype);
-    if (!element) return "has an unknown dtype " + in_quotes(tensor.dtype) + " for tensor " + in_quotes(name);
-    std::uint64_t bytes = *element;
+    std::uint64_t bytes = *dtype_bytes(tensor.dtype);
     bool overflows = false;
     for (std::int64_t extent : tensor.shape)
       overflows |= __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
@@ -178,6 +177,15 @@ std::string layout_problem(const std::map<std::string, SafetensorsTensor>& tenso
   return "";
 }
 
+// What makes a safetensors file of one of another kind.
+std::string remedy_for(const FileKind& kind) {
+  if (!kind.remedy.empty()) return ": " + std::string(kind.remedy);
+  if (!kind.reader.empty()) return ": decompress it (" + std::string(kind.reader) + ")";
+  if (kind.name == "a zip archive" || kind.name == "a Python pickle")  // of torch.save(), today's and older
+    return ": load it in PyTorch and write its tensors with safetensors.torch.save_file";
+  return ": name an intact safetensors file";
+}
+
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(in_quotes(path.string())) {
@@ -190,6 +198,11 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(in_q
   if (!error) file_.open(path, std::ios::binary);
   if (error || !file_) fail("cannot be opened (" + (error ? error.message() : error_text(errno)) + ")");
 
+  std::string begin(std::min<std::uint64_t>(size, kFileKindBytes), '\0');
+  file_.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  if (const FileKind kind = file_kind(begin); !kind.name.empty())
+    throw DataError("file " + name_ + " is " + std::string(kind.name) + ", not a safetensors file" + remedy_for(kind));
+  file_.seekg(0);
   std::uint64_t length = 0;
   if (size < kLengthBytes || !file_.read(reinterpret_cast<char*>(&length), kLengthBytes))
     fail("is not a safetensors file: it has " + std::to_string(size) + " bytes");
@@ -201,6 +214,10 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(in_q
   HeaderReader reader;
   if (header.empty() || header.front() != '{') fail("is not a safetensors file: its header is not a JSON object");
   if (!json::sax_parse(header, &reader)) fail("is not a safetensors file: its header " + reader.problem);
+  for (const auto& [name, tensor] : reader.tensors)
+    if (!dtype_bytes(tensor.dtype))
+      throw DataError("file " + name_ + " has tensor " + in_quotes(name) + " of dtype " + in_quotes(tensor.dtype) +
+                      ", which is not read: convert it to F32, F16 or BF16");
   if (const std::string problem = layout_problem(reader.tensors, size - kLengthBytes - length); !problem.empty())
     fail("is damaged: its header " + problem);
   tensors_ = std::move(reader.tensors);

@@ -66,6 +66,8 @@ WeightFiles::WeightFiles(const fs::path& path) : name_(in_quotes(path.string()))
 }
 
 void WeightFiles::open_index(const fs::path& index) {
+  if (std::error_code error; !fs::is_regular_file(index, error))
+    fail(index, "cannot be found, or is not a regular file: name an index of safetensors files (--init)");
   const std::vector<std::uint8_t> bytes = read_all(*open_file(index), kMaxIndexBytes);
   const auto document = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, false);
   const auto map = document.is_object() ? document.find("weight_map") : document.end();

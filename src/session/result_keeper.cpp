@@ -1,5 +1,6 @@
 #include "src/session/result_keeper.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -50,7 +51,8 @@ bool ResultKeeper::finish(const Result& result) {
       continue;
     }
   print_error("could not write " + path() + " nor epochbench-rescued.json in " + joined(rescue_folders()) +
-              ", so the last results are lost; make room and run with --resume");
+              ", so the whole result follows on stdout; copy it from there into a file");
+  std::fputs(text_of(result).c_str(), stdout);
   return false;
 }
 

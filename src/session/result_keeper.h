@@ -21,7 +21,7 @@ class ResultKeeper {
   void save(const Result& result);
 
   // Call after the last save. If the file could not be written, writes to the first of the folders for temporary files, of the
-  // user and of this call that takes it, and prints where.
+  // user and of this call that takes it, and prints where; if none does, prints the result to stdout.
   // Returns whether the result is in the requested file.
   bool finish(const Result& result);
 

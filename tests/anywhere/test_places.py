@@ -1,9 +1,11 @@
 """Places of results and inputs that are not plain files of this user: nothing measured is lost, and nothing lands where nobody looks."""
+import io
 import json
 import os
 import resource
 import subprocess
 import unittest
+import zipfile
 
 from support import BINARY, SCHEMAS, TIMEOUT_SECONDS, CliTest, known_peaks, load
 from surroundings import SHORT, can_mount, mounted
@@ -93,6 +95,25 @@ class Places(CliTest):
         self.assertEqual(empty.returncode, 2)
         self.assertIn("ends too early", empty.stderr)
 
+    def test_results_that_are_not_one_json_document_say_what_they_are(self):
+        result = STORED.read_text().rstrip()
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("r.json", result)
+        for name, content, part in (("two", result + "\n" + result, "a second document begins there"),
+                                    ("lines", '{"a": 1}\n{"a": 2}\n', "a second document begins there"),
+                                    ("comma", result[:-1] + ",}", "remove the comma before it"),
+                                    ("list", '{"runs": [1, ]}', "remove the comma before it"),
+                                    ("comment", "// mine\n" + result, "remove the comment"),
+                                    ("hash", result[:-1] + "# mine\n}", "remove the comment"),
+                                    ("zip", packed.getvalue(), "a zip archive, not JSON"),
+                                    ("page", "<!DOCTYPE html><html>404</html>", "an HTML page, not JSON"),
+                                    ("pointer", "version https://git-lfs.github.com/spec/v1\n", "git lfs pull fetches the file")):
+            with self.subTest(name):
+                path = self.folder / f"{name}.json"
+                path.write_bytes(content.encode() if isinstance(content, str) else content)
+                self.assert_refused(self.call("answers", path), 2, part)
+
     def test_names_that_are_not_utf8(self):
         name = os.fsencode(self.folder) + b"/r\xe9sultat.json"
         done = self.run_short("-o", name)
@@ -104,6 +125,18 @@ class Places(CliTest):
         return subprocess.run([*options.pop("before", ()), BINARY, "run", "--model", "mlp", "--batch", "64", "--epochs", "1", "--data", "digits",
                                "--meters", "off", *known_peaks(), "-o", self.out, "--save", place],
                               capture_output=True, text=True, cwd=self.folder, timeout=TIMEOUT_SECONDS, **options)
+
+    def test_a_result_that_no_file_takes_is_printed(self):
+        for limit in (512, 4096):  # ulimit -f: of any file's size
+            with self.subTest(limit):
+                done = self.run_short("-o", self.out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("File too large (raise the limit: ulimit -f unlimited)", done.stderr)
+                self.assertIn("the whole result follows on stdout", done.stderr)
+                text = done.stdout[done.stdout.index('{\n'):]
+                run, = load(json.dumps(json.JSONDecoder().raw_decode(text)[0]))["runs"]
+                self.assertEqual((run["status"], len(run["timing"]["step_seconds"])), ("ok", 5))
+                self.assertFalse(self.out.exists() and self.out.stat().st_size)
 
     @unittest.skipUnless(can_mount(), "needs mount namespaces")
     def test_weights_that_do_not_fit_are_refused_before_the_training(self):

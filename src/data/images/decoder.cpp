@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/file_kind.h"
 #include "src/base/numbers.h"
 #include "src/data/byte_source.h"
 #include "src/data/images/jpeg_reader.h"
@@ -31,6 +32,14 @@ std::string first_bytes(std::span<const std::uint8_t> file) {
   return text;
 }
 
+// "is a WebP picture, not JPEG or PNG"
+std::string not_a_picture(std::span<const std::uint8_t> file) {
+  const auto begin = file.first(std::min(kFileKindBytes, file.size()));
+  const FileKind kind = file_kind({reinterpret_cast<const char*>(begin.data()), begin.size()});
+  if (kind.name.empty()) return "is neither JPEG nor PNG (it begins with" + first_bytes(file) + ")";
+  return "is " + std::string(kind.name) + ", not JPEG or PNG" + (kind.remedy.empty() ? "" : "; " + std::string(kind.remedy));
+}
+
 std::string shown(ImageSize size) { return std::to_string(size.width) + "x" + std::to_string(size.height) + " pixels"; }
 
 class Decoder final : public ImageDecoder {
@@ -40,8 +49,7 @@ class Decoder final : public ImageDecoder {
   ImageSize open(std::span<const std::uint8_t> file) override {
     is_jpeg_ = starts_with(file, kJpegStart);
     if (file.empty()) throw BadImage("is empty");
-    if (!is_jpeg_ && !starts_with(file, kPngStart))
-      throw BadImage("is neither JPEG nor PNG (it begins with" + first_bytes(file) + ")");
+    if (!is_jpeg_ && !starts_with(file, kPngStart)) throw BadImage(not_a_picture(file));
     size_ = is_jpeg_ ? jpeg_.open(file) : png_.open(file);
     if (size_.height > max_pixels_ / size_.width)
       throw BadImage("states " + shown(size_) + ", more than the " + format_count(max_pixels_) + " that are decoded");

@@ -76,7 +76,8 @@ TEST(ImageDecoder, DecodesAJpegSmallerAndAPngInFull) {
 
 TEST(ImageDecoder, RefusesWhatIsNoImageOrOnlyAPartOfOne) {
   EXPECT_EQ(refusal({}), "is empty");
-  EXPECT_EQ(refusal({'G', 'I', 'F', '8', '9'}), "is neither JPEG nor PNG (it begins with 47 49 46 38)");
+  EXPECT_EQ(refusal({'G', 'I', 'F', '8', '9'}), "is a GIF picture, not JPEG or PNG");
+  EXPECT_EQ(refusal({'x', 'y', 'z', '8', '9'}), "is neither JPEG nor PNG (it begins with 78 79 7a 38)");
   EXPECT_EQ(refusal({0xff}), "is neither JPEG nor PNG (it begins with ff)");
   const Bytes color = test::jpeg(64, 64, JCS_RGB, slope), gray = test::png(64, 64, PNG_FORMAT_GRAY, slope);
   for (const Bytes& whole : {color, gray})
