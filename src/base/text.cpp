@@ -129,6 +129,11 @@ std::optional<std::vector<std::string>> split_command(std::string_view text) {
   return parts;
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 std::string visible(std::string_view text) {
   if (std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; })) return std::string(text);
   std::string result;

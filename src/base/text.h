@@ -55,6 +55,9 @@ struct CodePoint {
 };
 CodePoint code_point_at(std::string_view text, std::size_t at);
 
+// Without the mark that editors of Windows put before UTF-8.
+std::string_view without_byte_order_mark(std::string_view text);
+
 // The names that `given` is likely to mean, nearest first, at most three: equal except for case, '-', '_', quotes and blanks;
 // or one a prefix of the other; or few typing errors apart, where a swap of neighbors is one error (Damerau-Levenshtein,
 // optimal alignment).

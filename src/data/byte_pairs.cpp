@@ -19,8 +19,8 @@ constexpr std::uint32_t kEnd = std::numeric_limits<std::uint32_t>::max();
 
 constexpr const char* kRemedy = "fetch the tokenizer's files again (--tokenizer gpt2:DIR)";
 
-DataError wrong(const ByteSource& source, const std::string& what) {
-  return DataError("tokenizer file " + source.name() + ' ' + what + ": " + kRemedy);
+DataError wrong(const ByteSource& source, const std::string& what, const std::string& remedy = kRemedy) {
+  return DataError("tokenizer file " + source.name() + ' ' + what + ": " + remedy);
 }
 
 // The character that stands for a byte in both files, as UTF-8.
@@ -88,7 +88,7 @@ void add_part(std::string& all, std::string_view part) { (all += std::to_string(
 
 }  // namespace
 
-BytePairs::BytePairs(ByteSource& vocabulary, ByteSource& merges) {
+BytePairs::BytePairs(ByteSource& vocabulary, ByteSource& merges, const AddedNames& added) {
   VocabularyReader reader(vocabulary);
   nlohmann::json::sax_parse(read_text(vocabulary), &reader);
   const std::uint64_t count = reader.tokens.size();
@@ -105,6 +105,9 @@ BytePairs::BytePairs(ByteSource& vocabulary, ByteSource& merges) {
       throw wrong(vocabulary, "has token " + in_quotes(token) + " twice");
     by_id[id] = &token;
   }
+  if (tokens.contains("a</w>"))
+    throw wrong(vocabulary, "marks the ends of words with </w>, as CLIP's vocabulary and not GPT-2's",
+                "use a tokenizer of GPT-2's kind (--tokenizer)");
   for (unsigned byte = 0; byte < of_byte_.size(); ++byte) {
     const auto found = tokens.find(character_of(byte));
     if (found == tokens.end())
@@ -116,7 +119,32 @@ BytePairs::BytePairs(ByteSource& vocabulary, ByteSource& merges) {
   std::string all;
   for (const std::string* token : by_id) add_part(all, *token);
   read_merges(merges, tokens, all);
+  check_reached(merges, by_id);
+  const auto id_of = [&](const std::string& token) {
+    const auto found = tokens.find(token);
+    return found == tokens.end() ? std::nullopt : std::optional(found->second);
+  };
+  const AddedTokens usual({"<|endoftext|>"}, id_of);
+  added_ = added ? AddedTokens(*added, id_of) : usual;
+  if (added_ != usual) add_part(all, added_.to_string());
   hash_ = text_hash(all);
+}
+
+void BytePairs::check_reached(const ByteSource& merges, const std::vector<const std::string*>& by_id) const {
+  constexpr std::size_t kMaxOthers = 16;  // such as the three "madeupword0000" of RoBERTa
+  std::vector<bool> reached(by_id.size());
+  for (const std::int32_t id : of_byte_) reached[static_cast<std::size_t>(id)] = true;
+  for (const auto& [pair, merge] : merges_) reached[static_cast<std::size_t>(merge.id)] = true;
+  std::size_t others = 0;
+  const std::string* last = nullptr;
+  for (std::size_t id = 0; id < by_id.size(); ++id)
+    if (!reached[id] && !is_in_brackets(*by_id[id])) {
+      ++others;
+      last = by_id[id];
+    }
+  if (others > kMaxOthers)
+    throw wrong(merges, "is cut off, or belongs to another vocabulary: no line makes " + std::to_string(others) + " of the " +
+                            std::to_string(by_id.size()) + " tokens, such as " + in_quotes(*last));
 }
 
 void BytePairs::read_merges(ByteSource& source, const Tokens& tokens, std::string& all) {

@@ -1,7 +1,5 @@
 // Byte pair encoding (Sennrich et al. 2016) over bytes, as in GPT-2: the files vocab.json and merges.txt as Hugging Face
 // distributes them, and the tokens of one word.
-//
-// Special tokens are not recognized: "<|endoftext|>" in a text is a sequence of ordinary characters.
 #pragma once
 
 #include <array>
@@ -11,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/data/added_tokens.h"
 #include "src/data/byte_source.h"
 
 namespace epochbench {
@@ -21,11 +20,14 @@ class BytePairs {
 
   // `vocabulary`: a JSON object from token to id, with each id from 0 to the number of tokens minus 1 once, and a token for
   // each byte. `merges`: one pair of tokens per line, the first with the lowest rank; their joint token has an id too. Both
-  // write a byte as one character: printable ones of Latin-1 as themselves, the others as U+0100 and up. Errors: DataError.
-  BytePairs(ByteSource& vocabulary, ByteSource& merges);
+  // write a byte as one character: printable ones of Latin-1 as themselves, the others as U+0100 and up. `added`: tokens of the
+  // vocabulary; empty: "<|endoftext|>". Errors: DataError.
+  BytePairs(ByteSource& vocabulary, ByteSource& merges, const AddedNames& added = std::nullopt);
 
   std::int64_t ids() const { return ids_; }
-  const std::string& hash() const { return hash_; }  // of tokens and merges, 32 hexadecimal digits
+  // Covers tokens and merges, and `added` where it is not what an empty one stands for; 32 hexadecimal digits.
+  const std::string& hash() const { return hash_; }
+  const AddedTokens& added() const { return added_; }
 
   struct Merge {
     std::uint32_t rank;
@@ -44,9 +46,12 @@ class BytePairs {
   using Tokens = std::unordered_map<std::string, std::int32_t>;
 
   void read_merges(ByteSource& source, const Tokens& tokens, std::string& all);
+  // Errors: DataError if merges are missing: many tokens are neither made by one, nor a byte, nor special.
+  void check_reached(const ByteSource& merges, const std::vector<const std::string*>& by_id) const;
 
   std::int64_t ids_ = 0;
   std::string hash_;
+  AddedTokens added_;
   std::array<std::int32_t, 256> of_byte_{};
   std::unordered_map<std::uint64_t, Merge> merges_;
 };

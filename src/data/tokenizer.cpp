@@ -1,6 +1,7 @@
 #include "src/data/tokenizer.h"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -13,6 +14,8 @@
 #include "epochbench/dataset.h"
 #include "epochbench/tokenizer_kinds.h"
 #include "src/base/hash.h"
+#include "src/base/text.h"
+#include "src/data/folder_hints.h"
 #include "src/data/prepared_dataset.h"
 #include "src/data/tokenizer_json.h"
 #include "src/data/word_pattern.h"
@@ -22,7 +25,8 @@ namespace {
 
 constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
-// Where the text can be cut at or after `at`: between an ASCII character and ASCII white space there is always a word border.
+// Where the text can be cut at or after `at`: between an ASCII character and ASCII white space there is always a word border,
+// and no added token.
 std::size_t cut_after(std::string_view text, std::size_t at) {
   const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   const auto is_character = [](char c) { return c > ' ' && c <= '~'; };
@@ -69,36 +73,41 @@ class WordList {
 
 void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const BytePairs& pairs) {
   WordList list(ids, WordEncoder(pairs));
-  for_each_word(part, [&](std::string_view word) { list.add(word); });
+  pairs.added().divide(
+      part, [&](std::string_view text) { for_each_word(text, [&](std::string_view word) { list.add(word); }); },
+      [&](std::int32_t id) { ids.push_back(id); });
 }
 
 void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const WordPieces& pieces) {
-  const std::string all = with_blanks_between(part, pieces.uncased());
+  std::deque<std::string> texts;  // of the list's words
   WordList<const WordPieces&> list(ids, pieces);
-  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end + 1) {
-    end = all.find(' ', begin);
-    list.add(std::string_view(all).substr(begin, end - begin));
-  }
+  const auto add = [&](std::string_view text) {
+    const std::string_view all = texts.emplace_back(with_blanks_between(text, pieces.uncased()));
+    for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end + 1) {
+      end = all.find(' ', begin);
+      list.add(all.substr(begin, end - begin));
+    }
+  };
+  pieces.added().divide(part, add, [&](std::int32_t id) { ids.push_back(id); });
 }
 
-constexpr std::string_view kGpt2Remedy =
-                               "name the folder with vocab.json and merges.txt, or with tokenizer.json (--tokenizer gpt2:DIR)",
-                           kWordPieceRemedy = "name BERT's vocab.txt or tokenizer.json (--tokenizer wordpiece:FILE)";
+constexpr std::string_view
+    kGpt2Remedy =
+        "name the folder with vocab.json and merges.txt (OpenAI calls them encoder.json and vocab.bpe), or "
+        "with tokenizer.json (--tokenizer gpt2:DIR)",
+    kWordPieceRemedy = "name BERT's vocab.txt or tokenizer.json (--tokenizer wordpiece:FILE)";
 
-// Without a byte order mark, which editors of Windows put before UTF-8.
 std::string read_file(const std::string& spec, const std::filesystem::path& path, std::string_view remedy) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
-    throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " does not exist; " +
+    throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " does not exist" +
+                    (std::filesystem::is_directory(path.parent_path(), error) ? names_there(path.parent_path()) : "") + "; " +
                     std::string(remedy));
   const std::vector<std::uint8_t> bytes = read_all(*open_file(path), BytePairs::kMaxBytes + 1);
   if (const std::string_view encoding = wide_encoding(bytes); !encoding.empty())
     throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " is text in " +
                     std::string(encoding) + "; convert it with iconv -f " + std::string(encoding) + " -t UTF-8");
-  std::string text(bytes.begin(), bytes.end());
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
-  return text;
+  return std::string(without_byte_order_mark({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
 }
 
 // The tokenizer.json that `path` is, or that stands in that folder in place of `other`; empty if there is none.
@@ -120,36 +129,56 @@ TokenizerJson read_json(const std::string& spec, const std::filesystem::path& pa
   }
 }
 
-// do_lower_case of the tokenizer_config.json beside the vocabulary; empty without. Errors: DataError for what is not read as
-// the file asks for.
-std::optional<bool> lower_case_beside(const std::string& spec, const std::filesystem::path& vocabulary) {
-  const std::filesystem::path path = vocabulary.parent_path() / "tokenizer_config.json";
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-  const auto fail = [&](const std::string& what) {
-    throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " " + what +
-                    "; say what to do with capitals (--tokenizer wordpiece-cased:FILE or wordpiece-uncased:FILE)");
-  };
-  const auto config = nlohmann::json::parse(read_file(spec, path, ""), nullptr, false);
-  if (!config.is_object()) fail("is not a JSON object");
-  const auto setting = [&](const char* key) -> std::optional<bool> {
-    const auto found = config.find(key);
-    if (found == config.end() || found->is_null()) return std::nullopt;
-    if (!found->is_boolean()) fail(std::string("has ") + key + " that is neither true nor false");
+// The tokenizer_config.json beside a vocabulary. What it asks for is either done or refused.
+class Config {
+ public:
+  // `remedy` follows a refusal. Errors: DataError for a file that is not a JSON object.
+  Config(const std::string& spec, const std::filesystem::path& vocabulary, std::string remedy)
+      : spec_(spec), path_(vocabulary.parent_path() / "tokenizer_config.json"), remedy_(std::move(remedy)) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path_, error)) return;
+    content_ = nlohmann::json::parse(read_file(spec, path_, ""), nullptr, false);
+    if (!content_.is_object()) refuse("is not a JSON object");
+  }
+
+  std::optional<bool> setting(const char* key) const {
+    const auto found = content_.find(key);
+    if (found == content_.end() || found->is_null()) return std::nullopt;
+    if (!found->is_boolean()) refuse(std::string("has ") + key + " that is neither true nor false");
     return found->get<bool>();
-  };
-  const std::optional<bool> lower = setting("do_lower_case");
-  if (lower && setting("strip_accents").value_or(*lower) != *lower)
-    fail("has strip_accents unlike do_lower_case, which no tokenizer here has");
-  if (!setting("tokenize_chinese_chars").value_or(true)) fail("has tokenize_chinese_chars=false, which no tokenizer here has");
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw DataError("tokenizer " + in_quotes(spec_) + ": file " + in_quotes(path_.string()) + " " + what + "; " + remedy_);
+  }
+
+ private:
+  const std::string& spec_;
+  std::filesystem::path path_;
+  std::string remedy_;
+  nlohmann::json content_;
+};
+
+// do_lower_case of the configuration; empty without. Errors: DataError for what is not read as the file asks for.
+std::optional<bool> lower_case_beside(const std::string& spec, const std::filesystem::path& vocabulary) {
+  const Config config(spec, vocabulary,
+                      "say what to do with capitals (--tokenizer wordpiece-cased:FILE or wordpiece-uncased:FILE)");
+  const std::optional<bool> lower = config.setting("do_lower_case");
+  if (lower && config.setting("strip_accents").value_or(*lower) != *lower)
+    config.refuse("has strip_accents unlike do_lower_case, which no tokenizer here has");
+  if (!config.setting("tokenize_chinese_chars").value_or(true))
+    config.refuse("has tokenize_chinese_chars=false, which no tokenizer here has");
   return lower;
 }
 
 // The tokenizer of the files that were read last; for other files, the result of `make`.
-std::shared_ptr<const Tokenizer> last_or(const std::string& contents,
+std::shared_ptr<const Tokenizer> last_or(const TokenizerJson& files,
                                          const std::function<std::shared_ptr<const Tokenizer>()>& make) {
   static std::mutex mutex;
   static std::string last_contents;  // their hashes
+  std::string contents = text_hash(files.vocabulary) + text_hash(files.merges);
+  if (files.uncased) contents += *files.uncased ? "uncased" : "cased";
+  if (files.added) contents += "added" + joined(*files.added, ",");
   static std::shared_ptr<const Tokenizer> last;
   const std::lock_guard lock(mutex);
   if (!last || contents != last_contents) {
@@ -202,25 +231,44 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec) {
     if (json.empty() && std::filesystem::is_directory(path, ignored)) path /= "vocab.txt";
     TokenizerJson files;
     if (json.empty()) {
-      files = {read_file(spec, path, kWordPieceRemedy), "", std::nullopt};
+      files.vocabulary = read_file(spec, path, kWordPieceRemedy);
       if (kind->kind == TokenizerKind::wordpiece) files.uncased = lower_case_beside(spec, path);
     } else {
       files = read_json(spec, json, read_file(spec, json, ""), read_word_pieces);
     }
     if (kind->kind != TokenizerKind::wordpiece) files.uncased = kind->kind == TokenizerKind::uncased_wordpiece;
-    return last_or(text_hash(files.vocabulary) + (files.uncased ? (*files.uncased ? "uncased" : "cased") : ""), [&] {
-      return std::make_shared<const Tokenizer>(*open_memory(in_quotes(path.string()), files.vocabulary), files.uncased);
+    return last_or(files, [&] {
+      return std::make_shared<const Tokenizer>(*open_memory(in_quotes(path.string()), files.vocabulary), files.uncased,
+                                               files.added);
     });
   }
-  if (path.filename() == "vocab.json" && std::filesystem::is_regular_file(path, ignored)) path.replace_filename("");
+  const bool is_file = std::filesystem::is_regular_file(path, ignored);
+  if (is_file && (path.filename() == "vocab.json" || path.filename() == "merges.txt")) path.replace_filename("");
   const std::filesystem::path json = json_at(path, "vocab.json"), vocabulary_path = path / "vocab.json",
                               merges_path = path / "merges.txt";
-  const TokenizerJson files =
-      json.empty() ? TokenizerJson{read_file(spec, vocabulary_path, kGpt2Remedy), read_file(spec, merges_path, kGpt2Remedy), {}}
-                   : read_json(spec, json, read_file(spec, json, ""), read_byte_pairs);
-  return last_or(text_hash(files.vocabulary) + text_hash(files.merges), [&] {
+  TokenizerJson files;
+  if (json.empty()) {
+    files.vocabulary = read_file(spec, vocabulary_path, kGpt2Remedy);
+    files.merges = read_file(spec, merges_path, kGpt2Remedy);
+    if (Config(spec, vocabulary_path, "leave it out there").setting("add_prefix_space").value_or(false))
+      throw DataError("tokenizer " + in_quotes(spec) +
+                      ": its tokenizer_config.json has add_prefix_space=true, which no tokenizer " +
+                      "here has; set it to false there, and begin the text with a blank (--tokenizer)");
+    const std::filesystem::path added_path = path / "added_tokens.json";
+    if (std::filesystem::is_regular_file(added_path, ignored)) {
+      try {
+        add_tokens(files, read_file(spec, added_path, ""));
+      } catch (const DataError& error) {
+        throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(added_path.string()) + " " + error.what() +
+                        "; fetch the tokenizer's files again (--tokenizer)");
+      }
+    }
+  } else {
+    files = read_json(spec, json, read_file(spec, json, ""), read_byte_pairs);
+  }
+  return last_or(files, [&] {
     return std::make_shared<const Tokenizer>(*open_memory(in_quotes(vocabulary_path.string()), files.vocabulary),
-                                             *open_memory(in_quotes(merges_path.string()), files.merges));
+                                             *open_memory(in_quotes(merges_path.string()), files.merges), files.added);
   });
 }
 

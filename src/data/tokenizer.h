@@ -18,10 +18,11 @@ namespace epochbench {
 class Tokenizer {
  public:
   // GPT-2's. Errors: DataError.
-  Tokenizer(ByteSource& vocabulary, ByteSource& merges) : tokens_(std::in_place_type<BytePairs>, vocabulary, merges) {}
+  Tokenizer(ByteSource& vocabulary, ByteSource& merges, const AddedNames& added = std::nullopt)
+      : tokens_(std::in_place_type<BytePairs>, vocabulary, merges, added) {}
   // BERT's, as WordPieces. Errors: DataError.
-  explicit Tokenizer(ByteSource& vocabulary, std::optional<bool> uncased = std::nullopt)
-      : tokens_(std::in_place_type<WordPieces>, vocabulary, uncased) {}
+  explicit Tokenizer(ByteSource& vocabulary, std::optional<bool> uncased = std::nullopt, const AddedNames& added = std::nullopt)
+      : tokens_(std::in_place_type<WordPieces>, vocabulary, uncased, added) {}
 
   std::int64_t ids() const;
   std::string identity() const;               // "gpt2, 50257 tokens, " or "wordpiece, ", and the hash of tokens and merges

@@ -31,10 +31,49 @@ void require(const Json& part, const std::string& part_name, const char* key, co
 Json parsed(std::string_view json) {
   Json document = Json::parse(json, nullptr, false);
   if (!member(document, "model").is_object()) throw DataError("is not a tokenizer.json: it has no model");
+  if (!member(document["model"], "vocab").is_object()) throw DataError("is not a tokenizer.json: its model has no vocab");
   return document;
 }
 
+// Adds a token to the vocabulary, unless it is there with this id. `place` says where it stands.
+void add_token(Json& vocabulary, const std::string& name, const Json& id, const std::string& place) {
+  if (name.empty() || name.find_first_of(" \t\n\v\f\r") != std::string::npos)
+    throw DataError("has the token " + in_quotes(name) + " in " + place + ", which is empty or has white space");
+  if (!id.is_number_unsigned()) throw DataError("has no id of token " + in_quotes(name) + " in " + place);
+  const auto [known, is_new] = vocabulary.emplace(name, id);
+  if (!is_new && *known != id)
+    throw DataError("gives token " + in_quotes(name) + " the id " + id.dump() + " in " + place + ", and the vocabulary " +
+                    known->dump());
+}
+
+// The contents of added_tokens, which the vocabulary has afterwards.
+std::vector<std::string> take_added_tokens(Json& vocabulary, const Json& document) {
+  std::vector<std::string> names;
+  for (const Json& token : member(document, "added_tokens")) {
+    const std::string place = "added_tokens[" + std::to_string(names.size()) + "]";
+    for (const char* key : {"single_word", "lstrip", "rstrip"}) require(token, place, key, {false, nullptr});
+    if (!member(document, "normalizer").is_null()) require(token, place, "normalized", {false, nullptr});
+    const Json& content = member(token, "content");
+    add_token(vocabulary, names.emplace_back(content.is_string() ? content.get<std::string>() : ""), member(token, "id"),
+              place);
+  }
+  return names;
+}
+
 }  // namespace
+
+void add_tokens(TokenizerJson& files, std::string_view added) {
+  Json vocabulary = Json::parse(files.vocabulary, nullptr, false);
+  const Json tokens = Json::parse(added, nullptr, false);
+  if (!vocabulary.is_object()) return;  // BytePairs says what is wrong with it
+  if (!tokens.is_object()) throw DataError("is not an object from token to id");
+  files.added = {"<|endoftext|>"};
+  for (const auto& [name, id] : tokens.items()) {
+    add_token(vocabulary, name, id, "it");
+    files.added->push_back(name);
+  }
+  files.vocabulary = vocabulary.dump();
+}
 
 TokenizerJson read_byte_pairs(std::string_view json) {
   const Json document = parsed(json);
@@ -47,8 +86,12 @@ TokenizerJson read_byte_pairs(std::string_view json) {
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) require(model, "model", key, {nullptr, ""});
   for (const char* key : {"byte_fallback", "ignore_merges"}) require(model, "model", key, {false, nullptr});
   require(model, "model", "dropout", {nullptr, 0.0});
-  TokenizerJson files{member(model, "vocab").dump(), "", std::nullopt};
-  for (const Json& merge : member(model, "merges")) {
+  if (!member(model, "merges").is_array()) throw DataError("is not a tokenizer.json: its model has no merges");
+  Json vocabulary = model["vocab"];
+  TokenizerJson files;
+  files.added = take_added_tokens(vocabulary, document);
+  files.vocabulary = vocabulary.dump();
+  for (const Json& merge : model["merges"]) {
     const bool pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
     if (!pair && !merge.is_string()) throw DataError("has a merge that is not two tokens: " + in_quotes(merge.dump()));
     files.merges += (pair ? merge[0].get<std::string>() + " " + merge[1].get<std::string>() : merge.get<std::string>()) + "\n";
@@ -69,12 +112,14 @@ TokenizerJson read_word_pieces(std::string_view json) {
   require(letters, "normalizer", "lowercase", {true, false});
   const Json& lowercase = member(letters, "lowercase");
   require(letters, "normalizer", "strip_accents", {lowercase, nullptr});
+  TokenizerJson files;
+  files.uncased = lowercase.get<bool>();
+  Json vocabulary = model["vocab"];
+  files.added = take_added_tokens(vocabulary, document);
   std::map<std::uint64_t, std::string> tokens;
-  const Json& vocabulary = member(model, "vocab");
   for (const auto& [token, id] : vocabulary.items())
     if (!id.is_number_unsigned() || !tokens.emplace(id.get<std::uint64_t>(), token).second)
       throw DataError("has an id of token " + in_quotes(token) + " that is not a whole number of its own");
-  TokenizerJson files{"", "", lowercase.get<bool>()};
   std::uint64_t next = 0;
   for (const auto& [id, token] : tokens) {
     if (id != next++) throw DataError("has no token with the id " + std::to_string(next - 1));

@@ -25,7 +25,7 @@ DataError wrong(const ByteSource& source, const std::string& what, const std::st
   return DataError("tokenizer file " + source.name() + ' ' + what + ": " + remedy);
 }
 
-// The lines of the file, without the carriage returns of other systems.
+// The lines of the file, without white space at their ends.
 std::vector<std::string> read_tokens(ByteSource& source) {
   const std::vector<std::uint8_t> bytes = read_all(source, WordPieces::kMaxBytes + 1);
   if (bytes.size() > WordPieces::kMaxBytes)
@@ -33,14 +33,8 @@ std::vector<std::string> read_tokens(ByteSource& source) {
                             " MiB, so it is not a vocabulary of word pieces");
   std::vector<std::string> tokens = split(std::string(bytes.begin(), bytes.end()), '\n');
   if (tokens.back().empty()) tokens.pop_back();
-  for (std::string& token : tokens)
-    if (token.ends_with('\r')) token.pop_back();
+  for (std::string& token : tokens) token.erase(token.find_last_not_of(" \t\v\f\r") + 1);
   return tokens;
-}
-
-// Special tokens, such as [UNK], and <S> of the uncased vocabulary of 102 languages.
-bool is_in_brackets(std::string_view token) {
-  return token.size() > 2 && ((token.front() == '[' && token.back() == ']') || (token.front() == '<' && token.back() == '>'));
 }
 
 // Whether a text without capitals and accents never has the token.
@@ -139,7 +133,7 @@ bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 
 
 }  // namespace
 
-WordPieces::WordPieces(ByteSource& vocabulary, std::optional<bool> uncased) {
+WordPieces::WordPieces(ByteSource& vocabulary, std::optional<bool> uncased, const AddedNames& added) {
   const std::vector<std::string> tokens = read_tokens(vocabulary);
   if (tokens.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
     throw wrong(vocabulary, "has " + std::to_string(tokens.size()) + " tokens");
@@ -159,14 +153,21 @@ WordPieces::WordPieces(ByteSource& vocabulary, std::optional<bool> uncased) {
     throw wrong(vocabulary, "has some tokens with capitals or accents, and does not tell whether texts keep theirs", kCasing);
   uncased_ = uncased.value_or(by_tokens.value_or(false));
   if (uncased_ != by_tokens) all += uncased_ ? "uncased" : "cased";
-  hash_ = text_hash(all);
-  const auto id_of = [&](const char* token) {
-    const auto found = first_.find(std::string_view(token));
-    if (found == first_.end()) throw wrong(vocabulary, std::string("has no token ") + token);
-    return found->second;
+  const auto id_of = [&](const std::string& token) {
+    const auto place = std::ranges::find(tokens, token);
+    return place == tokens.end() ? std::nullopt : std::optional(static_cast<std::int32_t>(place - tokens.begin()));
   };
-  unknown_ = id_of("[UNK]");
-  special_ = {id_of("[CLS]"), id_of("[SEP]"), id_of("[MASK]")};
+  const AddedTokens usual({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}, id_of);
+  added_ = added ? AddedTokens(*added, id_of) : usual;
+  if (added_ != usual) all += added_.to_string();
+  hash_ = text_hash(all);
+  const auto needed = [&](const char* token) {
+    const auto id = id_of(token);
+    if (!id) throw wrong(vocabulary, std::string("has no token ") + token);
+    return *id;
+  };
+  unknown_ = needed("[UNK]");
+  special_ = {needed("[CLS]"), needed("[SEP]"), needed("[MASK]")};
 }
 
 void WordPieces::append(std::vector<std::int32_t>& ids, std::string_view word) const {

@@ -1,7 +1,5 @@
 // Word pieces (Wu et al. 2016) as in BERT: the file vocab.txt as Google and Hugging Face distribute it, the words of a text,
 // and the tokens of one word.
-//
-// Special tokens are not recognized: "[MASK]" in a text is a sequence of ordinary characters.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/data/added_tokens.h"
 #include "src/data/byte_source.h"
 
 namespace epochbench {
@@ -26,13 +25,17 @@ class WordPieces {
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 24;  // of a file; that of 104 languages has 1 MB
 
   // `vocabulary`: one token per line, whose number from 0 is its id, with [UNK], [CLS], [SEP] and [MASK]. A token that begins
-  // with ## continues a word. `uncased`: whether texts lose capitals and accents; empty: as the tokens say it. Errors:
-  // DataError, also if they do not.
-  explicit WordPieces(ByteSource& vocabulary, std::optional<bool> uncased = std::nullopt);
+  // with ## continues a word. `uncased`: whether texts lose capitals and accents; empty: as the tokens say it. `added`:
+  // tokens of the vocabulary; empty: [PAD], [UNK], [CLS], [SEP] and [MASK]. Errors: DataError, also if the tokens do not say
+  // it.
+  explicit WordPieces(ByteSource& vocabulary, std::optional<bool> uncased = std::nullopt,
+                      const AddedNames& added = std::nullopt);
 
   std::int64_t ids() const { return ids_; }
-  // Covers the tokens, and `uncased` where they do not say it; 32 hexadecimal digits.
+  // Covers the tokens, `uncased` where they do not say it, and `added` where it is not what an empty one stands for; 32
+  // hexadecimal digits.
   const std::string& hash() const { return hash_; }
+  const AddedTokens& added() const { return added_; }
   const SpecialIds& special() const { return special_; }
   bool uncased() const { return uncased_; }
 
@@ -49,6 +52,7 @@ class WordPieces {
 
   std::int64_t ids_ = 0;
   std::string hash_;
+  AddedTokens added_;
   std::int32_t unknown_ = 0;
   SpecialIds special_{};
   bool uncased_ = true;

@@ -50,8 +50,7 @@ std::vector<const Column*> columns_of(const std::vector<std::string>& titles, co
 }  // namespace
 
 DawnbenchEpochs parse_dawnbench_epochs(std::string_view text, const std::string& source) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   DawnbenchEpochs table;
   const std::vector<Column> columns = {{"epoch", &table.epochs, kMaxEpochs},
                                        {"hours", &table.hours, kMaxHours},

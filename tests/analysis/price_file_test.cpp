@@ -49,6 +49,14 @@ TEST(PriceFile, HasInstancesAndGpus) {
               AllOf(HasSubstr("price file: here 2x rtx-4090"), HasSubstr(", spot"), HasSubstr("332 days old")));
 }
 
+TEST(PriceFile, MayComeFromASpreadsheet) {
+  const std::string line = "here,t4,0.3,2026-11-30,on-demand,eu\r\n";
+  EXPECT_EQ(parsed("\xef\xbb\xbf" + kColumns + line).size(), 1u);
+  std::string semicolons = kColumns + line;
+  std::ranges::replace(semicolons, ',', ';');
+  EXPECT_THAT(error(semicolons), AllOf(HasSubstr("prices.csv:1: has semicolons"), HasSubstr("put commas there")));
+}
+
 TEST(PriceFile, RefusesEachWrongLineByItsNumber) {
   const std::string good = "here,t4,0.3,2026-11-30,on-demand,eu\n";
   EXPECT_THAT(error("provider,instance,eur_per_hour,date,kind,region\n" + good),

@@ -34,6 +34,12 @@ Tokenizer make(const std::string& vocabulary, const std::string& merges) {
   return Tokenizer(*open_memory("'vocab.json'", vocabulary), *open_memory("'merges.txt'", merges));
 }
 
+// Merges that lack one line.
+std::string without_a_line(std::string merges) {
+  const std::size_t begin = merges.find('\n') + 1;
+  return merges.erase(begin, merges.find('\n', begin) + 1 - begin);
+}
+
 std::vector<std::string> divided(std::string_view text) {
   std::vector<std::string> all;
   for_each_word(text, [&](std::string_view word) { all.emplace_back(word); });
@@ -141,7 +147,7 @@ TEST(Tokenizer, IsKnownByItsTokensAndMergesAlone) {
   EXPECT_EQ(identity.size(), 18u + 32);
   EXPECT_EQ(make(nlohmann::json::parse(vocabulary).dump(2), merges).identity(), identity);
   EXPECT_EQ(make(vocabulary, merges.substr(merges.find('\n') + 1)).identity(), identity) << "without the line of the version";
-  EXPECT_NE(make(vocabulary, "").identity(), identity);
+  EXPECT_NE(make(vocabulary, without_a_line(merges)).identity(), identity);
   std::string exchanged = vocabulary;
   const std::size_t a = exchanged.find("\"a\":"), b = exchanged.find("\"b\":");
   std::swap(exchanged[a + 1], exchanged[b + 1]);
@@ -182,8 +188,62 @@ TEST(TokenizerErrors, SayWhatIsWrongAndHowToFixIt) {
   refused(vocabulary, "h e\nh e\n", {"line 2", "repeats", "'h e'"});
   refused(vocabulary, "Z Z\n", {"'ZZ'", "lacks"});
   refused(vocabulary, "nothing x\n", {"'nothing'", "lacks"});
-  EXPECT_EQ(make(vocabulary, "h e\r\n").encode("he").size(), 1u);
-  EXPECT_EQ(make(vocabulary, "").encode("he").size(), 2u);
+  std::string of_windows = read("merges.txt");
+  for (std::size_t at = 0; (at = of_windows.find('\n', at)) != std::string::npos; at += 2) of_windows.insert(at, 1, '\r');
+  EXPECT_EQ(make(vocabulary, of_windows).identity(), make(vocabulary, read("merges.txt")).identity());
+}
+
+// They would silently give other tokens.
+TEST(TokenizerErrors, MergesThatAreCutOffOrOfAnotherKind) {
+  const std::string vocabulary = read("vocab.json"), merges = read("merges.txt");
+  for (const std::string& part : {std::string(), std::string("#version: 0.2\n"), merges.substr(0, merges.size() / 2),
+                                  merges.substr(0, merges.find('\n', merges.size() / 2) + 1)})
+    expect_data_error([&] { make(vocabulary, part); }, {"'merges.txt'", "is cut off", "tokens, such as '", "--tokenizer"});
+  make(vocabulary, without_a_line(merges));  // a token of the vocabulary alone is not refused
+  auto of_clip = nlohmann::json::parse(vocabulary);
+  of_clip["a</w>"] = of_clip.size();
+  expect_data_error([&] { make(of_clip.dump(), merges); }, {"</w>", "CLIP", "--tokenizer"});
+}
+
+TEST(TokenizerErrors, FilesBesideTheVocabularyAreFollowedOrRefused) {
+  const TemporaryFolder folder;
+  const std::string spec = "gpt2:" + folder.path().string();
+  for (const char* name : {"vocab.json", "merges.txt"}) folder.write(name, read(name));
+  EXPECT_EQ(open_tokenizer(spec + "/merges.txt"), open_tokenizer(spec));
+  folder.write("added_tokens.json", R"({"<pad>": 600, "<sep>": 601})");
+  EXPECT_EQ(open_tokenizer(spec)->ids(), 602);
+  EXPECT_EQ(open_tokenizer(spec)->encode("<sep><pad><|endoftext|>"), (Ids{601, 600, 0}));
+  for (const auto& [content, reason] : {std::pair("[]", "is not an object"),
+                                        {R"({"a": 900})", "gives token 'a' the id 900"},
+                                        {R"({"<pad>": "x"})", "no id of token '<pad>'"},
+                                        {R"({"a b": 600})", "white space"}}) {
+    folder.write("added_tokens.json", content);
+    expect_data_error([&] { open_tokenizer(spec); }, {"added_tokens.json'", reason});
+  }
+  std::filesystem::remove(folder.path() / "added_tokens.json");
+  folder.write("tokenizer_config.json", R"({"add_prefix_space": true})");
+  expect_data_error([&] { open_tokenizer(spec); }, {"tokenizer_config.json", "add_prefix_space=true", "--tokenizer"});
+  folder.write("tokenizer_config.json", R"({"add_prefix_space": false, "model_max_length": 1024})");
+  open_tokenizer(spec);
+}
+
+TEST(Tokenizer, FindsSpecialTokensInAText) {
+  const auto tokenizer = open_tokenizer("gpt2:" + kFolder);
+  EXPECT_EQ(tokenizer->encode("<|endoftext|>"), Ids{0});
+  const std::string story = "Once upon a time.", both = story + "<|endoftext|>" + story;
+  Ids expected = tokenizer->encode(story);
+  const Ids once = expected;
+  expected.push_back(0);
+  expected.insert(expected.end(), once.begin(), once.end());
+  EXPECT_EQ(tokenizer->encode(both), expected);
+  std::string many;  // of several parts
+  Ids many_expected;
+  while (many.size() < (std::size_t{3} << 19)) {
+    many += story + "<|endoftext|>";
+    many_expected.insert(many_expected.end(), expected.begin(),
+                         expected.begin() + static_cast<std::ptrdiff_t>(once.size()) + 1);
+  }
+  EXPECT_EQ(tokenizer->encode(many), many_expected);
 }
 
 TEST(TokenizerErrors, FilesThatAreNotThereOrTooLarge) {
@@ -191,6 +251,9 @@ TEST(TokenizerErrors, FilesThatAreNotThereOrTooLarge) {
   const std::string spec = "gpt2:" + folder.path().string();
   expect_data_error([&] { open_tokenizer("bert:x"); }, {"unknown tokenizer", "gpt2:DIR or wordpiece:FILE"});
   expect_data_error([&] { open_tokenizer(spec + "/nowhere"); }, {"does not exist", "vocab.json"});
+  folder.write("encoder.json", "{}");
+  expect_data_error([&] { open_tokenizer(spec); },
+                    {"vocab.json' does not exist (but 'encoder.json')", "OpenAI calls them encoder.json"});
   folder.write("vocab.json", read("vocab.json"));
   expect_data_error([&] { open_tokenizer(spec); }, {"does not exist", "merges.txt"});
   folder.write_gzip("merges.txt", std::string(BytePairs::kMaxBytes + 1, '\n'));
@@ -244,10 +307,12 @@ nlohmann::json byte_pairs_json(bool merges_are_pairs) {
     merges.push_back(line);
     if (merges_are_pairs) merges.back() = {line.substr(0, blank), line.substr(blank + 1)};
   }
-  return {{"version", "1.0"},
-          {"normalizer", nullptr},
-          {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}}},
-          {"model", {{"type", "BPE"}, {"vocab", nlohmann::json::parse(read("vocab.json"))}, {"merges", merges}}}};
+  return {
+      {"version", "1.0"},
+      {"added_tokens", {{{"id", 0}, {"content", "<|endoftext|>"}, {"special", true}, {"normalized", true}, {"lstrip", false}}}},
+      {"normalizer", nullptr},
+      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}}},
+      {"model", {{"type", "BPE"}, {"vocab", nlohmann::json::parse(read("vocab.json"))}, {"merges", merges}}}};
 }
 
 TEST(TokenizerJson, OfBytePairsGivesTheSameIds) {
@@ -265,6 +330,20 @@ TEST(TokenizerJson, OfBytePairsGivesTheSameIds) {
   EXPECT_EQ(open_tokenizer("gpt2:" + kFolder + "/vocab.json"), open_tokenizer("gpt2:" + kFolder));
 }
 
+TEST(TokenizerJson, HasTokensBesideThoseOfTheModel) {
+  const TemporaryFolder folder;
+  const std::string spec = "gpt2:" + folder.path().string();
+  nlohmann::json document = byte_pairs_json(false);
+  document["added_tokens"].push_back({{"id", 600}, {"content", "<pad>"}, {"special", true}});
+  folder.write("tokenizer.json", document.dump());
+  EXPECT_EQ(open_tokenizer(spec)->ids(), 601);
+  EXPECT_EQ(open_tokenizer(spec)->encode("<pad><|endoftext|>"), (Ids{600, 0}));
+  document["added_tokens"] = nlohmann::json::array();
+  folder.write("tokenizer.json", document.dump());
+  EXPECT_GT(open_tokenizer(spec)->encode("<|endoftext|>").size(), 1u) << "no token is looked for";
+  EXPECT_NE(open_tokenizer(spec)->identity(), open_tokenizer("gpt2:" + kFolder)->identity());
+}
+
 TEST(TokenizerJson, WithOtherSettingsIsRefused) {
   const TemporaryFolder folder;
   const std::string spec = "gpt2:" + folder.path().string();
@@ -277,6 +356,11 @@ TEST(TokenizerJson, WithOtherSettingsIsRefused) {
         {"/model/byte_fallback", nlohmann::json(true), "model.byte_fallback"},
         {"/model/end_of_word_suffix", nlohmann::json("</w>"), "model.end_of_word_suffix"},
         {"/model/merges/0", nlohmann::json(1), "a merge that is not two tokens"},
+        {"/model/merges", nlohmann::json(nullptr), "has no merges"},
+        {"/model/vocab", nlohmann::json(nullptr), "has no vocab"},
+        {"/added_tokens/0/lstrip", nlohmann::json(true), "added_tokens[0].lstrip"},
+        {"/added_tokens/0/id", nlohmann::json(5), "gives token '<|endoftext|>' the id 5"},
+        {"/added_tokens/0/content", nlohmann::json("a b"), "white space"},
         {"/model", nlohmann::json("BPE"), "has no model"}}) {
     nlohmann::json document = byte_pairs_json(false);
     document[nlohmann::json::json_pointer(place)] = value;

@@ -45,7 +45,8 @@ TEST(WordPieces, TheLongestTokenIsTakenFirst) {
   EXPECT_THAT(encode(kSmall, "under"), ElementsAre(4)) << "not 'und' and '##er'";
   EXPECT_THAT(encode(kSmall, "understandable the"), ElementsAre(0, 7)) << "[UNK] stands for the whole word";
   EXPECT_THAT(encode(kSmall, ""), ElementsAre());
-  EXPECT_THAT(encode(kSmall, "[MASK]"), ElementsAre(0, 0, 0)) << "ordinary characters";
+  EXPECT_THAT(encode(kSmall, "the[MASK]the [mask]"), ElementsAre(7, 3, 7, 0, 0, 0)) << "a token, but not in lower case";
+  EXPECT_THAT(encode("[UNK]\r\n[CLS] \n[SEP]\t\n[MASK]\nthe  \n", "the"), ElementsAre(4)) << "white space ends no token";
 }
 
 std::string letters(char first, char last) {
@@ -101,7 +102,11 @@ TEST(WordPieces, OfATokenizerJsonGiveTheSameIds) {
   std::int64_t id = 0;
   for (const std::string& token : split(kSmall, '\n'))
     if (!token.empty()) tokens[token] = id++;
-  const nlohmann::json document{{"normalizer",
+  nlohmann::json special = nlohmann::json::array();
+  for (const char* token : {"[UNK]", "[CLS]", "[SEP]", "[MASK]"})
+    special.push_back({{"id", tokens[token]}, {"content", token}, {"normalized", false}});
+  const nlohmann::json document{{"added_tokens", special},
+                                {"normalizer",
                                  {{"type", "BertNormalizer"},
                                   {"clean_text", true},
                                   {"handle_chinese_chars", true},
@@ -129,6 +134,7 @@ TEST(WordPieces, OfATokenizerJsonGiveTheSameIds) {
         {"/model/max_input_chars_per_word", nlohmann::json(200), "model.max_input_chars_per_word"},
         {"/model/vocab/the", nlohmann::json(40), "no token with the id 7"},
         {"/model/vocab/the", nlohmann::json(0), "'the'"},
+        {"/added_tokens/0/normalized", nlohmann::json(true), "added_tokens[0].normalized"},
         {"/model/type", nlohmann::json("BPE"), "model.type"}}) {
     nlohmann::json other = document;
     other[nlohmann::json::json_pointer(place)] = value;

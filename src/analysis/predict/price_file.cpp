@@ -77,7 +77,7 @@ std::vector<CatalogPrice> parse_price_file(std::string_view text, const std::str
   std::set<std::tuple<std::string, std::string, std::string, bool>> seen;
   bool has_columns = false;
   std::size_t number = 0;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string& line : split(without_byte_order_mark(text), '\n')) {
     const std::string_view content = trimmed(line);
     ++number;
     if (content.empty() || content.front() == '#') continue;
@@ -85,6 +85,11 @@ std::vector<CatalogPrice> parse_price_file(std::string_view text, const std::str
       throw FormatError(source + ":" + std::to_string(number) + ": " + why);
     };
     if (!has_columns) {
+      std::string with_commas(content);
+      std::ranges::replace(with_commas, ';', ',');
+      if (with_commas != content && with_commas == kPriceColumns)
+        refuse(
+            "has semicolons between its columns; put commas there, and points into numbers, as a spreadsheet in English does");
       if (content != kPriceColumns)
         refuse("the first line is " + shown(content) + ", and must be " + kPriceColumns + "; prices are in USD");
       has_columns = true;
