@@ -45,6 +45,8 @@ class Dataset {
   virtual std::optional<std::int64_t> classes() const { return std::nullopt; }
   // How many samples could not be read so far and were replaced by others; empty if that cannot happen.
   virtual std::optional<std::int64_t> left_out() const { return std::nullopt; }
+  // What was found where it was opened and is not read, or not as it may have been meant, for people; empty: nothing.
+  virtual std::string note() const { return {}; }
 };
 
 // Options for image files (--data images:PATH).

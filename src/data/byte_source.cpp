@@ -30,8 +30,11 @@ class FileSource final : public ByteSource {
       throw DataError("data file " + name_ + " cannot be found: " + (error ? error.message() : "no such file") +
                       "; check the folder in --data");
     }
-    if (!std::filesystem::is_regular_file(status))  // a pipe would block, a folder has no bytes
-      throw DataError("data file " + name_ + " is not a regular file: put the file itself there");
+    if (std::filesystem::is_directory(status))
+      throw DataError("data file " + name_ + " is a folder: name a file in it, or put the file itself there");
+    if (!std::filesystem::is_regular_file(status))
+      throw DataError("data file " + name_ +
+                      " is a pipe or a device, and every process reads its data again: write them to a file");
     const std::uint64_t size = std::filesystem::file_size(path, error);
     if (!error) file_.reset(gzopen(path.c_str(), "rb"));
     if (!file_) {

@@ -1,5 +1,6 @@
 #include <system_error>
 
+#include "src/data/folder_hints.h"
 #include "src/data/image_dataset.h"
 
 namespace epochbench {
@@ -38,8 +39,18 @@ ImageSet read_cifar10_split(const std::filesystem::path& folder, Split split) {
   ImageSet set{in_quotes(folder.string()), kEdge, kEdge, kChannels, {}, {}};
   std::error_code error;
   const auto require = [&](const std::string& name) {
-    if (std::filesystem::exists(folder / name, error)) return;
-    throw DataError("data folder " + set.source + " has no " + name +
+    const auto has = [&](const std::filesystem::path& each) { return std::filesystem::exists(each / name, error); };
+    if (has(folder)) return;
+    const auto has_pickles = [&](const std::filesystem::path& each) {
+      return std::filesystem::exists(each / "data_batch_1", error);
+    };
+    std::string lacks = "data folder " + set.source + " has no " + name;
+    if (const auto below = folder_below(folder, has))
+      throw DataError(lacks + ", but " + in_quotes(below->string()) + " has: name that (--data cifar10:DIR)");
+    if (has_pickles(folder) || folder_below(folder, has_pickles))
+      throw DataError(lacks +
+                      ", but CIFAR-10's Python version, which is not read: fetch the binary one, cifar-10-binary.tar.gz");
+    throw DataError(lacks + names_there(folder) +
                     ": put the files of cifar-10-batches-bin there, or name another folder (--data cifar10:DIR)");
   };
   if (split == Split::test) {
@@ -47,11 +58,12 @@ ImageSet read_cifar10_split(const std::filesystem::path& folder, Split split) {
     append(set, folder / "test_batch.bin");
     return set;
   }
-  require("data_batch_1.bin");
-  for (int i = 1; i <= kTrainingFiles; ++i) {
-    const std::filesystem::path path = folder / ("data_batch_" + std::to_string(i) + ".bin");
-    if (!std::filesystem::exists(path, error)) break;
-    append(set, path);
+  const auto name_of = [](int file) { return "data_batch_" + std::to_string(file) + ".bin"; };
+  int last = kTrainingFiles;
+  while (last > 1 && !std::filesystem::exists(folder / name_of(last), error)) --last;
+  for (int file = 1; file <= last; ++file) {
+    require(name_of(file));
+    append(set, folder / name_of(file));
   }
   return set;
 }

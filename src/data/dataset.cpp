@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "epochbench/embedded.h"
 #include "src/base/errors.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/data/dataset_sizes.h"
@@ -52,7 +54,9 @@ std::filesystem::path folder_of(std::string_view spec, std::string_view kind) {
   std::error_code error;
   if (folder.empty() || folder.find('\0') != std::string_view::npos || !std::filesystem::is_directory(folder, error)) {
     throw DataError("data " + in_quotes(spec) + ": " + in_quotes(folder) +
-                    " is not a folder: name the folder with the files (--data " + std::string(kind) + "DIR)");
+                    (std::filesystem::is_regular_file(folder, error) ? " is a file: name its folder"
+                                                                     : " is not a folder: name the folder with the files") +
+                    " (--data " + std::string(kind) + "DIR)");
   }
   return folder;
 }
@@ -127,6 +131,23 @@ std::string likely_spec(std::string_view path) {
   return std::string(kind) + std::string(path);
 }
 
+// "idx:DIR" for "MNIST": the SPEC of a set that people call by its name; empty for other texts.
+std::string spec_of_name(std::string_view text) {
+  std::string plain;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"mnist", "idx:DIR"},          {"emnist", "idx:DIR"},           {"kmnist", "idx:DIR"},
+      {"cifar10", "cifar10:DIR"},    {"cifar", "cifar10:DIR"},        {"imagenet", "images:PATH"},
+      {"imagenet1k", "images:PATH"}, {"tinyimagenet", "images:PATH"}, {"imagenette", "images:PATH"},
+      {"openwebtext", "text:FILE"},  {"wikitext", "text:FILE"},       {"wikitext2", "text:FILE"},
+      {"tinystories", "text:FILE"},  {"shakespeare", "text:FILE"},    {"tinyshakespeare", "text:FILE"}};
+  for (const auto& [name, source] : kNames)
+    if (plain == name) return source;
+  return "";
+}
+
 // "images:PATH or --data idx:DIR": the sources that have a path.
 std::string shown_kinds(std::vector<std::string> sources) {
   std::erase_if(sources, [](const std::string& source) { return source.find(':') == std::string::npos; });
@@ -172,6 +193,12 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
     return std::make_unique<ImageDataset>(name, sample, std::move(train), read(folder, Split::test));
   }
   const std::vector<std::string> known = sources_for(sample);
+  if (const std::string name_only = spec_of_name(spec); !name_only.empty() && spec.find('/') == std::string::npos)
+    throw DataError(
+        "unknown data " + in_quotes(spec) + ": " +
+        (contains(known, name_only)
+             ? "name where its files are, --data " + name_only
+             : "its files are " + name_only + ", which the model does not take; use one of " + joined(known) + " (--data)"));
   const std::string likely = likely_spec(spec);
   const bool fits = std::ranges::any_of(known, [&](const std::string& source) {
     const std::size_t colon = source.find(':');
@@ -181,12 +208,13 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
     throw DataError("unknown data " + in_quotes(spec) + ": it is a " +
                     (std::filesystem::is_directory(spec) ? "folder" : "file") +
                     ", whose kind stands before its path: did you mean --data " + shell_word(likely) + "?");
-  if (spec.find('/') != std::string::npos && spec.find(':') == std::string::npos)
+  const std::string_view without_slash = spec.substr(0, spec.find_last_not_of('/') + 1);
+  if (spec.find('/') != std::string::npos && spec.find(':') == std::string::npos && !contains(known, without_slash))
     throw DataError("unknown data " + in_quotes(spec) + ": no such file or folder" +
                     (spec.front() == '~' ? ", since no shell has replaced the ~ by your home" : "") +
                     "; write its kind and its whole path, such as --data " + shown_kinds(known));
   throw DataError("unknown data " + in_quotes(spec) + ": use one of " + joined(known) + " (--data)" +
-                  did_you_mean(spec, known));
+                  did_you_mean(without_slash, known));
 }
 
 DatasetSize DatasetSizes::of(const std::string& spec, const SampleSpec& sample, std::int64_t nominal_samples,
@@ -198,10 +226,7 @@ DatasetSize DatasetSizes::of(const std::string& spec, const SampleSpec& sample, 
       return known.size;
   constexpr std::uint64_t kAnySeed = 0;  // sizes do not depend on it
   const auto dataset = open_dataset(spec, sample, nominal_samples, kAnySeed, tokenizer, images);
-  if (const auto* files = dynamic_cast<const ImageFileDataset*>(dataset.get()); files && files->others() > 0)
-    print_error("data " + in_quotes(spec) + ": left out " +
-                counted(static_cast<std::size_t>(files->others()), "other file", "other files") +
-                " in the folders of classes; only .jpg, .jpeg and .png are read");
+  if (const std::string note = dataset->note(); !note.empty()) print_error("data " + in_quotes(spec) + ": " + note);
   const DatasetSize size{dataset->name(), dataset->samples(Split::train), dataset->samples(Split::test), dataset->synthetic(),
                          dataset->pixel_values()};
   known_.push_back({spec, sample, nominal_samples, identity, images, size});

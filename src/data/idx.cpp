@@ -1,6 +1,7 @@
 #include <array>
 #include <system_error>
 
+#include "src/data/folder_hints.h"
 #include "src/data/image_dataset.h"
 
 namespace epochbench {
@@ -81,8 +82,12 @@ ImageSet read_idx_split(const std::filesystem::path& folder, Split split) {
     const std::string name = idx_name(split, what);
     if (const auto found = find_idx_file(folder, name)) return open_file(*found);
     if (std::error_code error; std::filesystem::exists(folder / name, error)) return open_file(folder / name);  // says why not
-    throw DataError("data folder " + in_quotes(folder.string()) + " has neither " + name + " nor " + name +
-                    ".gz: put MNIST's four files there, or name another folder (--data idx:DIR)");
+    const std::string lacks = "data folder " + in_quotes(folder.string()) + " has neither " + name + " nor " + name + ".gz";
+    const auto below =
+        folder_below(folder, [&](const std::filesystem::path& each) { return find_idx_file(each, name).has_value(); });
+    throw DataError(below ? lacks + ", but " + in_quotes(below->string()) + " has: name that (--data idx:DIR)"
+                          : lacks + names_there(folder) +
+                                ": put MNIST's four files there, or name another folder (--data idx:DIR)");
   };
   const auto images = open("images-idx3");
   const auto labels = open("labels-idx1");

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "epochbench/philox.h"
+#include "src/base/file_kind.h"
+#include "src/base/numbers.h"
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -38,11 +41,26 @@ class MaskingRandom {
   std::uint32_t drawn_ = 0;
 };
 
-// Text in UTF-8 or any single-byte encoding has no byte of 0; archives, pictures and programs have many near the start.
-bool looks_like_text(const std::vector<std::uint8_t>& bytes) {
-  constexpr std::size_t kFirst = 4096;
-  const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), kFirst));
-  return std::find(bytes.begin(), end, 0) == end;
+// "is a PDF document, not text"; empty for what may be text. Text in UTF-8 or any single-byte encoding has no byte of 0;
+// archives and programs have many, and a file that a crash cut off may have them at its end.
+std::string why_no_text(std::string_view bytes) {
+  constexpr const char* kRemedy = "name a file with text (--data text:FILE), or use images:PATH";
+  if (const FileKind kind = file_kind(bytes.substr(0, kFileKindBytes)); !kind.name.empty() && !kind.text)
+    return "is " + std::string(kind.name) + ", not text: " + (kind.remedy.empty() ? kRemedy : std::string(kind.remedy));
+  if (const std::size_t zero = bytes.find('\0'); zero != std::string_view::npos)
+    return "is not text, or is damaged: its byte " + std::to_string(zero) + " is 0; " + kRemedy;
+  return "";
+}
+
+// Bytes that belong to no character of UTF-8.
+std::size_t count_foreign_bytes(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t bytes = code_point_at(text, at).bytes;
+    count += bytes == 0;
+    at += std::max<std::size_t>(bytes, 1);
+  }
+  return count;
 }
 
 }  // namespace
@@ -96,13 +114,16 @@ TextDataset::TextDataset(std::string name, const SampleSpec& sample, ByteSource&
   if (const std::string_view encoding = wide_encoding(bytes_); !encoding.empty())
     throw DataError("data file " + source.name() + " is text in " + std::string(encoding) + ": convert it with iconv -f " +
                     std::string(encoding) + " -t UTF-8, and name the new file (--data text:FILE)");
-  if (!looks_like_text(bytes_))
-    throw DataError(
-        "data file " + source.name() +
-        " is not text: bytes of 0 are among its first; name a file with text (--data text:FILE), or use images:PATH");
+  const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+  if (const std::string reason = why_no_text(text); !reason.empty())
+    throw DataError("data file " + source.name() + " " + reason);
   auto size = static_cast<std::int64_t>(bytes_.size());
   if (tokenizer) {
-    tokens_ = tokenizer->encode({reinterpret_cast<const char*>(bytes_.data()), bytes_.size()});
+    tokens_ = tokenizer->encode(text);
+    if (const std::size_t foreign = count_foreign_bytes(text); foreign > 0)
+      note_ = counted(foreign, "byte", "bytes") + " of the text are not UTF-8, and " +
+              (tokenizer->special() ? "word pieces leave them out" : "each is a token of its own") +
+              "; convert it, as with iconv -f ISO-8859-1 -t UTF-8";
     std::vector<std::uint8_t>().swap(bytes_);
     size = static_cast<std::int64_t>(tokens_.size());
     special_ = tokenizer->special().value_or(special_);

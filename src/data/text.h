@@ -49,12 +49,13 @@ class TextDataset final : public Dataset {
   std::int64_t samples(Split split) const override;
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
             std::span<const std::span<std::byte>> inputs) const override;
+  std::string note() const override { return note_; }
 
  private:
   void check_model(const Tokenizer* tokenizer) const;
   void copy_ids(std::span<std::int32_t> ids, std::int64_t first) const;
 
-  std::string name_;
+  std::string name_, note_;
   SampleSpec sample_;
   std::uint64_t seed_;
   std::vector<std::uint8_t> bytes_;  // empty if there are tokens

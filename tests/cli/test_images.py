@@ -57,7 +57,7 @@ class Images(CliTest):
             with self.subTest(options=options):
                 self.assert_refused(self.call("run", *CALL, *options), 2, *parts)
         shutil.rmtree(self.set / "val")
-        self.assert_refused(self.call("run", *CALL, "--data", f"images:{self.set}"), 2, "has no folder val")
+        self.assert_refused(self.call("run", *CALL, "--data", f"images:{self.set}"), 2, "has no folder val (but 'train')")
 
 
 if __name__ == "__main__":

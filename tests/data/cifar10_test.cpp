@@ -47,12 +47,13 @@ TEST_F(Cifar10, ChannelsBecomeTheLastDimension) {
   EXPECT_EQ((std::vector<std::uint8_t>(set.pixels.end() - 3, set.pixels.end())), (std::vector<std::uint8_t>{30, 40, 50}));
 }
 
-TEST_F(Cifar10, TakesTheBatchesThatExistUpToTheFirstGap) {
+TEST_F(Cifar10, TakesTheFirstBatchesAndRefusesAGap) {
   folder_.write("data_batch_2.bin", record(4, 1, 2, 3));
-  folder_.write("data_batch_4.bin", record(5, 1, 2, 3));
   const auto data = open();
   EXPECT_EQ(data->samples(Split::train), 3);
   EXPECT_EQ(data->samples(Split::test), 1);
+  folder_.write("data_batch_4.bin", record(5, 1, 2, 3));
+  expect_error({"has no data_batch_3.bin"});
 }
 
 TEST_F(Cifar10, MissingFiles) {

@@ -86,7 +86,8 @@ TEST_F(Idx, MissingFileAndFolder) {
   expect_error({kLabels, ".gz", folder_.path().string(), "--data"});
   expect_data_error([] { open_dataset("idx:/no/such/folder", kIdxSample, 0, 0); }, {"'/no/such/folder'", "not a folder"});
   expect_data_error([] { open_dataset("idx:", kIdxSample, 0, 0); }, {"idx:DIR"});
-  expect_data_error([&] { open_dataset("idx:" + (folder_.path() / kImages).string(), kIdxSample, 0, 0); }, {"not a folder"});
+  expect_data_error([&] { open_dataset("idx:" + (folder_.path() / kImages).string(), kIdxSample, 0, 0); },
+                    {"is a file: name its folder"});
 }
 
 TEST_F(Idx, PackagedImagesAreReadFromTheirFolderOrSayWhatToInstall) {
@@ -110,7 +111,7 @@ TEST_F(Idx, FashionMnistIsThatOfThePackage) {
 TEST_F(Idx, FileThatIsAFolder) {
   std::filesystem::remove(folder_.path() / kImages);
   std::filesystem::create_directory(folder_.path() / kImages);
-  expect_error({kImages, "not a regular file"});
+  expect_error({kImages, "is a folder: name a file in it, or put the file itself there"});
 }
 
 TEST_F(Idx, Truncated) {

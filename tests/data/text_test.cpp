@@ -322,7 +322,7 @@ TEST(TextErrors, SayWhatIsWrongAndHowToFixIt) {
   expect_data_error([&] { open("empty", texts(128)); }, {"empty'", "is empty", "text:FILE"});
   expect_data_error([&] { open("short", texts(128)); }, {"125 bytes", "126", "shorter sequence"});
   expect_data_error([&] { open("missing", texts(128)); }, {"missing'", "cannot be found"});
-  expect_data_error([&] { open("", texts(128)); }, {"not a regular file"});
+  expect_data_error([&] { open("", texts(128)); }, {"is a folder: name a file in it"});
   expect_data_error([&] { open_dataset("text:", texts(128), 0, 0); }, {"'text:'", "no file"});
   expect_data_error([&] { open("long.gz", images); }, {"the model takes images"});
   expect_data_error([&] { open("long.gz", texts(128, 259)); }, {"260 ids", "259"});

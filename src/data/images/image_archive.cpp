@@ -1,5 +1,6 @@
 // Images in a tar archive, read in place.
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -38,6 +39,7 @@ class ArchiveFiles final : public ImageFiles {
       if (!std::ranges::binary_search(classes_, name))
         fail("has the class " + in_quotes(name) + " in val, that train does not have: use the same classes in both");
     take(contents, top);
+    may_be_cut_off_ = !ends_with_marker(static_cast<std::uint64_t>(status.st_size));
     sparse_ = contents.take_regions();
   }
 
@@ -66,6 +68,15 @@ class ArchiveFiles final : public ImageFiles {
     const ssize_t got = file_.read_at(bytes, count, offset);
     if (got < 0) throw BadImage("cannot be read: " + error_text(errno));
     return static_cast<std::size_t>(got);
+  }
+
+  // An archive ends with two blocks of zeros. Without them it may have been cut off between two files.
+  bool ends_with_marker(std::uint64_t size) const {
+    std::array<std::uint8_t, 1024> end{};
+    const std::uint64_t count = std::min<std::uint64_t>(size, end.size());
+    end[0] = 1;  // where nothing is read
+    file_.read_at(end.data(), count, size - count);
+    return std::ranges::all_of(end, [](std::uint8_t byte) { return byte == 0; });
   }
 
   // The folder that has train and val: the top of the archive, or the only other one.
@@ -124,6 +135,9 @@ class ArchiveFiles final : public ImageFiles {
     const std::vector<bool> replaced = files.replaced();
     for (std::size_t i = 0; i < files.size(); ++i) {
       const ImageList::Entry& file = files[i];
+      const std::string& folder = folders[file.label];
+      const bool in_no_class = folder == below(top, "train") || folder == below(top, "val");
+      if (in_no_class && !replaced[i] && is_image_name(files.name(i))) ++loose_;
       if (replaced[i] || !in_split[file.label] || is_hidden(files.name(i))) continue;
       if (!is_image_name(files.name(i))) {
         ++others_;

@@ -34,7 +34,7 @@ class ImageFileDataset final : public Dataset {
                   std::span<const std::span<std::byte>> inputs) const override;
   std::optional<std::int64_t> classes() const override { return files_->classes(); }
   std::optional<std::int64_t> left_out() const override;
-  std::int64_t others() const { return files_->others(); }
+  std::string note() const override { return files_->note(); }
 
  private:
   static constexpr std::int64_t kChannels = 3;

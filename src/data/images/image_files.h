@@ -25,7 +25,7 @@ class ImageFiles {
     return static_cast<std::int32_t>(list(split)[static_cast<std::size_t>(index)].label);
   }
   std::string name(Split split, std::int64_t index) const;  // "val/cat/1.jpg"
-  std::int64_t others() const { return others_; }           // files of classes whose names are not those of images
+  std::string note() const;                                 // what was found and is not read; empty: nothing
   void read_cold() { cold_ = true; }                        // reads from the disk, whatever the page cache holds
   // Replaces `bytes` with those of the file. Thread-safe. Errors: BadImage for a file that cannot be read.
   virtual void read(std::vector<std::uint8_t>& bytes, Split split, std::int64_t index) const = 0;
@@ -34,7 +34,9 @@ class ImageFiles {
   const ImageList& list(Split split) const { return split == Split::train ? train_ : test_; }
   std::vector<std::string> classes_;
   ImageList train_, test_;
-  std::int64_t others_ = 0;
+  std::int64_t others_ = 0;      // files of classes whose names are not those of images
+  std::int64_t loose_ = 0;       // images in the folder of a split, and in that of no class
+  bool may_be_cut_off_ = false;  // an archive without an end marker
   bool cold_ = false;
 };
 

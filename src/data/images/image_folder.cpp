@@ -13,6 +13,7 @@
 #include "src/base/errors.h"
 #include "src/base/file_descriptor.h"
 #include "src/data/byte_source.h"
+#include "src/data/folder_hints.h"
 #include "src/data/images/decoder.h"
 #include "src/data/images/image_files.h"
 
@@ -64,7 +65,7 @@ class FolderFiles final : public ImageFiles {
     const std::filesystem::path folder = folder_ / split;
     std::error_code error;
     if (!std::filesystem::is_directory(folder, error))
-      fail(folder_, std::string("has no folder ") + split + ": it must contain train/CLASS/FILE and val/CLASS/FILE");
+      fail(folder_, std::string("has no folder ") + split + remedy_without(split));
     const std::vector<std::string> names = class_names(folder);
     if (makes_classes) classes_ = names;
     for (const std::string& name : names) {
@@ -75,11 +76,26 @@ class FolderFiles final : public ImageFiles {
     }
   }
 
-  static std::vector<std::string> class_names(const std::filesystem::path& folder) {
+  // ": rename 'validation' to val": what makes the layout of what is there.
+  std::string remedy_without(const std::string& split) const {
+    std::error_code error;
+    const std::vector<const char*> others = split == "train" ? std::vector{"Train", "TRAIN", "training"}
+                                                             : std::vector{"Val", "VAL", "valid", "validation", "test", "dev"};
+    for (const char* other : others)
+      if (std::filesystem::is_directory(folder_ / other, error)) return ": rename " + in_quotes(other) + " to " + split;
+    const auto below = folder_below(folder_, [&](const std::filesystem::path& each) {
+      return std::filesystem::is_directory(each / "train", error) && std::filesystem::is_directory(each / "val", error);
+    });
+    if (below) return ", but " + in_quotes(below->string()) + " has train and val: name that (--data images:PATH)";
+    return names_there(folder_) + ": it must contain train/CLASS/FILE and val/CLASS/FILE";
+  }
+
+  std::vector<std::string> class_names(const std::filesystem::path& folder) {
     std::vector<std::string> names;
     std::map<std::pair<dev_t, ino_t>, std::string> folders;
     for_entries(folder, [&](const char* name, unsigned char type) {
-      if (type != DT_DIR && type != DT_LNK && type != DT_UNKNOWN) return;
+      if (type != DT_DIR && is_image_name(name)) ++loose_;
+      if ((type != DT_DIR && type != DT_LNK && type != DT_UNKNOWN) || is_image_name(name)) return;
       struct stat status {};
       if (stat((folder / name).c_str(), &status) != 0)
         fail(folder / name, "cannot be read: " + error_text(errno) + "; repair or remove it");
@@ -99,7 +115,8 @@ class FolderFiles final : public ImageFiles {
     const std::size_t first = list.size();
     std::string other;
     for_entries(folder, [&](const char* name, unsigned char type) {
-      if (type == DT_DIR)
+      const bool is_link = type == DT_LNK && !is_image_name(name);
+      if (std::error_code error; type == DT_DIR || (is_link && std::filesystem::is_directory(folder / name, error)))
         fail(folder, "has the folder " + in_quotes(name) + ": images must lie directly in that of their class");
       if (is_image_name(name)) {
         list.add(name, label);

@@ -169,7 +169,7 @@ TEST_F(ImageFilesTest, FilesThatCannotBeReadAreBadImages) {
   ASSERT_EQ(mkfifo((cats / "00.jpg").c_str(), 0600), 0);
   folder_.write("train/cat/000.png", "GIF89a");
   const auto data = open();
-  const char* reasons[] = {"cannot be opened: Too many levels", "is not a regular file", "neither JPEG nor PNG"};
+  const char* reasons[] = {"cannot be opened: Too many levels", "is not a regular file", "is a GIF picture"};
   for (std::int64_t i = 0; i < 3; ++i) expect_data_error([&] { sample(*data, Split::train, i); }, {reasons[i == 0 ? 0 : i]});
 }
 
@@ -177,10 +177,10 @@ TEST_F(ImageFilesTest, NamesWhatIsWrongWithAFolder) {
   expect_data_error([] { open_dataset("images:", kModel, 0, 0); }, {"names no path"});
   expect_data_error([] { open_dataset("images:/no/such", kModel, 0, 0); }, {"'/no/such'", "cannot be opened"});
   expect_data_error([] { open_dataset("images:/dev/null", kModel, 0, 0); }, {"neither a folder nor a file"});
-  expect_error({"has no folder train"});
+  expect_error({"has no folder train (it is empty): it must contain train/CLASS/FILE"});
   write(small_set());
   fs::rename(folder_.path() / "val", folder_.path() / "test");
-  expect_error({"has no folder val"});
+  expect_error({"has no folder val: rename 'test' to val"});
   fs::rename(folder_.path() / "test", folder_.path() / "val");
   fs::create_directory(folder_.path() / "val/bee");
   folder_.write("val/bee/1.jpg", "x");
@@ -282,7 +282,10 @@ TEST_F(ImageFilesTest, OtherFilesOfClassesAreCounted) {
     files.emplace_back(name, "x");
   write(files);
   folder_.write("set.tar", test::tar(files));
-  for (const char* name : {"", "set.tar"}) EXPECT_EQ(open_image_files(folder_.path() / name)->others(), 2) << name;
+  for (const char* name : {"", "set.tar"})
+    EXPECT_EQ(open_image_files(folder_.path() / name)->note(),
+              "left out 2 other files in the folders of classes; only .jpg, .jpeg and .png are read")
+        << name;
 }
 
 // A file without a hole that is stored as a sparse one, by the format 1.0 of pax.
