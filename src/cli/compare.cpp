@@ -76,6 +76,11 @@ int compare_results(const CompareOptions& options) {
   comparison.sides[0].label = options.baseline;
   comparison.sides[1].label = options.contender;
   check_allowed(options, names_of(comparison));
+  if (shares_no_case(comparison))
+    throw CallError("compare: no case of " + options.baseline + " is in " + options.contender +
+                    ", so there is nothing to compare: the first has " + comparison.missing.front().name + ", the second " +
+                    comparison.added.front().name +
+                    "; measure the same cases on both sides, or ask `epochbench speedup` about different ones");
   if (comparison.cases.empty() && comparison.missing.empty() && comparison.changed.empty())
     throw CallError("compare: no run of " + comparison.sides[0].label + " is ok, so there is nothing to compare " +
                     comparison.sides[1].label + " with; measure the baseline again");

@@ -132,6 +132,13 @@ class Compare(CompareCalls):
             self.assertIn(part, case["note"])
             self.assertAlmostEqual(case["ratio"], 1.25, 3)
 
+    def test_sides_without_a_case_in_common_are_not_compared(self):
+        paths = self.sides(measured(precision="bf16"), measured())
+        for extra in ([], ["--json"], ["--github"], ["--allow", "resnet50/cpu/bf16/b16"]):
+            with self.subTest(extra):
+                self.assert_refused(self.call("compare", *paths, *extra), 2, "no case of", "nothing to compare",
+                                    "resnet50/cpu/bf16/b16", "resnet50/cpu/fp32/b16", "epochbench speedup")
+
     def test_cases_of_one_side(self):
         both, one = measured() + measured(precision="bf16"), measured()
         paths = self.sides(both, one)

@@ -49,6 +49,11 @@ std::size_t not_compared_count(const Comparison& comparison) {
          comparison.baseline_not_ok.size();
 }
 
+bool shares_no_case(const Comparison& comparison) {
+  return !comparison.missing.empty() && !comparison.added.empty() &&
+         comparison.missing.size() + comparison.added.size() == case_count(comparison);
+}
+
 Finding verdict_of(const Comparison& comparison) {
   std::vector<Finding> findings;
   for (const ComparedCase& each : comparison.cases) {

@@ -61,6 +61,9 @@ bool fails(const Comparison& comparison, const ComparedCase& compared, const Iss
 std::size_t case_count(const Comparison& comparison);
 std::size_t not_compared_count(const Comparison& comparison);
 
+// Whether both sides have cases, and none is on both.
+bool shares_no_case(const Comparison& comparison);
+
 // Regression if a case is one, an issue fails, or a case is missing; then not_compared if a case was not; otherwise the worst
 // of the cases. Those that are allowed by name are left out.
 Finding verdict_of(const Comparison& comparison);
