@@ -10,12 +10,6 @@
 namespace epochbench {
 namespace {
 
-std::string known_models() {
-  std::string text;
-  for (const ModelFamily& family : model_registry()) text += (text.empty() ? "" : ", ") + family.name;
-  return text;
-}
-
 const ModelOption& find_option(const ModelFamily& family, std::string_view name) {
   std::string known;
   for (const ModelOption& option : family.options) {
@@ -93,8 +87,7 @@ Model find_model(std::string_view text) {
   const auto& families = model_registry();
   const auto family = std::find_if(families.begin(), families.end(),
                                    [&](const ModelFamily& candidate) { return candidate.name == family_name; });
-  if (family == families.end())
-    throw std::invalid_argument("unknown model '" + std::string(family_name) + "'; known: " + known_models());
+  if (family == families.end()) throw std::invalid_argument("unknown model '" + std::string(family_name) + "'");
 
   std::string_view rest = colon == std::string_view::npos ? std::string_view() : text.substr(colon + 1);
   if (colon != std::string_view::npos && rest.empty())

@@ -95,7 +95,7 @@ struct Model {
   std::map<std::string, std::int64_t> named = {};    // those that differ from their defaults
   std::string name = {};                             // "mlp:depth=3,width=4096": the family with `named`
 };
-// Parses "mlp:width=4096,depth=3". Errors: std::invalid_argument, one line, with the known names or the allowed range.
+// Parses "mlp:width=4096,depth=3". Errors: std::invalid_argument, one line, with the allowed range of an option.
 Model find_model(std::string_view text);
 // The model that the same name means if the data is text as bytes, or as tokens of a vocabulary with this many ids.
 Model with_text_ids(const Model& model, std::optional<std::int64_t> ids = {});

@@ -108,6 +108,15 @@ std::string number_meant(std::string_view text) {
   return known != kSuffixes.end() && read_whole(digits, value) ? written(value * known->factor) : "";
 }
 
+std::optional<std::pair<std::string, std::string>> ends_of_range(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t end = text.find_first_not_of(kDigits), begin = text.find_last_not_of(kDigits) + 1;
+  if (end == std::string_view::npos || end == 0 || begin == text.size()) return std::nullopt;
+  const std::string_view between = text.substr(end, begin - end);
+  if (between != "-" && between != ":" && between != ".." && between != "...") return std::nullopt;
+  return std::pair(std::string(text.substr(0, end)), std::string(text.substr(begin)));
+}
+
 std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int64_t maximum) {
   std::int64_t value = 0;
   const auto allowed = [&](std::string_view number) {

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace epochbench {
@@ -23,6 +25,9 @@ double parse_real(std::string_view text, const RealRange& range);
 // The number in what people write around one, as parse_integer() and parse_real() read it: "1k" as "1000", "1_024" as "1024",
 // "0,001" as "0.001", "97%" as "0.97", "$0.36/h" as "0.36", "500ms" as "0.5". Empty: there is none.
 std::string number_meant(std::string_view text);
+
+// "8" and "64" of "8..64", "8-64" and "8:64". Empty: not a range of whole numbers.
+std::optional<std::pair<std::string, std::string>> ends_of_range(std::string_view text);
 
 // The same, as functions of the text alone, for tables of options.
 template <class Number = std::int64_t>

@@ -38,9 +38,11 @@ CaseBlock read_block(const Json& object, const std::string& where) {
   CaseBlock block;
   for (const auto& [key, value] : object.items()) {
     const CaseOption* option = find_case_option(key);
-    if (!option || option->offered_to != OfferedTo::calls)
-      throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'; known: " + joined(known_keys()) +
-                      did_you_mean(key, known_keys()));
+    if (!option || option->offered_to != OfferedTo::calls) {
+      const std::string guess = did_you_mean(key, known_keys());
+      throw CallError(where + ": unknown key '" + key.substr(0, 60) + "'" +
+                      (guess.empty() ? "; known: " + joined(known_keys()) : guess));
+    }
     block[option->key] = read_values(*option, value, where + "." + key);
   }
   return block;

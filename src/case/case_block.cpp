@@ -48,6 +48,9 @@ void check_together(const CaseSpec& spec, const CaseBlock& block) {
 
 std::vector<std::string> split_values(const CaseOption& option, const std::string& text) {
   if (!takes_list(option)) return {text};
+  if (const auto ends = ends_of_range(text); ends && option.value_name == "N,...")
+    throw CallError("'" + text + "' is a range; give the values with commas between them, such as " + ends->first + "," +
+                    ends->second);
   std::vector<std::string> values;
   for (const std::string& part : split_list(text)) {
     const bool belongs_to_model =

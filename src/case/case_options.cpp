@@ -46,7 +46,7 @@ Model parse_model(const std::string& text) {
     for (const ModelFamily& family : model_registry()) families.push_back(family.name);
     const std::string name = text.substr(0, text.find(':')), guess = did_you_mean(name, families);
     throw std::invalid_argument("unknown model '" + name + "'" + (guess.empty() ? instead_of_model(name) : guess) +
-                                " (known: " + joined(families) + ")");
+                                " (all: epochbench list models)");
   }
 }
 
@@ -58,6 +58,20 @@ std::string parse_data(const std::string& text) {
 std::string parse_path(const std::string& text) {
   if (text.empty() || text.find('\0') != std::string::npos) throw CallError("an empty path; name a file or folder");
   return text;
+}
+
+int parse_threads(const std::string& text) {
+  if (text == "all" || text == "auto" || text == "max")
+    throw CallError("'" + text + "' must be a whole number; leave the option out for all cores that epochbench may use");
+  return whole<int>(1, kMaxThreads)(text);
+}
+
+Mode parse_mode(const std::string& text) {
+  for (const char* other : {"inference", "infer", "eval", "predict", "test"})
+    if (text == other)
+      throw CallError("'" + text + "' is unknown; choose from " + all_words<Mode>() + "; did you mean " + name(Mode::forward) +
+                      "?");
+  return parse_choice<Mode>(text);
 }
 
 std::string parse_launcher(const std::string& text) {
@@ -180,7 +194,7 @@ Rows main_options() {
       row("device", "D,...", "cpu, cuda:0, or reference: naive loops that sum in double, to compare with", Class::placement,
           &CaseSpec::device, parse_device),
       row("precision", "P,...", "", Class::rounding, &CaseSpec::precision, {.in_name = false}),
-      row("mode", "MODE", "train or forward", Class::workload, &CaseSpec::mode),
+      row("mode", "MODE", "train or forward", Class::workload, &CaseSpec::mode, parse_mode),
       row("batch", "N,...", "samples per update (default: the model's)", Class::workload, &CaseSpec::batch, whole(1, kMaxBatch),
           {.in_name = false}),
       row("accumulate", "N,...",
@@ -196,7 +210,7 @@ Rows main_options() {
 Rows execution_options() {
   return {
       row("threads", "N,...", "CPU threads (default: the physical cores allowed, of the fastest kind)", Class::placement,
-          &CaseSpec::threads, whole<int>(1, kMaxThreads), {.applies = on_cpu}),
+          &CaseSpec::threads, parse_threads, {.applies = on_cpu}),
       row("pin", "P,...", "pin each CPU thread to one core: cores, none, or auto; auto pins unless a quota shares the cores",
           Class::placement, &CaseSpec::pin, {.protocol_key = "-", .applies = on_cpu}),
       row("ranks", "N,...",

@@ -196,6 +196,7 @@ std::function<int()> Commands::parse() {
   take_help_command(app_, arguments);
   arguments = renamed(std::move(arguments));
   refuse_printed_dashes(app_, arguments);
+  refuse_options_as_values(app_, arguments_);
   try {
     app_.parse(std::vector<std::string>(arguments));
     // Not earlier: the value of a mistyped option is also read as MODEL.

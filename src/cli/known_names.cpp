@@ -43,6 +43,16 @@ std::vector<std::string> known_devices(DeviceUse use) {
   return names;
 }
 
+// Why a device that others name, as as_device() gives it, is none of this machine's; empty: not known.
+std::string why_not_device(const std::string& word) {
+  const DeviceId gpu = cuda_device(0);
+  if (const auto obstacle = device_obstacle(gpu); obstacle && word.starts_with(name(DeviceKind::cuda)))
+    return to_string(gpu) + " is not usable here: " + *obstacle;
+  for (const std::string_view other : {"mps", "metal", "rocm", "hip", "xpu", "tpu", "npu"})
+    if (word.starts_with(other)) return "epochbench runs on CPUs and NVIDIA GPUs";
+  return "";
+}
+
 // The values of the call's option; those that cannot be read are left out.
 template <class Parse>
 auto given(const CaseBlock* cases, const char* key, const Parse& parse) {
@@ -101,7 +111,8 @@ std::string known_names(const CallError& error, const NamingCall& call) {
   }
   if (names.empty()) return "";
   if (contains(names, word)) return "; choose from " + joined(names) + "; did you mean " + word + "?";
-  return "; choose from " + joined(names) + did_you_mean(word, names);
+  const std::string obstacle = error.unknown() == Unknown::device ? why_not_device(word) : "";
+  return "; choose from " + joined(names) + (obstacle.empty() ? did_you_mean(word, names) : "; " + obstacle);
 }
 
 }  // namespace epochbench

@@ -108,6 +108,25 @@ void refuse_printed_dashes(const CLI::App& program, const std::vector<std::strin
   }
 }
 
+void refuse_options_as_values(const CLI::App& program, const std::vector<std::string>& arguments) {
+  const auto commands = program.get_subcommands([](const CLI::App*) { return true; });
+  const auto chosen = std::ranges::find_if(
+      commands, [&](const CLI::App* each) { return arguments.size() > 1 && each->get_name() == arguments[1]; });
+  if (chosen == commands.end()) return;
+  const CLI::App* command = *chosen;
+  const auto option_named = [&](const std::string& argument) {
+    return argument.starts_with("-") ? command->get_option_no_throw(argument.substr(0, argument.find('='))) : nullptr;
+  };
+  for (std::size_t i = 2; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const CLI::Option* option = arguments[i].find('=') == std::string::npos ? option_named(arguments[i]) : nullptr;
+    if (!option) continue;
+    for (int values = option->get_items_expected_min(); values > 0 && i + 1 < arguments.size(); --values)
+      if (option_named(arguments[++i]))
+        throw CallError(arguments[i - 1] + ": a value is missing before " + arguments[i] + "; give " + option->get_name() +
+                        " " + option->get_type_name() + see_help(command->get_name() + " "));
+  }
+}
+
 std::string parse_message(const CLI::App& program, const std::vector<std::string>& arguments, const CLI::ParseError& error) {
   const auto wrong = program.remaining(true);
   const auto first =

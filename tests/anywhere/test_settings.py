@@ -1,5 +1,6 @@
 """Settings as other programs write them: numbers by value, booleans where a word is expected."""
 import json
+import pathlib
 import unittest
 
 from support import CliTest
@@ -59,6 +60,32 @@ class Settings(CliTest):
                                     "did you mean --model?")
         self.assert_refused(self.call("run", "mlp", "–batch=8"), 2, "did you mean --batch?")
         self.assertEqual(self.call("report", "--help").returncode, 0)
+
+    def test_an_option_is_no_value_of_another(self):
+        for call in (["run", "mlp", "--out", "--dry-run"], ["run", "--suite", "--dry-run"], ["run", "mlp", "--save", "--steps", "3"],
+                     ["run", "mlp", "-o", "--batch=8"], ["compare", "--interleave", "a", "--quiet"], ["export", "r.json", "--format", "-o", "x"]):
+            with self.subTest(call):
+                self.assert_refused(self.call(*call), 2, "a value is missing before -")
+        self.assertEqual(list(self.folder.iterdir()), [])  # no file is called --dry-run
+        self.assertEqual(self.call("run", "mlp", "--learning-rate", "-1", "--dry-run").stderr.count("must be a number"), 1)
+
+    def test_ranges_and_words_for_all(self):
+        for option, value, values in (("--batch", "8..64", "8,64"), ("--batch", "8-64", "8,64"), ("--threads", "1:2", "1,2")):
+            self.assert_refused(self.call("run", "mlp", option, value, "--dry-run"), 2, f"'{value}' is a range", f"such as {values}")
+        for word in ("all", "auto", "max"):
+            self.assert_refused(self.call("run", "mlp", "--threads", word, "--dry-run"), 2, f"'{word}'", "leave the option out")
+        self.assert_refused(self.call("run", "mlp", "--batch", "-8", "--dry-run"), 2, "whole number from 1")
+
+    def test_words_that_others_have_for_devices_and_modes(self):
+        for word in ("mps", "rocm", "xpu", "tpu:0"):
+            self.assert_refused(self.call("run", "mlp", "--device", word, "--dry-run"), 2, "CPUs and NVIDIA GPUs")
+        for word in ("inference", "eval"):
+            self.assert_refused(self.call("run", "mlp", "--mode", word, "--dry-run"), 2, "did you mean forward?")
+
+    @unittest.skipIf(list(pathlib.Path("/dev").glob("nvidia*")), "this machine may have a GPU")
+    def test_a_gpu_by_another_name_is_not_usable_here(self):
+        for word in ("gpu", "CUDA", "nvidia:0"):
+            self.assert_refused(self.call("run", "mlp", "--device", word, "--dry-run"), 2, "choose from cpu", "cuda:0 is not usable here")
 
     def test_words_that_others_have_for_a_precision(self):
         for word, meant in (("float32", "fp32"), ("single", "fp32"), ("amp", "bf16"), ("mixed", "bf16")):

@@ -184,7 +184,7 @@ TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   EXPECT_THAT(with("weight_decay", "1"), HasSubstr("--weight-decay: '1' must be a number from 0 and below 1"));
   EXPECT_THAT(failure(block_of({{"model", "vgg"}})),
               HasSubstr("--model: unknown model 'vgg'; the nearest built-in model is resnet152, and "
-                        "scripts/peers/profile_module measures a PyTorch module of your own (known: mlp, lenet5, resnet20"));
+                        "scripts/peers/profile_module measures a PyTorch module of your own (all: epochbench list models)"));
   EXPECT_THAT(failure(block_of({{"model", "mine.onnx"}})),
               HasSubstr("--model: unknown model 'mine.onnx'; ONNX files cannot be imported, and scripts/peers/profile_module"));
   EXPECT_THAT(failure(block_of({{"model", "mlp:height=3"}})), HasSubstr("it takes depth, width"));

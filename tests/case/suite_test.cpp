@@ -83,7 +83,9 @@ TEST(Suite, ACaseMayHaveRepetitionsOfItsOwn) {
 
 TEST(Suite, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "bach": 3}]})"),
-              testing::AllOf(HasSubstr("suite s: cases[0]: unknown key 'bach'; known: "), HasSubstr("batch")));
+              HasSubstr("suite s: cases[0]: unknown key 'bach'; did you mean batch?"));
+  EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "epsilon": 3}]})"),
+              testing::AllOf(HasSubstr("unknown key 'epsilon'; known: "), HasSubstr("batch")));
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": 0}]})"), HasSubstr("suite s: cases[0].batch: '0' must be"));
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": 1e20}]})"), HasSubstr("cases[0].batch"));
   EXPECT_THAT(failure(R"({"cases": [{"model": "mlp", "batch": []}]})"), HasSubstr("an empty list"));
