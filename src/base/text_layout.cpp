@@ -204,13 +204,14 @@ bool Table::is_constant(std::size_t column) const {
 // The columns that are shown, with their widths.
 std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::size_t limit) const {
   constexpr std::size_t kNarrowest = 8;
-  std::vector<std::size_t> shown, longest(columns.size());  // word of each column
+  constexpr std::size_t kWholeWord = 12;                    // words up to "inconclusive" stay whole
+  std::vector<std::size_t> shown, longest(columns.size());  // word of each column; of numbers, which stay whole, the longest
   std::size_t total = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     longest[i] = longest_word(columns[i].title);
     for (const auto& row : rows_) {
       columns[i].width = std::max(columns[i].width, display_width(row[i]));
-      longest[i] = std::max(longest[i], longest_word(row[i]));
+      longest[i] = std::max(longest[i], columns[i].right ? display_width(row[i]) : longest_word(row[i]));
     }
     if (columns[i].width == 0) continue;
     columns[i].width = std::max(columns[i].width, display_width(columns[i].title));
@@ -240,18 +241,29 @@ std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::
     if (spare == shown.end()) break;
     leave_out(spare);
   }
-  // The widest text column shrinks: down to its longest word, and further if that is not enough.
-  for (const bool cuts : {false, true})
+  // The widest column shrinks: those of texts down to their longest words, then through longer words, then those of numbers,
+  // whose titles get several lines.
+  const auto least_for_text = [&](std::size_t i) {
+    return columns[i].right ? columns[i].width : std::max(kNarrowest, longest[i]);
+  };
+  const auto least_within_words = [&](std::size_t i) {
+    return columns[i].right ? columns[i].width : std::min(longest[i], kWholeWord);
+  };
+  const auto least_for_title = [&](std::size_t i) { return columns[i].right ? longest[i] : columns[i].width; };
+  const auto shrink = [&](const auto& least) {
     while (total > limit) {
-      const auto room = [&](std::size_t i) {
-        const std::size_t least = std::max(kNarrowest, cuts ? 0 : longest[i]);
-        return columns[i].right || columns[i].width <= least ? 0 : columns[i].width;
-      };
+      const auto room = [&](std::size_t i) { return columns[i].width <= least(i) ? 0 : columns[i].width; };
       const auto widest = std::ranges::max_element(shown, {}, room);
-      if (widest == shown.end() || room(*widest) == 0) break;
+      if (widest == shown.end() || room(*widest) == 0) return;
       --columns[*widest].width;
       --total;
     }
+  };
+  shrink(least_for_text);
+  shrink(least_within_words);
+  std::size_t in_titles = 0;
+  for (const std::size_t i : shown) in_titles += columns[i].width - least_for_title(i);
+  if (total <= limit + in_titles) shrink(least_for_title);  // otherwise a column goes, and leaves room for titles
   while (total > limit && shown.size() > 1) leave_out(shown.end() - 1);
   return shown;
 }
