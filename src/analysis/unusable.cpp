@@ -21,6 +21,10 @@ std::optional<double> times_of_bound(const Series& series) {
   return times.empty() ? std::nullopt : std::optional(median(std::move(times)));
 }
 
+std::string times_of_bound_text(double times) {
+  return significant(times, 2) + " times their lower bound (the roofline, less what caches can hold)";
+}
+
 std::string why_unusable(const Series& series) {
   if (series.source->result.context.build_type == "Debug") return "a debug build measured it";
   double foreign = 0;
@@ -35,7 +39,7 @@ std::string why_unusable(const Series& series) {
   foreign /= static_cast<double>(series.runs.size());
   if (foreign > kUnusableForeignCores) return "other processes took " + significant(foreign, 2) + " CPU cores meanwhile";
   if (const auto times = times_of_bound(series); times && *times > kUnusableFromBound)
-    return "its steps take " + significant(*times, 3) + " times the least that this device needs for them";
+    return "its steps take " + times_of_bound_text(*times);
   return "";
 }
 

@@ -18,7 +18,10 @@ inline constexpr double kUnusableThrottled = 0.5;     // of the steps of a repet
 // out on purpose. Waits for data do not count.
 std::optional<double> times_of_bound(const Series& series);
 
-// "its steps take 17.7 times the least that this device needs for them"; "" if it can carry an answer.
+// "18 times their lower bound (the roofline, less what caches can hold)", with the digits of other times of a roofline.
+std::string times_of_bound_text(double times);
+
+// "its steps take 18 times their lower bound (…)"; "" if it can carry an answer.
 std::string why_unusable(const Series& series);
 
 }  // namespace epochbench

@@ -36,7 +36,7 @@ TEST(Unusable, NamesTheReason) {
                 run.gpu->throttled_steps = static_cast<std::int64_t>(run.timing->step_seconds.size());
               })),
               HasSubstr("clock was held down"));
-  EXPECT_EQ(reason_after(bound(0.01)), "its steps take 16.0 times the least that this device needs for them");
+  EXPECT_EQ(reason_after(bound(0.01)), "its steps take 16 times their lower bound (the roofline, less what caches can hold)");
 }
 
 TEST(Unusable, KnowsWhatIsNoReason) {
@@ -74,7 +74,8 @@ TEST(Unusable, IsNeverADeviceAtItsBest) {
 TEST(Unusable, IsSaidInPlaceOfTheRatio) {
   NamedResult named = made_result("a.json", "host", kCleanPair);
   bound(0.01)(named);
-  const std::string reason = "resnet50/cpu/fp32/b16: its steps take 16.0 times the least that this device needs for them";
+  const std::string reason =
+      "resnet50/cpu/fp32/b16: its steps take 16 times their lower bound (the roofline, less what caches can hold)";
   EXPECT_THAT(ratios_text(named.result), HasSubstr("cuda fp32 to cpu fp32: " + reason));
   const Speedup speedup = speedup_of({named}, SpeedupOf::same_batch);
   EXPECT_THAT(speedup_text(speedup), HasSubstr("(8.00x)"));

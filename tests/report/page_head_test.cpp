@@ -144,7 +144,7 @@ TEST(PageHead, DoubtsARatioFarFromTheBoundAndShowsNoneThatCannotCarryAnAnswer) {
       if (run.device.backend == "cpu") run.efficiency->bound_seconds = seconds;
     return head_of({named});
   };
-  EXPECT_THAT(card(with_bound(0.04), "speedup")[0]["doubts"].dump(), HasSubstr("take 4.00 times the least"));
+  EXPECT_THAT(card(with_bound(0.04), "speedup")[0]["doubts"].dump(), HasSubstr("take 4.0 times their lower bound"));
   EXPECT_TRUE(card(with_bound(0.01), "speedup").is_null()) << "16 times";
   EXPECT_EQ(with_bound(0.01)["lead"], "throughput");
 }

@@ -1,6 +1,7 @@
 // How far the page's figures can be trusted, case by case and in one line.
 #include <map>
 
+#include "src/analysis/unusable.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/report/html/page_head.h"
@@ -18,7 +19,7 @@ std::string doubt_text(const Warning& doubt) {
     case WarningCode::throttled:
       return "the GPU throttled during " + format_whole(doubt.value) + " steps";
     case WarningCode::far_from_bound:
-      return "steps of " + doubt.run + " take " + significant(doubt.value, 3) + " times the least that its device needs";
+      return "steps of " + doubt.run + " take " + times_of_bound_text(doubt.value);
     default:
       return "";
   }

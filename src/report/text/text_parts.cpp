@@ -6,6 +6,7 @@
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
 #include "src/analysis/cost/cost.h"
+#include "src/analysis/unusable.h"
 #include "src/base/text.h"
 
 namespace epochbench {
@@ -41,7 +42,7 @@ std::string sentence(const Warning& w) {
     case WarningCode::unusable:
       return w.run + " cannot carry an answer: " + w.first;
     case WarningCode::far_from_bound:
-      return "steps of " + w.run + " take " + significant(w.value, 3) + " times the least that its device needs for them";
+      return "steps of " + w.run + " take " + times_of_bound_text(w.value);
     case WarningCode::precision_differs:
       return precision_sentence(w);
     case WarningCode::widened_products:
