@@ -161,12 +161,28 @@ TEST_F(SystemState, LooksAtTheNodesOfTheCpusInUse) {
 
 TEST_F(SystemState, KnowsHeatAndWhatItDid) {
   file("/sys/class/thermal/thermal_zone0/temp", "54000\n");
+  file("/sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
   expect("thermal state", Disturbance::none, "54 °C");
   file("/sys/class/thermal/thermal_zone1/temp", "91000\n");
+  file("/sys/class/thermal/thermal_zone1/type", "cpu-thermal\n");
   expect("thermal state", Disturbance::disturbs, "91 °C");
   file("/sys/class/thermal/thermal_zone1/temp", "40000\n");
   file("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "12\n");
   expect("thermal state", Disturbance::disturbs, "throttled 12 times since the start, now 54 °C");
+}
+
+TEST_F(SystemState, HeatOfOtherPartsIsNotTheCpus) {
+  for (const char* other : {"iwlwifi_1", "acpitz", "INT3400 Thermal", "nvme", "battery"}) {
+    file("/sys/class/thermal/thermal_zone0/temp", "99000\n");
+    file("/sys/class/thermal/thermal_zone0/type", std::string(other) + "\n");
+    file("/sys/class/hwmon/hwmon0/temp1_input", "99000\n");
+    file("/sys/class/hwmon/hwmon0/name", std::string(other) + "\n");
+    expect("thermal state", Disturbance::unknown, "no sensor of the CPU");
+  }
+  file("/sys/class/hwmon/hwmon1/name", "k10temp\n");  // AMD's CPUs have no thermal zone
+  file("/sys/class/hwmon/hwmon1/temp1_input", "61000\n");
+  file("/sys/class/hwmon/hwmon1/temp3_input", "88000\n");
+  expect("thermal state", Disturbance::disturbs, "88 °C");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "src/machine/system/system_state.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -142,14 +144,29 @@ SystemCheck numa(const std::vector<int>& cpus, const std::string& root) {
           "numactl --cpunodebind=" + node + " --membind=" + node + " epochbench ..."};
 }
 
-// The highest temperature of the zones under /sys/class/thermal, in degrees Celsius.
+// Whether the sensor of this name measures a CPU. Others measure radios, disks, batteries, GPUs and mainboards.
+bool measures_cpu(std::string name) {
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::array kNames{"x86_pkg_temp", "coretemp", "k10temp", "k8temp", "zenpower", "b0d4", "soc_thermal", "soc-thermal"};
+  return contains(kNames, name) || name.find("cpu") != std::string::npos;
+}
+
+// The highest temperature of CPUs, by the kernel's thermal zones and hardware monitors, in degrees Celsius.
 std::optional<double> temperature(const std::string& root) {
   std::optional<double> highest;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(root + "/sys/class/thermal", none)) {
-    const auto milli = read_number((entry.path() / "temp").string());
-    if (milli && entry.path().filename().string().starts_with("thermal_zone"))
+  const auto add = [&](const std::filesystem::path& file) {
+    if (const auto milli = read_number(file.string()))
       highest = std::max(highest.value_or(-273), static_cast<double>(*milli) / 1000);
+  };
+  std::error_code none;
+  for (const auto& zone : std::filesystem::directory_iterator(root + "/sys/class/thermal", none))
+    if (measures_cpu(read_line((zone.path() / "type").string()).value_or(""))) add(zone.path() / "temp");
+  for (const auto& monitor : std::filesystem::directory_iterator(root + "/sys/class/hwmon", none)) {
+    if (!measures_cpu(read_line((monitor.path() / "name").string()).value_or(""))) continue;
+    for (const auto& each : std::filesystem::directory_iterator(monitor.path(), none)) {
+      const std::string name = each.path().filename().string();
+      if (name.starts_with("temp") && name.ends_with("_input")) add(each.path());
+    }
   }
   return highest;
 }
@@ -157,7 +174,8 @@ std::optional<double> temperature(const std::string& root) {
 SystemCheck thermal(const std::vector<int>& cpus, const std::string& root) {
   constexpr double kHotCelsius = 85;
   const char* const why = "a hot CPU lowers its clock, and raises it again later";
-  const char* const fix = "grep . /sys/class/thermal/thermal_zone*/temp    until they have fallen";
+  const char* const fix =
+      "grep . /sys/class/thermal/thermal_zone*/temp /sys/class/hwmon/hwmon*/temp*_input    until they have fallen";
   std::optional<std::int64_t> throttled;
   for (const int cpu : cpus)
     for (const char* kind : {"core", "package"}) {
