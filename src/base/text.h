@@ -85,7 +85,7 @@ bool obeys_controls(Stream stream);
 bool shows_colors(Stream stream);
 
 // The words of `text` in lines of at most `columns` and kTextColumns; the first line begins with `head`, the others with
-// `indent`. A word longer than a line gets its own line; a percent sign stays with its number.
+// `indent`. A word longer than a line gets its own line; a unit stays with its number.
 std::vector<std::string> wrapped_lines(const std::string& head, const std::string& indent, const std::string& text,
                                        std::size_t columns = output_columns());
 

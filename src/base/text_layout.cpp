@@ -1,5 +1,6 @@
 // How text is laid out in the columns of a terminal: filled lines and tables.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <stdexcept>
@@ -18,6 +19,16 @@ std::size_t color_bytes(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) != "\033[") return 0;
   const std::size_t end = text.find('m', at);
   return end == std::string_view::npos ? 0 : end + 1 - at;
+}
+
+// Whether the blank stands between a number and its unit: "3.00 %", "24,651 samples/s".
+bool parts_number_and_unit(std::string_view text, std::size_t blank) {
+  constexpr std::array<std::string_view, 12> kUnits{"%", "s", "ms", "µs", "min", "h", "d", "W", "KiB", "MiB", "GiB", "TiB"};
+  if (blank == 0 || text[blank - 1] < '0' || text[blank - 1] > '9') return false;
+  std::string_view word = text.substr(blank + 1);
+  word = word.substr(0, word.find(' '));
+  while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos) word.remove_suffix(1);
+  return word.ends_with("/s") || std::ranges::find(kUnits, word) != kUnits.end();
 }
 
 }  // namespace
@@ -64,7 +75,7 @@ std::vector<std::string> wrapped_lines(const std::string& head, const std::strin
   std::size_t at = 0;
   while (at < text.size()) {
     std::size_t end = std::min(text.find(' ', at), text.size());
-    if (text.compare(end, 2, " %") == 0) end = std::min(text.find(' ', end + 1), text.size());
+    while (end < text.size() && parts_number_and_unit(text, end)) end = std::min(text.find(' ', end + 1), text.size());
     const std::string word = text.substr(at, end - at);
     at = end + 1;
     if (word.empty()) continue;
@@ -122,6 +133,13 @@ std::size_t last_break(std::string_view text, std::size_t least, std::size_t end
   return hyphen != std::string_view::npos && hyphen >= least ? hyphen + 1 : 0;
 }
 
+// The last blank up to `end` where a line may end, or npos.
+std::size_t last_blank(std::string_view text, std::size_t end) {
+  std::size_t blank = text.rfind(' ', end);
+  while (blank != std::string_view::npos && blank > 0 && parts_number_and_unit(text, blank)) blank = text.rfind(' ', blank - 1);
+  return blank;
+}
+
 // Removes and returns the first piece of `rest`, at most `columns` wide: up to the last place where a line may end. A word is
 // cut only if it is longer than that, or would leave most of the line empty.
 std::string take_piece(std::string& rest, std::size_t columns) {
@@ -130,7 +148,7 @@ std::string take_piece(std::string& rest, std::size_t columns) {
     const auto word_fits = [&](std::size_t at) {
       return display_width(rest.substr(at, end_of_word(rest, at) - at)) <= columns;
     };
-    if (const std::size_t blank = rest.rfind(' ', end);
+    if (const std::size_t blank = last_blank(rest, end);
         blank != std::string::npos && blank > 0 && (blank > end / 2 || word_fits(blank + 1)))
       end = blank;
     else if (const std::size_t last = last_break(rest, end / 3 + 1, end); last > 0)

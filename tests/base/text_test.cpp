@@ -92,6 +92,8 @@ TEST(Text, LongLinesGoOnBelow) {
   EXPECT_EQ(fitted("[1][2][10]", 7), "[1][2]\n  [10]");
   EXPECT_EQ(fitted("data=fashion-mnist", 15), "data=fashion-\n  mnist");  // rather than within a word
   EXPECT_EQ(fitted("at [1], or [2]", 6), "at\n  [1],\n  or\n  [2]");
+  EXPECT_EQ(fitted("threshold 3.00 %.", 16), "threshold\n  3.00 %.");
+  EXPECT_EQ(fitted("now 24,651 samples/s", 19), "now\n  24,651 samples/s");
 }
 
 TEST(Text, TablesFitTheirColumns) {
