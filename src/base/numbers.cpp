@@ -150,6 +150,12 @@ double parse_real(std::string_view text, const RealRange& range) {
   throw CallError(quoted(text) + " must be a number " + limits + did_you_mean_number(text, allowed));
 }
 
+double parse_percent(std::string_view text) {
+  constexpr double kMax = 1000, kPercent = 100;
+  if (text.ends_with('%')) text.remove_suffix(1);
+  return parse_real(text, {0, kMax, false, true}) / kPercent;
+}
+
 std::string shortest(double value) {
   char text[32];
   const auto result = std::to_chars(text, text + sizeof text, value);

@@ -22,6 +22,9 @@ struct RealRange {
 // A finite decimal number: "0.5", "1e-3". Errors: CallError with the range.
 double parse_real(std::string_view text, const RealRange& range);
 
+// A share: "3" and "3%" are 0.03. Errors: CallError unless it is above 0 and at most 1000 %.
+double parse_percent(std::string_view text);
+
 // The number in what people write around one, as parse_integer() and parse_real() read it: "1k" as "1000", "1_024" as "1024",
 // "0,001" as "0.001", "97%" as "0.97", "$0.36/h" as "0.36", "500ms" as "0.5". Empty: there is none.
 std::string number_meant(std::string_view text);

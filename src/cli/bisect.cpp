@@ -50,8 +50,6 @@ int bisect_commits(const BisectOptions& options) {
 }  // namespace
 
 void add_bisect(Commands& commands) {
-  constexpr double kMaxPercent = 1000, kPercent = 100;
-  const auto percent = [](const std::string& text) { return parse_real(text, {0, kMaxPercent, false, true}) / kPercent; };
   auto [command, options] =
       commands.add("bisect", "find the commit that made training slower", kBisectExamples, bisect_commits);
   BisectRequest& request = options.request;
@@ -72,7 +70,7 @@ void add_bisect(Commands& commands) {
   command.add_option("--binary", request.recipe.binary, "program that the build makes (default: build/epochbench)")
       ->type_name("PATH");
   command.add_option("--folder", request.folder, "folder of builds and pairs (default: epochbench-bisect)")->type_name("DIR");
-  add_parsed(command, "--threshold", request.threshold, percent, "smallest slowdown that matters (default 3)")
+  add_parsed(command, "--threshold", request.threshold, parse_percent, "smallest slowdown that matters (default 3)")
       ->type_name("PERCENT");
   add_parsed(command, "--max-pairs", request.max_pairs, whole<std::size_t>(kMinPairs, kMaxPairsOfACall),
              "maximum number of pairs of processes per commit (default 40)")

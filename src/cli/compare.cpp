@@ -21,11 +21,11 @@ namespace epochbench {
 namespace {
 
 constexpr const char* kCompareExamples = R"(Examples:
-  epochbench run --suite quick --repetitions 15 --out new.json
+  epochbench compare --interleave old/epochbench new/epochbench --suite gate -o turns.json    also on a shared machine
+  epochbench run --suite gate --repetitions 15 --out new.json
   epochbench compare baseline.json new.json               on a quiet machine: is the new side slower by 3 % or more?
   epochbench compare main/ branch/ --threshold 5 --json   folders of results
   epochbench compare baseline.json new.json --github      annotations and a job summary for GitHub Actions
-  epochbench compare --interleave old/epochbench new/epochbench --suite gate -o turns.json    also on a shared machine
   epochbench compare --interleave old/epochbench new/epochbench --model lenet5    one model
   epochbench compare --history nightly/                   the commits at which many results changed their level; advisory
 
@@ -53,9 +53,9 @@ void refuse_options_of_turns(const CompareOptions& options) {
                                       {options.overwrite, "--overwrite"},
                                       {options.anonymous, "--anonymous"},
                                       {options.quiet, "--quiet"}})
-    if (given) throw CallError(std::string(option) + " needs --interleave BINARY_A BINARY_B; add it, or leave out " + option);
+    if (given) throw CallError(std::string(option) + " needs --interleave BINARY BINARY; add it, or leave out " + option);
   for (const auto& [key, given] : options.cases)
-    throw CallError(given.where + " needs --interleave BINARY_A BINARY_B; add it, or leave out " + given.where);
+    throw CallError(given.where + " needs --interleave BINARY BINARY; add it, or leave out " + given.where);
 }
 
 std::vector<std::string> names_of(const Comparison& comparison) {
@@ -115,7 +115,9 @@ int compare(const CompareOptions& options) {
 }
 
 void add_options_of_turns(Commands& commands, CLI::App& command, CompareOptions& options) {
-  command.add_option("--interleave", options.interleave, "measure two binaries interleaved, in place of BASELINE and NEW")
+  command
+      .add_option("--interleave", options.interleave,
+                  "measure two binaries in turns, the old one first, in place of BASELINE and NEW")
       ->type_name("BINARY")
       ->expected(2);
   command.add_option("--suite", options.suite, "with --interleave: name of a suite or a suite file (default: gate)")
@@ -123,7 +125,7 @@ void add_options_of_turns(Commands& commands, CLI::App& command, CompareOptions&
   commands.add_case_options(
       command, options.cases, OfferedTo::calls,
       {"model", "batch", "accumulate", "checkpoint", "precision", "mode", "device", "threads", "data", "dropout"});
-  command.get_option("--model")->description("with --interleave: a model instead of a suite; the next options are of it");
+  command.get_option("--model")->description("with --interleave: these models instead of a suite, with the next options");
   add_parsed(command, "--max-pairs", options.max_pairs, whole<std::size_t>(1, kMaxPairsOfACall),
              "with --interleave: maximum number of pairs of processes per case, if 10 do not decide (default 20)")
       ->type_name("N");
@@ -190,8 +192,6 @@ int present(Comparison comparison, const CompareOptions& options) {
 }
 
 void add_compare(Commands& commands) {
-  constexpr double kMaxPercent = 1000, kPercent = 100;
-  const auto percent = [](const std::string& text) { return parse_real(text, {0, kMaxPercent, false, true}) / kPercent; };
   auto [command, options] =
       commands.add("compare", "decide whether the new side is slower than the baseline", kCompareExamples, compare);
   options.command_line = commands.arguments();
@@ -199,7 +199,7 @@ void add_compare(Commands& commands) {
   command.add_option("NEW", options.contender, "the same for the new side")->type_name("");
   command.add_option("--history", options.history, "find change points in many results, in place of BASELINE and NEW")
       ->type_name("DIR");
-  add_parsed(command, "--threshold", options.threshold, percent, "smallest slowdown that matters (default 3)")
+  add_parsed(command, "--threshold", options.threshold, parse_percent, "smallest slowdown that matters (default 3)")
       ->type_name("PERCENT");
   command.add_option("--allow", options.allowed, "accept that this case is missing, fails or is not compared; repeatable")
       ->type_name("CASE")

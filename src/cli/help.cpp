@@ -47,6 +47,7 @@ std::string argument(const CLI::Option& option) {
 // "  -o, --out FILE", "      --batch N,...", "  RESULT...".
 std::string head_of(const CLI::Option& option) {
   std::string value = option.get_type_size() > 0 ? " " + option.get_type_name() : "";
+  if (option.get_expected_min() == 2) value += value;  // "--interleave BINARY BINARY"
   if (option.get_positional()) return "  " + argument(option);
   std::string names = option.get_snames().empty() ? "    " : "-" + option.get_snames().front();
   if (!option.get_lnames().empty()) names += (option.get_snames().empty() ? "--" : ", --") + option.get_lnames().front();

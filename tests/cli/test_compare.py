@@ -68,6 +68,7 @@ class Compare(CompareCalls):
         paths = self.sides(measured(), measured(0.16 * 1.04))
         self.assertEqual(self.answer(0, *paths, "--threshold", "10")["verdict"], "no_change")
         self.assertEqual(self.answer(1, *paths, "--threshold", "5")["threshold"], 0.05)
+        self.assertEqual(self.answer(1, *paths, "--threshold", "5%")["threshold"], 0.05)
 
     def test_one_repetition_is_not_compared(self):
         for few, sides in ((1, (measured(), measured(0.2, repetitions=1))), (0, (measured(repetitions=1), measured(0.2)))):
