@@ -94,6 +94,11 @@ TEST(CompareResults, LeaveOpenWhatWasNotMeasuredAlike) {
   undecided("different machines: Some CPU and Other", [](Result& result) { result.context.cpu.model = "Other"; });
   undecided("b.json has no host_name", [](Result& result) { result.context.host_name.reset(); });
   undecided("different compilers: gcc 12.2.0 and clang 14", [](Result& result) { result.context.compiler = "clang 14"; });
+  NamedResult other_build = side("b.json", 100), other_machine = other_build;
+  other_build.result.context.compiler = "clang 14";
+  other_machine.result.context.host_name = "other";
+  EXPECT_EQ(only(compare(side("a.json", 110), other_build)).decision.remedy, Remedy::interleave);
+  EXPECT_EQ(only(compare(side("a.json", 110), other_machine)).decision.remedy, Remedy::speedup);
   undecided("different build types", [](Result& result) { result.context.build_type = "RelWithDebInfo"; });
   undecided("different threads: 8 and 4", [](Result& result) { result.runs[3].device.threads = 4; });
   undecided("different devices", [](Result& result) { result.runs[0].device.name = "Other"; });

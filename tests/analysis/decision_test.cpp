@@ -246,7 +246,7 @@ TEST(RecordedDecision, SaysWhatFilesLackThatAreNotFit) {
             "the baseline has 1 repetition, and a decision takes 5; measure the baseline again");
   EXPECT_EQ(reason({baseline, repetitions(4, 0.12), ""}, Remedy::measure_new),
             "the new side has 4 repetitions, and a decision takes 5; measure the new side again");
-  EXPECT_EQ(reason({baseline, contender, "another machine"}, Remedy::speedup), "another machine");
+  EXPECT_EQ(reason({baseline, contender, "another machine", Remedy::speedup}, Remedy::speedup), "another machine");
   auto disturbed = contender;
   disturbed[3].foreign_cores = 0.62;
   disturbed[4].foreign_cores = kQuietForeignCores;
@@ -278,6 +278,21 @@ TEST(RecordedDecision, LeavesOutTheOnlyLoadedRepetition) {
   EXPECT_EQ(decide({loaded(15, 0.1), repetitions(15, 0.1), ""}).finding, Finding::no_change) << "of the baseline too";
   EXPECT_EQ(decide({repetitions(15, 0.1), loaded(5, 0.3), ""}).finding, Finding::regression) << "four others are left";
   EXPECT_EQ(decide({repetitions(9, 0.1), loaded(4, 0.3), ""}).remedy, Remedy::measure_new) << "too few to leave one out";
+}
+
+TEST(RecordedDecision, TurnsDecideWhateverTheLoad) {
+  RecordedCase turns{repetitions(10, 0.1, 0.5), repetitions(10, 0.1, 0.5), ""};
+  for (std::size_t i = 0; i < 10; ++i) {
+    turns.baseline[i].foreign_cores = turns.contender[i].foreign_cores = 1.4;
+    turns.log_ratios.push_back(0.04 + 0.001 * static_cast<double>(i));
+  }
+  EXPECT_EQ(decide(turns).finding, Finding::regression);
+  EXPECT_NEAR(*decide(turns).ratio, std::exp(0.0445), 1e-9);
+  for (double& log : turns.log_ratios) log -= 0.0445;
+  EXPECT_EQ(decide(turns).finding, Finding::no_change);
+  for (std::size_t i = 0; i < 10; i += 2) turns.log_ratios[i] += 0.1;
+  EXPECT_EQ(decide(turns).finding, Finding::inconclusive);
+  EXPECT_EQ(decide(turns).remedy, Remedy::more_turns);
 }
 
 TEST(RecordedDecision, HasNoEstimateOfWhatIsNoTime) {

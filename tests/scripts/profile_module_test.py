@@ -17,7 +17,7 @@ VALIDATOR = jsonschema.Draft7Validator(json.loads(pathlib.Path(os.environ["EPOCH
 
 # A step of new.py takes SLOWER times that of others, and each process and step is 0.1 % apart.
 CASE = r"""
-import json, os, random, sys
+import json, os, random, sys, time
 for line in sys.stdin:
     command = json.loads(line)
     name = command["command"]
@@ -34,8 +34,10 @@ for line in sys.stdin:
         answer = {"event": "result", "peak_bytes": 1000000}
     else:
         seconds = [one * random.uniform(1, 1.001) for _ in range(command["steps"])]
+        time.sleep(sum(seconds))  # a run takes longer than its steps
         answer = {"event": "steps", "seconds": seconds, "loss": [1.5] * len(seconds), "wall_seconds": sum(seconds),
-                  "harness_seconds": 0.0, "page_faults": 0, "own_cpu_seconds": sum(seconds), "busy_cpu_seconds": sum(seconds)}
+                  "harness_seconds": 0.0, "page_faults": 0, "own_cpu_seconds": sum(seconds),
+                  "busy_cpu_seconds": sum(seconds) * (1 + float(os.environ.get("BUSY", 0)))}
     print(json.dumps(answer), flush=True)
     if name == "finish" or answer["event"] == "error":
         sys.exit(0)
@@ -95,9 +97,19 @@ class MadeUp(ProfileModule):
 
     def test_the_gate_finds_a_version_that_is_five_percent_slower(self):
         self.call("new.py", "--against", "old.py", "--against-out", self.old, SLOWER="1.05")
-        self.assertEqual(len(self.result(self.out)), 5)
-        self.assertEqual(len(self.result(self.old)), 5)
+        self.assertEqual(len(self.result(self.out)), 10)
+        self.assertEqual(len(self.result(self.old)), 10)
         self.assertIn("verdict: regression", self.epochbench("compare", self.old, self.out, code=1))
+
+    def test_versions_that_took_turns_are_judged_beside_other_jobs(self):
+        for slower, code, verdict in (("1.05", 1, "verdict: regression"), ("1", 0, "verdict: no change")):
+            self.call("new.py", "--against", "old.py", "--against-out", self.old, "--overwrite", SLOWER=slower, BUSY="1.5")
+            self.assertIn(verdict, self.epochbench("compare", self.old, self.out, code=code))
+
+    def test_results_are_not_replaced_unasked(self):
+        self.out.write_text("mine")
+        self.assertIn("exists: add --overwrite", self.call("new.py", code=2).stderr)
+        self.assertEqual(self.out.read_text(), "mine")
 
     def test_a_file_that_fails_is_one_line_and_leaves_the_other(self):
         done = self.call("new.py", "--against", "old.py", "--against-out", self.old, "--repetitions", "1", code=1, FAULT="new.py", SLOWER="1")

@@ -17,7 +17,8 @@ namespace {
 constexpr double kIntervalEnd = 0.025;                    // what a 95 % interval leaves out on either side
 constexpr double kMaterialShare = 2.0 / 3;                // a change below this share of the threshold is not a regression
 constexpr double kNormal99 = 2.3263, kNormal95 = 1.6449;  // quantiles
-constexpr double kMaxPairs = 1e6;                         // the most that are named; a larger number says no more
+constexpr double kMaxPairs = 1e6;                         // the most that are counted; a larger number says no more
+constexpr std::size_t kMaxWorthwhile = 200;               // the most that anyone would measure
 
 struct EvidenceUnit {
   const char *one, *several;
@@ -112,8 +113,12 @@ void say_what_would_decide(const CaseEvidence& evidence, double level, double li
   std::size_t least = evidence.count + 1;
   while (evidence.unit->smallest_p(least) > level) ++least;
   decision.more = std::max(wanted, least) - evidence.count;
-  const std::string remedy = "about " + std::to_string(*decision.more) + " more " +
-                             (*decision.more == 1 ? evidence.unit->one : evidence.unit->several) + " would decide";
+  const std::string several = evidence.unit->several;
+  const std::string remedy =
+      *decision.more > kMaxWorthwhile
+          ? "too noisy: not even " + std::to_string(kMaxWorthwhile) + " more " + several + " would decide"
+          : "about " + std::to_string(*decision.more) + " more " + (*decision.more == 1 ? evidence.unit->one : several) +
+                " would decide";
   decision.note = remedy;
   if (evidence.shift.smallest_p() > level)
     decision.note = counted(evidence.count, evidence.unit->one, evidence.unit->several) + " cannot show a change" +
@@ -214,6 +219,7 @@ std::optional<std::size_t> only_loaded(std::span<const Repetition> repetitions) 
 
 // Removes the repetitions that are left out, and says which in the decision.
 void leave_out_loaded(RecordedCase& recorded, Decision& decision) {
+  if (!recorded.log_ratios.empty()) return;
   for (std::size_t side = 0; side < kSideRepetitions.size(); ++side) {
     std::vector<Repetition>& repetitions = recorded.*kSideRepetitions[side];
     const auto index = decision.left_out[side] = only_loaded(repetitions);
@@ -233,7 +239,7 @@ struct Unfit {  // why a case cannot be decided; empty: it can
 };
 
 // `recorded`: how many repetitions there were before one was left out.
-Unfit unfit(std::span<const Repetition> repetitions, std::size_t recorded, std::size_t side) {
+Unfit unfit(std::span<const Repetition> repetitions, std::size_t recorded, std::size_t side, bool took_turns) {
   const std::string name = kSideNames[side];
   const Remedy again = side == 0 ? Remedy::measure_baseline : Remedy::measure_new;
   const std::string measure_again = "; measure " + name + " again";
@@ -245,6 +251,7 @@ Unfit unfit(std::span<const Repetition> repetitions, std::size_t recorded, std::
   for (const Repetition& repetition : repetitions) {
     if (!(repetition.step_seconds > 0 && std::isfinite(repetition.step_seconds)))
       return {"a repetition of " + name + " has no step time above 0" + measure_again, again};
+    if (took_turns) continue;
     if (!repetition.foreign_cores)
       return {"what other jobs took while " + name + " was measured is not known; interleave two binaries", Remedy::interleave};
     most = std::max(most, *repetition.foreign_cores);
@@ -257,16 +264,19 @@ Unfit unfit(std::span<const Repetition> repetitions, std::size_t recorded, std::
 
 // Why the case cannot be decided; leave_out_loaded() has been called.
 Unfit unfit(const RecordedCase& recorded, const Decision& decision) {
-  if (!recorded.undecidable.empty()) return {recorded.undecidable, Remedy::speedup};
+  if (!recorded.undecidable.empty()) return {recorded.undecidable, recorded.remedy};
   for (std::size_t side = 0; side < kSideRepetitions.size(); ++side) {
     const std::vector<Repetition>& repetitions = recorded.*kSideRepetitions[side];
-    if (Unfit found = unfit(repetitions, repetitions.size() + (decision.left_out[side] ? 1 : 0), side); !found.reason.empty())
+    if (Unfit found =
+            unfit(repetitions, repetitions.size() + (decision.left_out[side] ? 1 : 0), side, !recorded.log_ratios.empty());
+        !found.reason.empty())
       return found;
   }
   return {};
 }
 
 std::optional<CaseEvidence> evidence_of(const RecordedCase& recorded) {
+  if (!recorded.log_ratios.empty()) return evidence_of(recorded.log_ratios);
   std::vector<double> baseline, contender;
   for (const Repetition& repetition : recorded.baseline) baseline.push_back(std::log(repetition.step_seconds));
   for (const Repetition& repetition : recorded.contender) contender.push_back(std::log(repetition.step_seconds));
@@ -320,6 +330,7 @@ std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, doubl
     const std::string left_out = std::exchange(decision.note, "");
     describe(*candidates[k].evidence, judgments[k], limit, places.size(), decision);
     append(decision.note, left_out, "; ");
+    if (decision.finding == Finding::inconclusive && !cases[places[k]].log_ratios.empty()) decision.remedy = Remedy::more_turns;
   }
   return decisions;
 }

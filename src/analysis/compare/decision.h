@@ -31,8 +31,8 @@ constexpr auto texts_of(Finding) {
   return std::array{"regression", "improvement", "no_change", "inconclusive", "not_compared"};
 }
 
-// What lets a case be decided that is not compared.
-enum class Remedy : std::uint8_t { none, measure_baseline, measure_new, interleave, speedup };
+// What lets a case be decided that is not compared, or that is inconclusive after turns.
+enum class Remedy : std::uint8_t { none, measure_baseline, measure_new, interleave, more_turns, speedup };
 
 inline constexpr double kDefaultThreshold = 0.03;  // as a share of a step's time
 inline constexpr double kFalseAlarms = 0.01;       // for a whole suite, in each direction
@@ -46,7 +46,7 @@ struct Decision {
   std::size_t used = 0;                                 // pairs, or repetitions of the side that has fewer, that were used
   std::optional<std::size_t> more;  // if inconclusive: about how many more pairs, or repetitions per side, would decide
   std::string note;                 // why it is undecided, or what else is worth knowing; may be empty
-  Remedy remedy = Remedy::none;     // if not compared
+  Remedy remedy = Remedy::none;     // if not compared, or if inconclusive after turns
   // The only repetition of the baseline, and of the new side, that other jobs disturbed: a recorded case leaves it out.
   std::array<std::optional<std::size_t>, 2> left_out{};
 };
@@ -88,12 +88,16 @@ struct Repetition {
 struct RecordedCase {
   std::vector<Repetition> baseline, contender;
   std::string undecidable;  // why the two cannot be compared, whatever the numbers say (another machine, ...); empty: they can
+  Remedy remedy = Remedy::none;  // if undecidable
+  // log(new time / baseline time) of each repetition, if the processes of both sides took turns in all; otherwise empty
+  std::vector<double> log_ratios = {};
 };
 
 // Only quiet files are decided: at least kMinToDecide repetitions per side. A single one with a load of kQuietForeignCores
 // or more is left out. What another job adds to one file it does not add to the other, and no statistic can separate the two
 // afterwards. A new side with more load is inconclusive; what else is not fit is not compared. Both still have the reason and
-// the estimate, and Holm does not count them.
+// the estimate, and Holm does not count them. Repetitions whose processes took turns are decided as pairs are, whatever the
+// load.
 std::vector<Decision> decide_recorded(std::span<const RecordedCase> cases, double threshold = kDefaultThreshold);
 
 }  // namespace epochbench

@@ -12,19 +12,6 @@
 namespace epochbench {
 namespace {
 
-// Seconds per step, one per round.
-std::vector<double> turns_of(const Run& run) {
-  const auto steps = static_cast<std::size_t>(run.turns->steps);
-  const std::vector<double>& seconds = run.timing->step_seconds;
-  std::vector<double> turns;
-  for (std::size_t begin = 0; begin + steps <= seconds.size(); begin += steps) {
-    double sum = 0;
-    for (std::size_t i = begin; i < begin + steps; ++i) sum += seconds[i];
-    turns.push_back(sum / static_cast<double>(steps));
-  }
-  return turns;
-}
-
 struct WorkerRuns {
   std::string worker;
   std::vector<const Run*> runs;
@@ -52,7 +39,7 @@ std::optional<GroupEstimate> ratio_of(const std::vector<const Run*>& theirs, con
   for (const Run* their : theirs)
     for (const Run* our : ours) {
       if (their->repetition != our->repetition) continue;
-      const std::vector<double> above = turns_of(*their), below = turns_of(*our);
+      const std::vector<double> above = turn_seconds(*their), below = turn_seconds(*our);
       std::vector<double>& ratios = groups.emplace_back();
       for (std::size_t i = 0; i < std::min(above.size(), below.size()); ++i) ratios.push_back(above[i] / below[i]);
       if (ratios.empty()) groups.pop_back();
@@ -70,7 +57,7 @@ void add_fractions_of_peak(PeerRow& row, const std::vector<const Run*>& good) {
     row.peak_flops_per_second = std::max(*peak, row.peak_flops_per_second.value_or(0));
     work += flops * static_cast<double>(run->timing->step_seconds.size());
     possible += *peak * run->timing->steps_total_seconds;
-    for (const double seconds : turns_of(*run)) fractions.push_back(flops / *peak / seconds);
+    for (const double seconds : turn_seconds(*run)) fractions.push_back(flops / *peak / seconds);
   }
   row.peak_fraction = work / possible;
   row.peak_fraction_of_median_step = median(std::move(fractions));
@@ -101,7 +88,7 @@ PeerRow row_of(const WorkerRuns& worker, const WorkerRuns* ours) {
   }
   double samples = 0, seconds = 0;
   for (const Run* run : good) {
-    row.rounds += std::ssize(turns_of(*run));
+    row.rounds += std::ssize(turn_seconds(*run));
     samples += static_cast<double>(run->timing->step_seconds.size()) * static_cast<double>(run->workload.batch);
     seconds += run->timing->steps_total_seconds;
   }
@@ -112,6 +99,18 @@ PeerRow row_of(const WorkerRuns& worker, const WorkerRuns* ours) {
 }
 
 }  // namespace
+
+std::vector<double> turn_seconds(const Run& run) {
+  const auto steps = static_cast<std::size_t>(run.turns->steps);
+  const std::vector<double>& seconds = run.timing->step_seconds;
+  std::vector<double> turns;
+  for (std::size_t begin = 0; begin + steps <= seconds.size(); begin += steps) {
+    double sum = 0;
+    for (std::size_t i = begin; i < begin + steps; ++i) sum += seconds[i];
+    turns.push_back(sum / static_cast<double>(steps));
+  }
+  return turns;
+}
 
 std::vector<PeerRow> peer_rows(const std::vector<Run>& runs) {
   std::vector<PeerRow> rows;

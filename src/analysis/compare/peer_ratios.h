@@ -26,6 +26,9 @@ struct PeerRow {
   std::string message;                                 // why there are no numbers; empty: there are
 };
 
+// Seconds per step, one per round. Precondition: the run has turns and timing.
+std::vector<double> turn_seconds(const Run& run);
+
 std::vector<PeerRow> peer_rows(const std::vector<Run>& runs);
 
 }  // namespace epochbench

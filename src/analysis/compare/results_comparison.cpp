@@ -1,5 +1,6 @@
 // The comparison of result files: which cases of two sides are the same work, and what was recorded of them.
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <map>
 #include <set>
@@ -8,6 +9,7 @@
 
 #include "src/analysis/case_settings.h"
 #include "src/analysis/compare/comparison.h"
+#include "src/analysis/compare/peer_ratios.h"
 #include "src/analysis/series.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
@@ -71,19 +73,23 @@ std::string driver_of(const RecordedRun& recorded) {
   return "";
 }
 
-// What else makes times incomparable: machine (and whether it is known), GPU driver, compiler, build type.
-std::string setting_difference(const RecordedRun& a, const RecordedRun& b) {
+// What else makes times incomparable: the machine (and whether it is known), the device and its threads ...
+std::string machine_difference(const RecordedRun& a, const RecordedRun& b) {
   const Context &x = a.context(), &y = b.context();
   if (!x.host_name || !y.host_name)
     return "it is unknown whether it was one machine: " + (x.host_name ? b : a).source->path + " has no host_name";
   const std::string machine =
       difference({{"different machines:", *x.host_name, *y.host_name}, {"different machines:", x.cpu.model, y.cpu.model}});
-  if (!machine.empty()) return machine;
-  const std::string device = device_difference(a, b);
-  return !device.empty() ? device
-                         : difference({{"different GPU drivers:", driver_of(a), driver_of(b)},
-                                       {"different compilers:", x.compiler, y.compiler},
-                                       {"different build types:", x.build_type, y.build_type}});
+  return !machine.empty() ? machine : device_difference(a, b);
+}
+// ... its driver ...
+std::string driver_difference(const RecordedRun& a, const RecordedRun& b) {
+  return difference({{"different GPU drivers:", driver_of(a), driver_of(b)}});
+}
+// ... and how the binary was built.
+std::string build_difference(const RecordedRun& a, const RecordedRun& b) {
+  const Context &x = a.context(), &y = b.context();
+  return difference({{"different compilers:", x.compiler, y.compiler}, {"different build types:", x.build_type, y.build_type}});
 }
 
 // If whole epochs are timed, warm-up has its own batches, so a step trains on different ones than if epochs are projected.
@@ -175,6 +181,15 @@ std::string first_difference(const Runs& baseline, const Runs& contender, const 
   return "";
 }
 
+// Why the recorded times say nothing, and what would; the first text is empty if they do.
+std::pair<std::string, Remedy> obstacle(const Runs& baseline, const Runs& contender) {
+  if (std::string text = first_difference(baseline, contender, machine_difference); !text.empty())
+    return {text, Remedy::speedup};
+  if (std::string text = first_difference(baseline, contender, driver_difference); !text.empty())
+    return {text, Remedy::measure_baseline};
+  return {first_difference(baseline, contender, build_difference), Remedy::interleave};
+}
+
 std::optional<double> foreign_cores(const RecordedRun& each) {
   return member_of(each.run->interference, &Interference::foreign_cpu_cores);
 }
@@ -183,6 +198,29 @@ std::vector<Repetition> repetitions_of(const Runs& ok) {
   std::vector<Repetition> repetitions;
   for (const RecordedRun& each : ok) repetitions.push_back({each.run->timing->step_seconds_median, foreign_cores(each)});
   return repetitions;
+}
+
+// What one repetition of each side says of the new side, if their processes took turns.
+std::optional<double> log_ratio(const Run& before, const Run& after) {
+  if (!before.turns || !after.turns || before.turns->order_seed != after.turns->order_seed) return std::nullopt;
+  const std::vector<double> old_turns = turn_seconds(before), new_turns = turn_seconds(after);
+  std::vector<double> logs;
+  for (std::size_t i = 0; i < std::min(old_turns.size(), new_turns.size()); ++i)
+    logs.push_back(std::log(new_turns[i] / old_turns[i]));
+  return median_if_any(logs);
+}
+
+// Of all repetitions; empty if one took no turns.
+std::vector<double> log_ratios(const Runs& before, const Runs& after) {
+  std::vector<double> logs;
+  for (const RecordedRun& each : before) {
+    const auto twin =
+        std::ranges::find(after, each.run->repetition, [](const RecordedRun& other) { return other.run->repetition; });
+    const auto log = twin == after.end() ? std::nullopt : log_ratio(*each.run, *twin->run);
+    if (!log || before.size() != after.size()) return {};
+    logs.push_back(*log);
+  }
+  return logs;
 }
 
 // By seed. A different library version may draw different dropout masks, so such losses are not compared.
@@ -268,8 +306,9 @@ class Comparing {
 
   void compare(const std::string& name, const Runs& all_before, const Runs& all_after) {
     const Runs before = ok_ones(all_before), after = ok_ones(all_after);
+    const auto [undecidable, remedy] = obstacle(before, after);
     const RecordedCase& recorded = recorded_.emplace_back(
-        RecordedCase{repetitions_of(before), repetitions_of(after), first_difference(before, after, setting_difference)});
+        RecordedCase{repetitions_of(before), repetitions_of(after), undecidable, remedy, log_ratios(before, after)});
     runs_.push_back({before, after});
     ComparedCase& compared = answer_.cases.emplace_back();
     compared.name = name;

@@ -135,6 +135,11 @@ NextStep next_step_of_files(const Comparison& comparison) {
   if (needs(comparison, Remedy::measure_baseline) || !comparison.changed.empty() || !comparison.baseline_not_ok.empty())
     return measure_again(comparison, 0);
   if (needs(comparison, Remedy::measure_new)) return measure_again(comparison, 1);
+  std::size_t repetitions = 0;
+  for (const ComparedCase& each : comparison.cases)
+    if (each.decision.finding == Finding::inconclusive && each.decision.remedy == Remedy::more_turns)
+      repetitions = std::max(repetitions, each.decision.used + each.decision.more.value_or(0));
+  if (repetitions > 0) return {"let both take turns again, with --repetitions " + std::to_string(repetitions), ""};
   const bool open = std::ranges::any_of(
       comparison.cases, [](const ComparedCase& each) { return each.decision.finding == Finding::inconclusive; });
   if (open || needs(comparison, Remedy::interleave))
