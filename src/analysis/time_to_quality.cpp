@@ -124,13 +124,14 @@ TimeToQuality time_to_quality_of(const RunGroup& trainings) {
   time.target = target_of(*runs.front());
   time.metric = time.target.substr(0, time.target.find('='));
   std::vector<const Run*> reached;
-  std::vector<double> qualities, evaluation;
+  std::vector<double> qualities, evaluation, compiling;
   for (const Run* run : runs) {
     if (!reached_target(*run)) continue;
     reached.push_back(run);
     if (run->quality->eval_metric) time.metric = *run->quality->eval_metric;
     qualities.push_back(*run->quality->eval_value);
     if (const auto seconds = member_of(run->timing, &Timing::evaluation_seconds)) evaluation.push_back(*seconds);
+    if (const auto seconds = recorded<&Run::timing, &Timing::compile_seconds>(*run)) compiling.push_back(*seconds);
   }
   time.repetitions = reached.size();
   time.not_reached = runs.size() - reached.size();
@@ -144,6 +145,7 @@ TimeToQuality time_to_quality_of(const RunGroup& trainings) {
   for (const Run* run : reached) times.push_back(seconds(*run).value_or(kInfinity));
   time.mean_seconds = olympic_mean(times, time.not_reached);
   if (!time.wall_time && evaluation.size() == reached.size()) time.evaluation_seconds = median_if_any(evaluation);
+  if (!time.wall_time) time.first_use_seconds = median_if_any(compiling);
   return time;
 }
 

@@ -53,6 +53,9 @@ struct TimeToQuality {
   CensoredMedian seconds, usd, joules;       // usd and joules: also without a value if one repetition's is not known
   std::optional<double> mean_seconds;        // olympic_mean()
   std::optional<double> evaluation_seconds;  // the part of the median that was evaluation
+  // What compiling and, on a GPU, choosing algorithms took before the clock started: the median. Empty for wall_time, which
+  // includes it.
+  std::optional<double> first_use_seconds = {};
 };
 // Why the median of its times is unknown; "" if it is known.
 std::string median_reason(const TimeToQuality& time);

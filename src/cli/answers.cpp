@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kAnswersExamples = R"(Examples:
   epochbench answers hour.json
-  epochbench answers hour.json --price cpu=c7i.2xlarge --price-scaling per-vcpu   at the price of 2 of its 8 vCPUs
+  epochbench answers hour.json --price cpu=c7a.4xlarge --price-scaling per-core   at the price of 2 of its 16 cores
   epochbench answers hour.json --on T4,a100,h100-sxm      with these devices, published and predicted
   epochbench answers hour.json --json)";
 

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kCostExamples = R"(Examples:
   epochbench cost --purchase 2500 --lifetime 4 --power 350 --electricity 0.30 --cloud g5.xlarge
   epochbench cost result.json --purchase 900 --lifetime 5 --power 120 --idle 40 --electricity 0.30 --cloud 0.357
-  epochbench cost result.json --cloud c7i.2xlarge --price-scaling per-vcpu --purchase 900 --lifetime 5 --power 120
+  epochbench cost result.json --cloud c7a.4xlarge --price-scaling per-core --purchase 900 --lifetime 5 --power 120
   epochbench cost result.json --purchase 900 --lifetime 5 --electricity 0.30 --utilization 0.2 --cloud 0.34 --json
 
 With a result, the answer is the cost per epoch of the measured machine, owned and rented; without one, the cost of hours of work.
@@ -37,7 +37,7 @@ RentOrBuyAnswer answer_of(const CostOptions& options) {
   answer.question.utilization = options.utilization.value_or(1);
   const auto take = [&](const HourlyPrice& price) {
     answer.question.cloud.usd_per_hour = price.usd_per_hour;
-    answer.question.cloud_source = price.source;
+    answer.question.cloud_source = price_text(price.source, price.usd_per_hour);
   };
   if (options.result.empty()) {
     if (options.owning.cloud) take(whole_price(*options.owning.cloud));

@@ -12,6 +12,7 @@
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/text/text_parts.h"
+#include "src/result/price_source.h"
 #include "src/session/prices.h"
 
 namespace epochbench {
@@ -170,6 +171,8 @@ int export_result(const ExportOptions& options) {
   for (NamedResult& named : results) {
     if (!options.out.empty()) refuse_to_replace(options.out, named.path);
     if (!options.prices.price.empty()) reprice(named, options.prices);
+    for (Run& run : named.result.runs)
+      if (run.cost && run.cost->price_source) run.cost->price_source = labeled_share(*run.cost->price_source);
     leave_out(format, form, named.path, named.result);
   }
   try {

@@ -82,7 +82,7 @@ void print_tables(const Measurement& measured, const std::string& tables, bool a
   std::set<std::string> sources, timed;
   for (const Run& run : result.runs) {
     if (run.timing && run.timing->epoch_kind == "projected" && run.workload.dataset == "synthetic") projected = true;
-    if (run.cost && run.cost->price_source) sources.insert(*run.cost->price_source);
+    if (run.cost && run.cost->price_source) sources.insert(price_text(*run.cost));
     priced = priced || run.cost;
     if (run.throughput) timed.insert(name(run.device.backend == name(DeviceKind::cuda) ? DeviceKind::cuda : DeviceKind::cpu));
   }
@@ -91,7 +91,7 @@ void print_tables(const Measurement& measured, const std::string& tables, bool a
   if (projected)
     lines.emplace_back("projected: from the measured steps; of synthetic data, so reading and decoding are left out");
   for (std::string& line : split(remarks(result), '\n')) lines.push_back(std::move(line));
-  for (const std::string& source : sources) lines.push_back("price: " + source_text(source));
+  for (const std::string& source : sources) lines.push_back("price: " + source);
   std::string prices;
   for (const std::string& device : timed) append(prices, device + "=USD_PER_HOUR", ",");
   if (!timed.empty() && !priced)

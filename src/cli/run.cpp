@@ -192,8 +192,8 @@ void add_price_options(CLI::App& command, PriceOptions& prices) {
 void add_price_scaling(CLI::App& command, std::optional<PriceScaling>& scaling) {
   add_parsed(
       command, "--price-scaling", scaling, [](const std::string& text) { return parse_choice<PriceScaling>(text); },
-      "what to charge if the run uses only part of an instance: its share by vCPU or GPU, or all of it: per-vcpu, per-gpu or "
-      "whole")
+      "what to charge if the run uses only part of an instance: its share by core, vCPU or GPU, or all of it: per-core, "
+      "per-vcpu, per-gpu or whole")
       ->type_name("SHARE")
       ->group("Price");
 }

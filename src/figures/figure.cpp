@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "src/base/clock.h"
+#include "src/result/price_source.h"
+
 namespace epochbench {
 namespace {
 
@@ -37,6 +40,27 @@ std::optional<double> test_accuracy(const Run& run) { return quality(run, "accur
 
 std::optional<double> usd_per_epoch(const Run& run) {
   return run.cost && in_usd(*run.cost) ? recorded<&Run::cost, &Cost::usd_per_epoch>(run) : std::nullopt;
+}
+
+std::optional<double> whole_usd_per_epoch(const Run& run) {
+  const auto share = usd_per_epoch(run), times = whole_over_share(member_of(run.cost, &Cost::price_source).value_or(""));
+  return share && times ? std::optional(*share * *times) : std::nullopt;
+}
+
+std::optional<double> first_epoch_seconds(const Run& run) {
+  const auto epoch = recorded<&Run::timing, &Timing::epoch_seconds>(run),
+             compiling = recorded<&Run::timing, &Timing::compile_seconds>(run);
+  if (!epoch || !compiling) return std::nullopt;
+  const auto evaluation = member_of(run.timing, &Timing::evaluation_seconds);
+  const std::size_t evaluations = run.quality ? run.quality->eval_history.size() : 0;
+  return *epoch + *compiling + (evaluation && evaluations > 0 ? *evaluation / static_cast<double>(evaluations) : 0);
+}
+
+std::optional<double> first_epoch_usd(const Run& run) {
+  const auto seconds = first_epoch_seconds(run);
+  if (!seconds || !run.cost || !in_usd(*run.cost) || !run.cost->usd_per_hour) return std::nullopt;
+  const double usd = *run.cost->usd_per_hour * *seconds / kSecondsPerHour;
+  return std::isfinite(usd) ? std::optional(usd) : std::nullopt;
 }
 
 }  // namespace epochbench

@@ -69,6 +69,12 @@ std::optional<double> shown_peak_fraction(const Run& run);         // at most 1:
 std::optional<double> test_accuracy(const Run& run);
 std::optional<double> test_loss(const Run& run);
 std::optional<double> usd_per_epoch(const Run& run);  // not of another currency
+// What the whole instance costs, if usd_per_epoch() counts a share of it, which cannot be rented.
+std::optional<double> whole_usd_per_epoch(const Run& run);
+// The first epoch of a new process: compiling and, on a GPU, choosing algorithms come before it, the evaluation that a run of
+// whole epochs makes comes after it.
+std::optional<double> first_epoch_seconds(const Run& run);
+std::optional<double> first_epoch_usd(const Run& run);
 
 inline constexpr Unit kSeconds{"seconds", "s", 1, format_seconds};
 inline constexpr Unit kShortSeconds{"seconds", "ms", 1e3, format_seconds};
@@ -146,6 +152,12 @@ inline constexpr Figure kFigures[] = {
      usd_per_epoch},
     {"cost_per_epoch", nullptr, kMoney, "cost per epoch in its own currency", "cost/epoch", Better::smaller,
      Pooling::geometric_mean, recorded<&Run::cost, &Cost::usd_per_epoch>},
+    {"whole_usd_per_epoch", "whole_epoch_cost_usd", kUsd, "cost per epoch of the whole instance", "whole/epoch",
+     Better::neither, Pooling::geometric_mean, whole_usd_per_epoch},
+    {"first_epoch_seconds", "first_epoch_seconds", kSeconds, "time of the first epoch, with compiling and evaluation",
+     "first epoch", Better::neither, Pooling::geometric_mean, first_epoch_seconds},
+    {"first_epoch_usd", "first_epoch_cost_usd", kUsd, "cost of the first epoch, with compiling and evaluation", "first epoch",
+     Better::neither, Pooling::geometric_mean, first_epoch_usd},
     {"usd_per_hour", nullptr, kMoney, "price of an hour", "price/hour", Better::smaller, Pooling::mean,
      recorded<&Run::cost, &Cost::usd_per_hour>},
 };
@@ -177,5 +189,8 @@ inline constexpr const Figure& kGpuMeanPower = figure("gpu_average_watts");
 inline constexpr const Figure& kCpuMeanPower = figure("cpu_average_watts");
 inline constexpr const Figure& kEpochCostInUsd = figure("usd_per_epoch");
 inline constexpr const Figure& kEpochCost = figure("cost_per_epoch");
+inline constexpr const Figure& kWholeEpochCost = figure("whole_usd_per_epoch");
+inline constexpr const Figure& kFirstEpochTime = figure("first_epoch_seconds");
+inline constexpr const Figure& kFirstEpochCost = figure("first_epoch_usd");
 
 }  // namespace epochbench

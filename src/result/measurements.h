@@ -195,7 +195,8 @@ struct Cost {
   std::optional<double> usd_per_hour, usd_per_epoch, usd_total;
   std::optional<std::string> price_source;
   std::optional<std::string> currency = {};  // the currency of all amounts, if a file names one; otherwise USD
-  // Which share of an instance of another size is counted: per-vcpu | per-gpu | whole. Empty if the price is the machine's.
+  // Which share of an instance of another size is counted: per-core | per-vcpu | per-gpu |
+  // whole. Empty if the price is the machine's.
   std::optional<std::string> price_scaling = {};
 };
 

@@ -11,6 +11,7 @@
 #include "src/base/numbers.h"
 #include "src/figures/figure.h"
 #include "src/machine/environment.h"
+#include "src/result/price_source.h"
 
 namespace epochbench {
 namespace {
@@ -18,6 +19,9 @@ namespace {
 constexpr double kMaxUsdPerHour = 1e6;
 
 int gpus_of(DeviceKind device) { return device == DeviceKind::cuda ? 1 : 0; }
+
+// The physical cores of the CPUs that the program may use; 0: not known. A machine with more has at most one of them per CPU.
+int usable_cores(const CpuInfo& cpu) { return std::min(cpu.cores.value_or(0), std::max(1, cpu.threads_available)); }
 
 HourlyPrice shared(double usd_per_hour, const CatalogPrice& row, const PriceShare& share, bool measured_machine, Day today) {
   return {usd_per_hour * share.factor, describe(row, share.text, measured_machine, today),
@@ -45,7 +49,15 @@ AskedPrice parse_price(const std::string& text) {
 
 const PriceCatalog& embedded_prices() {
   constexpr const char* kPath = "bench/prices.json";
-  static const PriceCatalog catalog = parse_prices(embedded_file(kPath).value_or(""), kPath);
+  static const PriceCatalog catalog = [&] {
+    PriceCatalog parsed = parse_prices(embedded_file(kPath).value_or(""), kPath);
+    std::map<std::string, int> cores;
+    for (const CatalogDevice& device : embedded_devices().devices)
+      for (const CpuInstance& instance : device.instances) cores[instance.name] = instance.cores;
+    for (CatalogPrice& price : parsed.prices)
+      if (const auto known = cores.find(price.instance); known != cores.end()) price.cores = known->second;
+    return parsed;
+  }();
   return catalog;
 }
 
@@ -78,6 +90,7 @@ CatalogPrice given_price(const std::string& part, std::span<const CatalogPrice> 
     price.gpu_count = 1;
   } else if (const CatalogPrice* row = find_price(known, price.instance)) {
     price.vcpus = row->vcpus;
+    price.cores = row->cores;
   }
   return price;
 }
@@ -115,7 +128,9 @@ std::vector<CatalogPrice> price_list(const PriceListOptions& options) {
 }
 
 PricedMachine this_machine() {
-  return {logical_cpus_allowed(), price_of_machine(embedded_prices().prices, system_vendor(), product_name())};
+  const CpuInfo cpu = cpu_info();
+  return {cpu.threads_available, price_of_machine(embedded_prices().prices, system_vendor(), product_name()),
+          usable_cores(cpu)};
 }
 
 Prices::Prices(const PriceOptions& options, const PricedMachine& machine, Day today)
@@ -140,7 +155,7 @@ Prices::Prices(const PriceOptions& options, const PricedMachine& machine, Day to
 
 HourlyPrice Prices::shared_by(const AskedPrice& asked, int gpus) const {
   if (!asked.row) return {asked.usd_per_hour, kGivenPrice};
-  const PriceShare share = share_of(*asked.row, {machine_.vcpus, gpus}, scaling_);
+  const PriceShare share = share_of(*asked.row, {machine_.vcpus, gpus, machine_.cores}, scaling_);
   return shared(asked.usd_per_hour, *asked.row, share, asked.row == machine_.instance, today_);
 }
 
@@ -158,7 +173,7 @@ std::optional<HourlyPrice> Prices::hourly(DeviceId device, int ranks) const {
   const int gpus = std::min(used_gpus(&row), row.gpu_count);
   const bool meaningless = scaling_ == PriceScaling::per_gpu && gpus == 0;
   const PriceScaling scaling = meaningless ? PriceScaling::whole : scaling_.value_or(PriceScaling::whole);
-  return shared(row.usd_per_hour, row, share_of(row, {machine_.vcpus, gpus}, scaling), true, today_);
+  return shared(row.usd_per_hour, row, share_of(row, {machine_.vcpus, gpus, machine_.cores}, scaling), true, today_);
 }
 
 std::optional<Cost> Prices::cost(DeviceId device, const Timing& timing, int ranks) const {
@@ -189,7 +204,9 @@ DeviceId device_of(const Run& run) {
   return {kind_of(run), 0};
 }
 
-int vcpus_of(const Result& result) { return std::max(1, result.context.cpu.threads_available); }
+UsedMachine used_machine(const Result& result, int gpus) {
+  return {std::max(1, result.context.cpu.threads_available), gpus, usable_cores(result.context.cpu)};
+}
 
 // The new price of a run that has one; empty: unchanged.
 std::optional<HourlyPrice> shared_again(const Cost& cost, const UsedMachine& used, std::optional<PriceScaling> scaling,
@@ -197,9 +214,10 @@ std::optional<HourlyPrice> shared_again(const Cost& cost, const UsedMachine& use
   const CatalogPrice* row = cost.price_source ? described_price(embedded_prices().prices, *cost.price_source) : nullptr;
   const auto stored = cost.price_scaling ? from_name<PriceScaling>(*cost.price_scaling) : std::nullopt;
   if (!row || !in_usd(cost) || (stored && !scaling)) return std::nullopt;
+  const double times = whole_over_share(*cost.price_source).value_or(1);
   const PriceShare share = share_of(*row, used, scaling);
   if (!share.scaling) return std::nullopt;
-  const double whole = cost.usd_per_hour.value_or(row->usd_per_hour) / (stored ? share_of(*row, used, stored).factor : 1);
+  const double whole = cost.usd_per_hour ? *cost.usd_per_hour * times : row->usd_per_hour;
   return shared(whole, *row, share, !is_of_other_machine(*cost.price_source), day);
 }
 
@@ -213,7 +231,8 @@ std::vector<std::string> reprice(NamedResult& named, const PriceOptions& options
   std::vector<std::string> unused;
   located(named.path, [&] {
     std::vector<DeviceId> devices;
-    const Prices prices(options, {vcpus_of(result), nullptr}, day);
+    const UsedMachine machine = used_machine(result, 0);
+    const Prices prices(options, {machine.vcpus, nullptr, machine.cores}, day);
     for (Run& run : result.runs) {
       if (!run.timing) continue;
       devices.push_back(device_of(run));
@@ -221,7 +240,7 @@ std::vector<std::string> reprice(NamedResult& named, const PriceOptions& options
       if (auto cost = prices.cost(device_of(run), *run.timing, ranks)) {
         run.cost = std::move(cost);
       } else if (run.cost) {
-        const UsedMachine used{vcpus_of(result), gpus_of(kind_of(run)) * ranks};
+        const UsedMachine used = used_machine(result, gpus_of(kind_of(run)) * ranks);
         if (const auto price = shared_again(*run.cost, used, options.scaling, day)) run.cost = cost_of(*run.timing, *price);
       }
     }
@@ -239,7 +258,7 @@ HourlyPrice price_for(const AskedPrice& asked, const Result& result, std::option
   if (!asked.row) return whole_price(asked);
   const bool on_gpu =
       std::ranges::any_of(result.runs, [](const Run& run) { return run.timing && kind_of(run) == DeviceKind::cuda; });
-  const PriceShare share = share_of(*asked.row, {vcpus_of(result), on_gpu ? 1 : 0}, scaling);
+  const PriceShare share = share_of(*asked.row, used_machine(result, on_gpu ? 1 : 0), scaling);
   return shared(asked.usd_per_hour, *asked.row, share, true, today());
 }
 

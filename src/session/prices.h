@@ -1,7 +1,8 @@
 // Hourly prices as users write them, and which one applies to which device: --price, the catalog, or none.
 //
 // A price belongs to a machine. A plain number is that of the machine that ran; an instance of the catalog is compared with its
-// logical CPUs and the GPUs used, and where they differ, --price-scaling says what counts (src/analysis/cost/price_share.h).
+// CPUs, their physical cores and the GPUs used, and where they differ, --price-scaling says what counts
+// (src/analysis/cost/price_share.h).
 #pragma once
 
 #include <map>
@@ -17,8 +18,8 @@
 
 namespace epochbench {
 
-const PriceCatalog& embedded_prices();
-Day today();  // UTC
+const PriceCatalog& embedded_prices();  // with the cores that bench/devices.json knows
+Day today();                            // UTC
 
 // The prices of `rent` and `plan`: bench/prices.json, what `file` adds, and what `given` says instead: "t4=0.35,rtx-4090=0.40",
 // a device or an instance and its USD per hour. A row of the file replaces that of the same provider and instance.
@@ -43,6 +44,7 @@ struct PriceOptions {
 struct PricedMachine {
   int vcpus = 1;                           // its logical CPUs, as far as this program may use them
   const CatalogPrice* instance = nullptr;  // named by its firmware; nullptr: unknown
+  int cores = 0;                           // physical ones of those CPUs; 0: not known
 };
 PricedMachine this_machine();
 

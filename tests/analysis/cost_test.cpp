@@ -11,6 +11,7 @@
 #include "src/analysis/parity.h"
 #include "src/base/errors.h"
 #include "src/base/json.h"
+#include "src/result/price_source.h"
 #include "src/session/prices.h"
 #include "support/made_settings.h"
 
@@ -93,10 +94,10 @@ TEST(PriceShare, IsAllOfTheMachineItself) {
 TEST(PriceShare, IsStatedForAMachineOfAnotherSize) {
   const PriceShare by_cpu = share_of(kEightCpus, {2, 0}, PriceScaling::per_vcpu);
   EXPECT_DOUBLE_EQ(by_cpu.factor, 0.25);
-  EXPECT_EQ(by_cpu.text, "price for 8 vCPUs, 2 used");
+  EXPECT_EQ(by_cpu.text, "hypothetical price for 8 vCPUs, 2 used");
   const PriceShare by_gpu = share_of(kEightGpus, {192, 1}, PriceScaling::per_gpu);
   EXPECT_DOUBLE_EQ(by_gpu.factor, 0.125);
-  EXPECT_EQ(by_gpu.text, "price for 8 GPUs, 1 used");
+  EXPECT_EQ(by_gpu.text, "hypothetical price for 8 GPUs, 1 used");
   const PriceShare whole = share_of(kEightGpus, {16, 1}, PriceScaling::whole);
   EXPECT_EQ(whole.factor, 1);
   EXPECT_EQ(whole.text, "whole price for 192 vCPUs and 8 GPUs, 16 and 1 used");
@@ -120,6 +121,54 @@ TEST(PriceShare, IsRefusedWithoutAWord) {
   EXPECT_THAT(failure(kEightCpus, {8, 1}, PriceScaling::whole), HasSubstr("has no GPU"));
 }
 
+// Two cores without SMT are a quarter of an instance of eight vCPUs without it, and half of one whose vCPUs share cores.
+TEST(PriceShare, CountsCoresWhereBothSidesKnowThem) {
+  CatalogPrice own_cores = kEightCpus, shared_cores = kEightCpus;
+  own_cores.cores = 8;
+  shared_cores.cores = 4;
+  const UsedMachine two_cores{2, 0, 2};
+  EXPECT_DOUBLE_EQ(share_of(own_cores, two_cores, PriceScaling::per_core).factor, 0.25);
+  EXPECT_DOUBLE_EQ(share_of(own_cores, two_cores, PriceScaling::per_vcpu).factor, 0.25) << "a vCPU is a core on both sides";
+  const PriceShare half = share_of(shared_cores, two_cores, PriceScaling::per_core);
+  EXPECT_DOUBLE_EQ(half.factor, 0.5);
+  EXPECT_EQ(half.text, "hypothetical price for 4 cores, 2 used");
+  const auto failure = [](const CatalogPrice& price, const UsedMachine& used,
+                          std::optional<PriceScaling> scaling) -> std::string {
+    try {
+      share_of(price, used, scaling);
+    } catch (const CallError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(failure(shared_cores, two_cores, PriceScaling::per_vcpu),
+              testing::AllOf(HasSubstr("8 vCPUs on 4 cores, and 2 vCPUs on 2 cores are used"),
+                             HasSubstr("use --price-scaling per-core")));
+  EXPECT_THAT(failure(shared_cores, {8, 0, 8}, {}), HasSubstr("--price-scaling per-core"))
+      << "as many vCPUs, and twice the cores";
+  EXPECT_THAT(failure(kEightCpus, two_cores, PriceScaling::per_core), HasSubstr("the cores of c8 are not known"));
+  EXPECT_THAT(failure(shared_cores, {2, 0}, PriceScaling::per_core), HasSubstr("the cores of this machine are not known"));
+}
+
+TEST(PriceSource, OfAShareIsHypotheticalAndNamesTheWhole) {
+  const std::string whole = "catalog: aws p5 us-east-1 2026-01-19, whole price for 192 vCPUs and 8 GPUs, 16 and 1 used";
+  for (const std::string& source : {std::string("user"), whole, std::string("price for nothing"), std::string("")}) {
+    EXPECT_FALSE(whole_over_share(source)) << source;
+    EXPECT_EQ(price_text(source, 1), source_text(source));
+  }
+  for (const std::string& source : {"c, " + share_text("16 cores", 2), std::string("c, price for 16 cores, 2 used")}) {
+    EXPECT_THAT(whole_over_share(source), testing::Optional(8.)) << source;
+    EXPECT_EQ(price_text(source, 0.10264),
+              "c, hypothetical price for 16 cores, 2 used; rented only whole, for $0.821 per hour");
+  }
+}
+
+TEST(PriceCatalog, KnowsTheCoresOfCpuInstances) {
+  EXPECT_EQ(find_price(embedded_prices().prices, "c7a.4xlarge")->cores, 16);
+  EXPECT_EQ(find_price(embedded_prices().prices, "c7i.4xlarge")->cores, 8) << "its vCPUs share cores";
+  EXPECT_EQ(find_price(embedded_prices().prices, "g5.xlarge")->cores, 0) << "not known";
+}
+
 TEST(Prices, WithoutACaseAreNamed) {
   const Prices prices({"cpu=0.34,cuda=0.5,cuda:1=0.7", {}});
   EXPECT_EQ(prices.without_case(std::vector{parse_device("cuda:0")}), (std::vector<std::string>{"cpu", "cuda:1"}));
@@ -133,7 +182,7 @@ TEST(Prices, OfAnInstanceAreThoseOfItsSize) {
   EXPECT_DOUBLE_EQ(*cost.usd_per_epoch, 0.357 / 4);
   EXPECT_DOUBLE_EQ(*cost.usd_total, 0.357 / 2);
   EXPECT_EQ(cost.price_scaling, "per-vcpu");
-  EXPECT_THAT(*cost.price_source, HasSubstr("price for 8 vCPUs, 2 used"));
+  EXPECT_THAT(*cost.price_source, HasSubstr("hypothetical price for 8 vCPUs, 2 used"));
 }
 
 TEST(Prices, OfEightGpusAreThoseOfEightRanks) {
@@ -172,7 +221,8 @@ TEST(Reprice, HoldsStoredPricesToTheSameRule) {
   reprice(whole, {"", PriceScaling::per_vcpu});
   EXPECT_DOUBLE_EQ(*whole.result.runs[0].cost->usd_per_epoch, 0.357 / 4);
   EXPECT_EQ(whole.result.runs[0].cost->price_source,
-            "catalog: aws c7i.2xlarge us-east-1 2026-01-19, price for 8 vCPUs, 2 used, not the machine that was measured");
+            "catalog: aws c7i.2xlarge us-east-1 2026-01-19, hypothetical price for 8 vCPUs, 2 used, not the machine that was "
+            "measured");
   reprice(whole, {});
   EXPECT_DOUBLE_EQ(*whole.result.runs[0].cost->usd_per_epoch, 0.357 / 4) << "its share is stated";
   reprice(whole, {"", PriceScaling::whole});

@@ -184,16 +184,28 @@ TEST(TimesToQuality, AreMediansOverSeedsWithTheShareThatReachedIt) {
   EXPECT_THAT(time_to_quality(times[1]), HasSubstr("in 8 of 10 repetitions, after 26.5 s, the median (at least 23.0 s)"));
 }
 
+TEST(TimesToQuality, SayWhatPrecedesTheFirstUse) {
+  NamedResult named = trained([](const std::string&, int) { return 10.0; });
+  EXPECT_THAT(time_to_quality(times_to_quality(named.result.runs)[0]), testing::Not(HasSubstr("first use"))) << "nothing";
+  for (epochbench::Run& run : named.result.runs) run.timing->compile_seconds = 23.6;
+  const TimeToQuality time = times_to_quality(named.result.runs)[0];
+  EXPECT_THAT(time.first_use_seconds, Optional(DoubleEq(23.6)));
+  EXPECT_THAT(time.seconds.value, Optional(DoubleEq(10))) << "which it precedes";
+  EXPECT_THAT(time_to_quality(time), HasSubstr("; first use: 23.6 s more to compile"));
+}
+
 TEST(TimesToQuality, OfAnOldFileAreWallTime) {
   NamedResult named = trained([](const std::string&, int) { return 10.0; });
   for (epochbench::Run& run : named.result.runs) {
     run.timing->training_seconds.reset();
     run.timing->wall_seconds = 12;
+    run.timing->compile_seconds = 1;
   }
   const TimeToQuality time = times_to_quality(named.result.runs)[0];
   EXPECT_TRUE(time.wall_time);
   EXPECT_THAT(time.seconds.value, Optional(DoubleEq(12)));
   EXPECT_THAT(time_to_quality(time), HasSubstr("set-up and evaluation included"));
+  EXPECT_FALSE(time.first_use_seconds) << "part of the wall time";
 }
 
 TEST(SpeedupToQuality, PairsSeeds) {

@@ -136,20 +136,22 @@ class PriceOfAMachine(CliTest):
                         ["sweep", "--model", "mlp", "--over", "batch", "--values", "1,2", "--steps", "2"]):
             with self.subTest(command):
                 call = self.call(*command, "--price", f"cpu={self.INSTANCE}")
-                self.assert_refused(call, 2, f"{self.VCPUS} vCPUs", "--price-scaling per-vcpu")
+                self.assert_refused(call, 2, f"{self.VCPUS} vCPUs", "--price-scaling per-core")
                 self.assertEqual(list(self.folder.iterdir()), [], "nothing ran")
 
     def test_the_cost_of_a_run_states_the_share(self):
-        call = self.call("run", *QUICK, "--price", f"cpu={self.INSTANCE}", "--price-scaling", "per-vcpu", *known_peaks(), "-o",
+        call = self.call("run", *QUICK, "--price", f"cpu={self.INSTANCE}", "--price-scaling", "per-core", *known_peaks(), "-o",
                          self.out)
         self.assertEqual(call.returncode, 0, call.stderr)
-        used = len(os.sched_getaffinity(0))
-        share = f"price for {self.VCPUS} vCPUs, {used} used"
+        cores = self.VCPUS // 2  # its vCPUs share cores
+        used = min(self.result()["context"]["cpu"]["cores"], len(os.sched_getaffinity(0)))
+        share = f"hypothetical price for {cores} cores, {used} used"
         self.assertIn(share, " ".join(call.stdout.split()))
         cost = self.result()["runs"][0]["cost"]
         self.assertIn(share, cost["price_source"])
-        self.assertEqual(cost["price_scaling"], "per-vcpu")
-        self.assertAlmostEqual(cost["usd_per_hour"] * self.VCPUS / used, 0.357 * self.VCPUS / 8)
+        self.assertEqual(cost["price_scaling"], "per-core")
+        self.assertAlmostEqual(cost["usd_per_hour"] * cores / used, 0.357 * self.VCPUS / 8)
+        self.assertIn(f"rented only whole, for ${0.357 * self.VCPUS / 8:.3f} per hour", " ".join(call.stdout.split()))
 
     def test_a_plain_number_is_the_price_of_the_machine(self):
         call = self.call("run", *QUICK, "--price", "cpu=0.357", *known_peaks(), "-o", self.out)
@@ -167,19 +169,23 @@ class PriceOfAMachine(CliTest):
             cost = ["--cloud", "c7i.2xlarge"] if source else []
             for command in (["answers", path, *source], ["report", path, "-o", page, *source], ["cost", path, *GIVEN, *cost]):
                 with self.subTest(command):
-                    self.assert_refused(self.call(*command), 2, path.name, "8 vCPUs, and 2 vCPUs are used", "--price-scaling")
+                    self.assert_refused(self.call(*command), 2, path.name,
+                                        "8 vCPUs on 4 cores, and 2 vCPUs on 2 cores are used", "--price-scaling per-core")
                     self.assertEqual(page.read_text(), "as it was")
                     self.assertEqual(path.read_bytes(), before)
                     self.assertEqual(self.call(*command, "--price-scaling", "per-gpu").returncode, 2)
-                    done = self.call(*command, "--price-scaling", "per-vcpu")
+                    self.assert_refused(self.call(*command, "--price-scaling", "per-vcpu"), 2, "another part of a core")
+                    done = self.call(*command, "--price-scaling", "per-core")
                     self.assertEqual(done.returncode, 0, done.stderr)
                     text = page.read_text() if command[0] == "report" else " ".join(done.stdout.split())
-                    self.assertIn("price for 8 vCPUs, 2 used", text)
+                    self.assertIn("hypothetical price for 4 cores, 2 used", text)
+                    self.assertIn("rented only whole, for $0.357 per hour", text)
                     self.assertEqual(path.read_bytes(), before)
                     page.write_text("as it was")
 
     def test_a_stored_share_needs_no_word(self):
-        stated = self.finished(price_scaling="per-vcpu", usd_per_hour=0.08925)
+        stated = self.finished(price_scaling="per-vcpu", usd_per_hour=0.08925, price_source=
+                               "catalog: aws c7i.2xlarge us-east-1 2026-01-19, price for 8 vCPUs, 2 used")
         self.assertEqual(self.call("answers", stated).returncode, 0)
         call = self.call("cost", stated, *GIVEN, "--json", "--price-scaling", "whole")
         self.assertAlmostEqual(json.loads(call.stdout)["runs"][0]["cloud_usd_per_hour"], 0.357)
@@ -191,9 +197,9 @@ class PriceOfAMachine(CliTest):
         subprocess.run([*script, "cpu=1"], check=True)
         self.assertNotEqual(self.out.read_bytes(), recorded.read_bytes())
         load(self.out.read_text())
-        subprocess.run([*script, "cpu=c7i.2xlarge", "--price-scaling", "per-vcpu"], check=True)
+        subprocess.run([*script, "cpu=c7a.4xlarge", "--price-scaling", "per-core"], check=True)
         self.assertEqual(self.out.read_bytes(), recorded.read_bytes())
-        refused = subprocess.run([*script, "cpu=c7i.2xlarge"], capture_output=True, text=True)
+        refused = subprocess.run([*script, "cpu=c7a.4xlarge"], capture_output=True, text=True)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("--price-scaling", refused.stderr)
         self.assertEqual(self.out.read_bytes(), recorded.read_bytes())

@@ -74,6 +74,51 @@ class Numbers(CliTest):
         for command, count in compared.items():
             self.assertGreater(count, 5, command)
 
+    def test_one_cost_for_one_run_everywhere(self):
+        compared = {"markdown": 0, "answers": 0, "cost": 0, "plan": 0, "shares": 0}
+        for path in RESULTS:
+            priced = [row for row in self.rows_of_page(path) if row["cost"]]
+            if not priced:
+                continue
+            page = (self.folder / "page.html").read_text()
+            value = {row["name"]: row["cost"]["value"] for row in priced}
+            shown = {row["name"]: row["cost"]["text"] for row in priced}
+            markdown = self.call("export", path, "--format", "markdown").stdout
+            for line in markdown.splitlines():
+                name = re.match(r"\| `([^`]+)`", line)
+                if name and name[1] in shown:
+                    compared["markdown"] += 1
+                    self.assertIn(f"| {shown[name[1]]} ", line)
+            answers = self.call("answers", path, "--json").stdout
+            for section in json.loads(answers)["sections"]:
+                for answer in section["answers"]:
+                    found = re.match(r"(\S+): (\$\S+) per epoch", answer)
+                    if found:
+                        compared["answers"] += 1
+                        self.assertEqual(found[2], shown[found[1]])
+            cost = self.call("cost", path, "--purchase", "1000", "--lifetime", "3").stdout
+            for run in self.json_of("cost", path, "--purchase", "1000", "--lifetime", "3")["runs"]:
+                if run["name"] in value and run["cloud_usd_per_epoch"] is not None:
+                    compared["cost"] += 1
+                    self.assertAlmostEqual(run["cloud_usd_per_epoch"] / value[run["name"]], 1, delta=1e-9)
+            plan = self.call("plan", path, "--on", "t4").stdout  # empty without training on a CPU
+            for answer in self.json_of("plan", path, "--on", "t4") if plan else []:
+                for row in answer["rows"]:
+                    if row["evidence"] == "measured" and row["usd_per_epoch"]["value"] is not None:
+                        compared["plan"] += 1
+                        self.assertTrue(any(math.isclose(row["usd_per_epoch"]["value"], usd, rel_tol=1e-9)
+                                            for usd in value.values()))
+            runs = json.loads(path.read_text())["runs"]
+            if any((run["cost"] or {}).get("price_scaling", "whole") != "whole" for run in runs):
+                compared["shares"] += 1
+                self.assertIn("whole/epoch", markdown)
+                self.assertIn("whole/epoch", page)
+                for text in (answers, cost, page, *([plan] if plan else [])):
+                    self.assertIn("rented only whole, for $", " ".join(text.split()))
+                self.assertIn("hypothetical price for", self.call("export", path, "--format", "csv").stdout)
+        for command, count in compared.items():
+            self.assertGreater(count, 0, command)
+
     def test_a_table_after_repetitions_has_a_row_per_case(self):
         call = self.call("run", "--model", "mlp", "--batch", "16", "--steps", "12", "--repetitions", "5", "--verbose",
                          *known_peaks(), "--precision", "fp32", "--out", self.out)

@@ -40,6 +40,29 @@ TEST(Figures, ReadAsTheirUnitsDo) {
   EXPECT_EQ(kEpochCostInUsd.unit.text(0.357), "$0.357");
 }
 
+TEST(Figures, OfTheFirstEpochIncludeCompilingAndEvaluation) {
+  epochbench::Run run;
+  run.timing.emplace().epoch_seconds = 162;
+  run.timing->compile_seconds = 23.6;
+  EXPECT_DOUBLE_EQ(*kFirstEpochTime.value(run), 185.6);
+  EXPECT_FALSE(kFirstEpochCost.value(run)) << "no price";
+  run.cost = Cost{3600.0, 162.0 * 3600, {}, "user"};
+  EXPECT_DOUBLE_EQ(*kFirstEpochCost.value(run), 185.6);
+  run.timing->evaluation_seconds = 6;
+  run.quality.emplace().eval_history = {0.5, 0.6, 0.7};
+  EXPECT_DOUBLE_EQ(*kFirstEpochTime.value(run), 187.6) << "one of three evaluations";
+  run.cost->currency = "EUR";
+  EXPECT_FALSE(kFirstEpochCost.value(run));
+}
+
+TEST(Figures, OfAWholeInstanceAreKnownForAShareAlone) {
+  epochbench::Run run;
+  run.cost = Cost{0.1, 5, {}, "catalog: aws c7a.4xlarge us-east-1 2026-01-19, price for 16 cores, 2 used"};
+  EXPECT_DOUBLE_EQ(*kWholeEpochCost.value(run), 40);
+  run.cost->price_source = "user";
+  EXPECT_FALSE(kWholeEpochCost.value(run));
+}
+
 TEST(Figures, OfAnUnknownNumberAreUnknown) {
   const epochbench::Run run;
   for (const Figure& each : kFigures) EXPECT_FALSE(each.value(run)) << each.key;

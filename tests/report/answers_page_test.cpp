@@ -225,6 +225,20 @@ TEST(AnswerSections, SpeakOfTheGeometricMeanWithItsSpread) {
               Contains("resnet50/cpu/fp32/b32: $0.100 per epoch (range $0.0500 to $0.200, 3 runs), projected"));
 }
 
+TEST(AnswerSections, NameTheWholeBesideAShareAndTheFirstEpoch) {
+  std::vector<epochbench::Run> runs{run_of("cpu", "fp32", 32, 10)};
+  const double epoch = runs[0].timing->epoch_seconds;
+  runs[0].timing->compile_seconds = epoch;
+  runs[0].cost = Cost{1.0, epoch / 3600, {}, "catalog: aws c7a.4xlarge us-east-1 2026-01-19, price for 16 cores, 2 used"};
+  const AnswerSection section = answer_sections(named_result(runs))[kCost];
+  EXPECT_THAT(section.answers,
+              Contains("resnet50/cpu/fp32/b32: $0.100 per epoch, projected, for the first $0.200, for the whole "
+                       "instance $0.800"));
+  EXPECT_THAT(section.answers,
+              Contains("price: catalog: aws c7a.4xlarge us-east-1 2026-01-19, hypothetical price for 16 cores, 2 "
+                       "used; rented only whole, for $8.00 per hour"));
+}
+
 TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {
   std::vector<epochbench::Run> runs = both_devices();
   for (int seed = 0; seed < 5; ++seed)

@@ -39,6 +39,7 @@ const char* what_repeats(const std::string& name);
 // Why no repetition has it: "resnet50/cpu/fp32/b16 has no epochs_per_usd: its cost is in EUR".
 std::string why_no_metric(const Series& series, const std::string& name);
 
+bool is_per_usd(const std::string& name);
 std::size_t epochs_trained(const Run& run);  // whole ones, each with its evaluation; 0 if steps were counted
 
 // The choice's model if it has one, else the quantity's.

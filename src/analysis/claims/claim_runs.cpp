@@ -8,7 +8,9 @@
 #include "src/analysis/case_settings.h"
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/analysis/cost/cost.h"
+#include "src/analysis/time_to_quality.h"
 #include "src/analysis/unusable.h"
+#include "src/base/clock.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
@@ -51,6 +53,17 @@ std::optional<double> exchange_share(const Run& run) {
   return mean(run.ranks->communication_seconds) / mean(run.ranks->step_seconds);
 }
 
+// The price of an hour times the hours of a training, over its epochs: with compiling and evaluation. A run that timed steps
+// alone counts as a training of one epoch.
+std::optional<double> usd_per_trained_epoch(const Run& run) {
+  const auto epochs = static_cast<double>(epochs_trained(run));
+  if (epochs == 0) return first_epoch_usd(run);
+  if (!run.cost || !in_usd(*run.cost) || !run.cost->usd_per_hour) return std::nullopt;
+  const auto training = training_seconds(run);
+  const double seconds = training ? *training + run.timing->compile_seconds : run.timing->wall_seconds;
+  return *run.cost->usd_per_hour * seconds / kSecondsPerHour / epochs;
+}
+
 std::optional<double> eval_percent(const Run& run) {
   const auto accuracy = kTestAccuracy.value(run);
   return accuracy ? std::optional(100 * *accuracy) : std::nullopt;
@@ -61,7 +74,8 @@ struct Metric {
   std::optional<double> (*of)(const Run& run);
 };
 
-constexpr const char* kMayBeZero = "eval_percent";
+constexpr const char *kMayBeZero = "eval_percent", *kEpochsPerUsd = "epochs_per_usd",
+                     *kTrainedEpochsPerUsd = "trained_epochs_per_usd";
 constexpr std::array kWithoutChance{std::string_view(kPeakMemory.key), std::string_view(kPlannedMemory.key)};
 
 constexpr Metric kMetrics[] = {
@@ -116,11 +130,13 @@ std::vector<double> metrics(const Series& series, const std::string& name) {
   return known_values(series.runs, [&](const Run* run) { return metric(*run, name); });
 }
 
+bool is_per_usd(const std::string& name) { return name == kEpochsPerUsd || name == kTrainedEpochsPerUsd; }
+
 const char* what_repeats(const std::string& name) { return contains(kWithoutChance, name) ? nullptr : "repetitions"; }
 
 std::string why_no_metric(const Series& series, const std::string& name) {
   const Run& run = series.first();
-  const bool foreign = name == "epochs_per_usd" && run.cost && !in_usd(*run.cost);
+  const bool foreign = is_per_usd(name) && run.cost && !in_usd(*run.cost);
   return run.name + " has no " + name + (foreign ? ": its cost is in " + *run.cost->currency : "");
 }
 

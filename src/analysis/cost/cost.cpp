@@ -5,12 +5,14 @@
 
 #include "src/base/clock.h"
 #include "src/base/json_fields.h"
+#include "src/base/numbers.h"
+#include "src/figures/figure.h"
+#include "src/result/price_source.h"
 
 namespace epochbench {
 namespace {
 
 constexpr std::string_view kCatalog = "catalog: ", kOtherMachine = "not the machine that was measured";
-
 }  // namespace
 
 PriceCatalog parse_prices(std::string_view text, const std::string& source) {
@@ -88,6 +90,18 @@ const CatalogPrice* described_price(std::span<const CatalogPrice> catalog, std::
 bool is_of_other_machine(std::string_view source) { return source.find(kOtherMachine) != std::string_view::npos; }
 
 std::string source_text(const std::string& source) { return source == kGivenPrice ? "given with --price" : source; }
+
+std::string price_text(const std::string& source, double usd_per_hour) {
+  const auto times = whole_over_share(source);
+  if (!times) return source_text(source);
+  return labeled_share(source) + "; rented only whole, for " + format_usd(usd_per_hour * *times) + " per hour";
+}
+
+std::string price_text(const Cost& cost) {
+  if (!cost.price_source) return "";
+  return cost.usd_per_hour && in_usd(cost) ? price_text(*cost.price_source, *cost.usd_per_hour)
+                                           : source_text(*cost.price_source);
+}
 
 Cost cost_of(const Timing& timing, const HourlyPrice& price) {
   const auto for_seconds = [&](double seconds) -> std::optional<double> {

@@ -32,6 +32,7 @@ struct CatalogPrice {
   std::optional<SpotPrice> spot = {};  // empty: not known
   std::string list = "catalog";        // that has the row: also "price file", kGivenPrice
   bool is_spot = false;                // usd_per_hour is that of spare capacity
+  int cores = 0;                       // physical ones: a vCPU is one or, with SMT, half of one; 0: not known
 };
 
 struct PriceCatalog {
@@ -64,6 +65,11 @@ inline constexpr const char* kGivenPrice = "user";  // source of a price that th
 
 // A price's source for people: "given with --price" for kGivenPrice, others as they are.
 std::string source_text(const std::string& source);
+
+// The source of an hourly price for people, for a share with the price of the whole: "..., hypothetical price for 16 cores, 2
+// used; rented only whole, for $0.821 per hour".
+std::string price_text(const std::string& source, double usd_per_hour);
+std::string price_text(const Cost& cost);  // "" without a source
 
 struct HourlyPrice {
   double usd_per_hour = 0;

@@ -90,7 +90,7 @@ void fill_cloud(RunCost& cost, const std::vector<const Run*>& runs) {
   for (const Run* run : runs)
     if (run->cost && in_usd(*run->cost) && above_zero(run->cost->usd_per_hour)) {
       cost.cloud.usd_per_hour = run->cost->usd_per_hour;
-      cost.cloud_source = "of the result: " + source_text(run->cost->price_source.value_or("unknown source"));
+      cost.cloud_source = "of the result: " + (run->cost->price_source ? price_text(*run->cost) : "unknown source");
       return;
     }
 }
@@ -116,6 +116,8 @@ void fill_epoch(RunCost& cost, const std::vector<const Run*>& runs) {
   cost.epoch_seconds = amount(estimate.value);
   cost.epoch_seconds.ci95 = estimate.ci95;
   cost.epoch_seconds.range = estimate_of_groups(epochs).ends(Spread::range);
+  const auto first = summarize(runs, kFirstEpochTime);
+  cost.first_epoch_seconds = first ? amount(first->value) : Amount{std::nullopt, "the result has no time of compiling"};
 }
 
 // `time`: what the runs took to reach a quality; nullptr if they did not train to one.
@@ -137,10 +139,16 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
   const Amount cloud_hour = cloud_usd_per_month(cost.cloud, 1);
   cost.local_usd_per_epoch = for_seconds(local_hour, cost.epoch_seconds);
   cost.cloud_usd_per_epoch = explained(for_seconds(cloud_hour, cost.epoch_seconds), cost, runs);
+  cost.local_first_epoch_usd = for_seconds(local_hour, cost.first_epoch_seconds);
+  cost.cloud_first_epoch_usd = explained(for_seconds(cloud_hour, cost.first_epoch_seconds), cost, runs);
   cost.break_even_hours_per_month = explained(break_even_hours(cost.local, cost.cloud), cost, runs);
   if (time) {
     const Amount seconds = time->seconds.value ? amount(*time->seconds.value) : Amount{std::nullopt, median_reason(*time)};
-    cost.quality = {*time, for_seconds(local_hour, seconds), for_seconds(cloud_hour, seconds)};
+    const Amount first = time->seconds.value && time->first_use_seconds
+                             ? amount(*time->seconds.value + *time->first_use_seconds)
+                             : Amount{std::nullopt, "what precedes the first use is not known, or part of the time"};
+    cost.quality = {*time, for_seconds(local_hour, seconds), for_seconds(cloud_hour, seconds), for_seconds(local_hour, first),
+                    for_seconds(cloud_hour, first)};
   }
   return cost;
 }

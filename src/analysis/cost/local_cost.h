@@ -64,6 +64,7 @@ struct RentOrBuy {
 struct QualityCost {  // what the median time costs
   TimeToQuality time;
   Amount local_usd, cloud_usd;
+  Amount local_first_usd, cloud_first_usd;  // with what precedes the first use; without a value if it is not known
 };
 
 struct RunCost {
@@ -73,6 +74,7 @@ struct RunCost {
   // The geometric mean of the repetitions, as in every output (src/figures/summarize.h). The costs of an epoch have its
   // interval or range, with prices and power taken as they are.
   Amount epoch_seconds;
+  Amount first_epoch_seconds;   // as in src/figures/figure.h: with compiling and evaluation
   std::string interval_reason;  // why there is none; empty if there is one
   std::string epoch_kind;       // measured | projected
   Workload workload;            // the first repetition's, which says what an epoch is
@@ -81,6 +83,7 @@ struct RunCost {
   std::string power_source, idle_source;  // "given", "measured: rapl"; empty if the power is unknown
   std::string cloud_source;
   Amount local_usd_per_epoch, cloud_usd_per_epoch, break_even_hours_per_month;
+  Amount local_first_epoch_usd, cloud_first_epoch_usd;
   std::optional<QualityCost> quality;  // if the runs trained to one
 };
 

@@ -10,21 +10,24 @@
 
 namespace epochbench {
 
-enum class PriceScaling : std::uint8_t { per_vcpu, per_gpu, whole };  // in proportion to vCPUs or to GPUs; all of it
-constexpr auto texts_of(PriceScaling) { return std::array{"per-vcpu", "per-gpu", "whole"}; }
+// In proportion to physical cores, to vCPUs where the cores are not known, or to GPUs; all of it.
+enum class PriceScaling : std::uint8_t { per_core, per_vcpu, per_gpu, whole };
+constexpr auto texts_of(PriceScaling) { return std::array{"per-core", "per-vcpu", "per-gpu", "whole"}; }
 
 struct UsedMachine {
   int vcpus = 1;  // the logical CPUs of the host
   int gpus = 0;   // that the run uses
+  int cores = 0;  // the physical cores of those CPUs; 0: not known
 };
 
 struct PriceShare {
   double factor = 1;                    // of the price
-  std::string text;                     // "price for 8 vCPUs, 2 used"; empty if the price is that of the machine
+  std::string text;                     // as share_text() has it; empty if the price is that of the machine
   std::optional<PriceScaling> scaling;  // likewise
 };
 
-// Errors: CallError if the sizes differ and no scaling is given, or one that is meaningless here.
+// Errors: CallError if the sizes differ and no scaling is given, or one that is meaningless here: a share by vCPUs of an
+// instance whose vCPUs are other parts of a core than the machine's CPUs.
 PriceShare share_of(const CatalogPrice& price, const UsedMachine& used, std::optional<PriceScaling> scaling);
 
 }  // namespace epochbench

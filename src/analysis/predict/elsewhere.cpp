@@ -27,7 +27,10 @@ ElsewhereRow measured_row(const Series& series, const Run& baseline) {
   row.rate = shown(summarize(series.runs, kThroughput));
   row.epoch_seconds = shown(summarize(series.runs, kEpochTime));
   row.usd_per_epoch = shown(summarize(series.runs, kEpochCostInUsd));
-  if (run.cost && run.cost->price_source) row.price = source_text(*run.cost->price_source);
+  if (run.cost) row.price = price_text(*run.cost);
+  if (const auto first = summarize(series.runs, kFirstEpochCost);
+      first && row.usd_per_epoch.value && format_usd(first->value) != format_usd(*row.usd_per_epoch.value))
+    row.notes.push_back("its first epoch, with compiling and evaluation: " + format_usd(first->value));
   if (run.workload.samples_per_epoch != baseline.workload.samples_per_epoch)
     row.notes.push_back("an epoch of " + std::to_string(run.workload.samples_per_epoch) + " samples, not of " +
                         std::to_string(baseline.workload.samples_per_epoch));

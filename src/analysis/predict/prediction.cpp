@@ -30,7 +30,7 @@ int first_year_fitted(const DeviceCatalog& catalog) {
 }
 
 PredictedCost cost_on(const CatalogPrice& price, const std::optional<PredictedAmount>& hours, Day day) {
-  const PriceShare share = share_of(price, {price.vcpus, std::min(price.gpu_count, 1)},
+  const PriceShare share = share_of(price, {price.vcpus, std::min(price.gpu_count, 1), price.cores},
                                     price.gpu_count > 1 ? std::optional(PriceScaling::whole) : std::nullopt);
   PredictedCost cost;
   // Several providers of a price file may rent the same GPU.

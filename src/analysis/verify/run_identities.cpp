@@ -18,6 +18,7 @@
 #include "src/base/statistics.h"
 #include "src/case/run_name.h"
 #include "src/figures/figure.h"
+#include "src/result/price_source.h"
 
 namespace epochbench {
 namespace {
@@ -223,11 +224,7 @@ std::string price(const Run& run, const CheckedResult& checked) {
   const CatalogPrice* known = described_price(checked.facts.prices, source);
   if (!known || source.find(known->as_of) == std::string::npos) return "";
   const double whole = known->usd_per_hour, stated = *run.cost->usd_per_hour;
-  const auto is_share = [&](int units) {
-    const double parts = stated / whole * units;
-    return units > 0 && std::round(parts) >= 1 && agree(parts, std::round(parts));
-  };
-  return agree(stated, whole) || (run.cost->price_scaling && (is_share(known->vcpus) || is_share(known->gpu_count)))
+  return agree(stated * whole_over_share(source).value_or(1), whole)
              ? ""
              : is_but("usd_per_hour", stated, "the price of " + known->instance + " that it names", whole);
 }

@@ -159,13 +159,22 @@ std::vector<std::string> setting_ratios(const Speedup& speedup, const Speedup& t
   return lines;
 }
 
+// ", for the first $0.408, for the whole instance $2.85".
+std::string further_costs(const Repetitions& runs) {
+  std::string text;
+  if (const std::string first = first_epoch_cost(runs); !first.empty()) text += ", for the first " + first;
+  if (const std::string whole = cell(runs, kWholeEpochCost); !whole.empty()) text += ", for the whole instance " + whole;
+  return text;
+}
+
 std::vector<std::string> epoch_costs(const std::vector<RunGroup>& works) {
   std::vector<std::string> lines;
   for (const RunGroup& work : works) {
     const auto cost = summarize(work.runs, kEpochCost);
     if (cost && in_usd(*work.first().cost))
       lines.push_back(work.name + ": " + format_usd(cost->value) + " per epoch" +
-                      (cost->value < 0.01 ? "" : spread_text(*cost, format_usd)) + ", " + work.first().timing->epoch_kind);
+                      (cost->value < 0.01 ? "" : spread_text(*cost, format_usd)) + ", " + work.first().timing->epoch_kind +
+                      further_costs(work.runs));
   }
   return lines;
 }
@@ -296,8 +305,8 @@ AnswerSection cost_section(const std::vector<Run>& runs, const Speedup& speedup)
         "no answer in money: no price is known; run with --price cpu=USD_PER_HOUR (epochbench list prices)");
   std::set<std::string> sources;
   for (const Run& run : runs)
-    if (run.cost && in_usd(*run.cost) && run.cost->price_source) sources.insert(*run.cost->price_source);
-  for (const std::string& source : sources) section.answers.push_back("price: " + source_text(source));
+    if (run.cost && in_usd(*run.cost) && run.cost->price_source) sources.insert(price_text(*run.cost));
+  for (const std::string& source : sources) section.answers.push_back("price: " + source);
   for (const TimeToQuality& time : times) section.answers.push_back(time_to_quality(time));
   return section;
 }

@@ -133,9 +133,12 @@ void add_speed(Json& cards, const Json& data, const std::vector<Headline>& headl
     add(epochs, kEpochTime, note, format_seconds, format_seconds);
     if (!first.cost) continue;
     const auto money = [&](double amount) { return money_text(amount, first.cost); };
-    add(costs, kEpochCost, "", money, money);
-    if (source.empty() && first.cost->price_source)
-      source = "price: " + (*first.cost->price_source == "user" ? "as given" : *first.cost->price_source);
+    std::string further;
+    if (const std::string usd = first_epoch_cost(series.runs); !usd.empty()) append(further, "the first " + usd);
+    if (const std::string usd = cell(series.runs, kWholeEpochCost); !usd.empty())
+      append(further, "a hypothetical share, the whole instance " + usd);
+    add(costs, kEpochCost, further, money, money);
+    if (source.empty() && first.cost->price_source) source = "price: " + price_text(*first.cost);
   }
   if (!speeds.empty()) cards.push_back(card("speed", "Speed", speeds));
   if (!epochs.empty()) cards.push_back(card("epoch", "Time of an epoch", epochs));

@@ -35,16 +35,23 @@ std::string gaps_text(Reasons gaps) {
   return text.empty() ? "" : "\n" + text;
 }
 
+// Empty if it reads as the others do.
+std::string first_epoch(const RunCost& run) {
+  if (!run.first_epoch_seconds.value || !run.epoch_seconds.value) return "";
+  const std::string first = format_seconds(*run.first_epoch_seconds.value);
+  return first == format_seconds(*run.epoch_seconds.value) ? "" : first;
+}
+
 std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
-  View table{"", columns("run|->epoch|-|>local/epoch|>cloud/epoch|>break-even per month")};
+  View table{"", columns("run|->epoch|-|->first epoch|>local/epoch|>cloud/epoch|>break-even per month")};
   for (const RunCost& run : runs) {
     const Amount& even = run.break_even_hours_per_month;
     table.rows.push_back(
         {(run.repetitions > 1 ? run.name + ", " + std::to_string(run.repetitions) + " repetitions" : run.name) +
              load_mark(run.loaded),
          Cell{run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-", "", {}, run.loaded}, run.epoch_kind,
-         Cell{usd(run.local_usd_per_epoch), "", {}, run.loaded}, Cell{usd(run.cloud_usd_per_epoch), "", {}, run.loaded},
-         even.value ? hours(*even.value) : "-"});
+         Cell{first_epoch(run), "", {}, run.loaded}, Cell{usd(run.local_usd_per_epoch), "", {}, run.loaded},
+         Cell{usd(run.cloud_usd_per_epoch), "", {}, run.loaded}, even.value ? hours(*even.value) : "-"});
     add_gap(gaps, "epoch", run.epoch_seconds);
     add_gap(gaps, "local/epoch", run.local_usd_per_epoch);
     add_gap(gaps, "cloud/epoch", run.cloud_usd_per_epoch);
@@ -58,7 +65,10 @@ std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
     if (run.quality)
       text += wrapped("", "  ",
                       time_to_quality(run.quality->time) + ": local " + usd(run.quality->local_usd) + ", cloud " +
-                          usd(run.quality->cloud_usd));
+                          usd(run.quality->cloud_usd) +
+                          (run.quality->time.first_use_seconds ? "; with first use local " + usd(run.quality->local_first_usd) +
+                                                                     ", cloud " + usd(run.quality->cloud_first_usd)
+                                                               : ""));
   return text;
 }
 
@@ -148,6 +158,9 @@ Json run_json(const RunCost& run) {
   json["cloud_source"] = text_or_null(run.cloud_source);
   put_with_interval(json, "local_usd_per_epoch", run.local_usd_per_epoch);
   put_with_interval(json, "cloud_usd_per_epoch", run.cloud_usd_per_epoch);
+  put(json, "first_epoch_seconds", run.first_epoch_seconds);
+  put(json, "local_first_epoch_usd", run.local_first_epoch_usd);
+  put(json, "cloud_first_epoch_usd", run.cloud_first_epoch_usd);
   json["interval_reason"] = text_or_null(run.interval_reason);
   put(json, "break_even_hours_per_month", run.break_even_hours_per_month);
   json["quality"] = nullptr;
@@ -156,6 +169,8 @@ Json run_json(const RunCost& run) {
     Json quality{{"metric", time.metric}, {"reached", json_of(time.reached)}, {"seconds", json_of(time.seconds.value)}};
     put(quality, "local_usd", run.quality->local_usd);
     put(quality, "cloud_usd", run.quality->cloud_usd);
+    put(quality, "local_first_usd", run.quality->local_first_usd);
+    put(quality, "cloud_first_usd", run.quality->cloud_first_usd);
     json["quality"] = std::move(quality);
   }
   return json;
@@ -168,11 +183,13 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
   std::string text = "local against cloud" + (answer.measured_on.empty() ? "" : ", measured on " + answer.measured_on) + "\n\n";
   text += answer.runs.empty() ? months_text(answer.question, gaps) : runs_text(answer.runs, gaps);
   return text + gaps_text(std::move(gaps)) + "\n" + assumptions_text(answer) +
-         wrapped(
-             "", "  ",
-             "With fewer hours of work per month than break-even, renting is cheaper; with more, owning is. Neither side "
-             "includes storage, traffic, discounts, cooling, space or labor." +
-                 std::string(answer.runs.empty() ? "" : " In brackets: the 95 % interval over repetitions, or their range"));
+         wrapped("", "  ",
+                 "With fewer hours of work per month than break-even, renting is cheaper; with more, owning is. Neither side "
+                 "includes storage, traffic, discounts, cooling, space or labor." +
+                     std::string(answer.runs.empty() ? ""
+                                                     : " First epoch: with compiling and one evaluation, at the same rates. In "
+                                                       "brackets: the 95 % interval over repetitions, or "
+                                                       "their range"));
 }
 
 Json rent_or_buy_json(const RentOrBuyAnswer& answer) {

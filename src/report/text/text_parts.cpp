@@ -151,6 +151,11 @@ std::string money_text(double amount, const std::optional<Cost>& cost) {
   return !cost || in_usd(*cost) ? format_usd(amount) : three_digits(amount) + " " + *cost->currency;
 }
 
+std::string first_epoch_cost(const Repetitions& runs) {
+  const std::string first = cell(runs, kFirstEpochCost);
+  return first == cell(runs, kEpochCostInUsd) ? "" : first;
+}
+
 std::string cell(const Repetitions& runs, const Figure& figure) {
   if (&figure.unit == &kMoney)
     return cell(summarize(runs, figure), [&](double amount) { return money_text(amount, runs.front()->cost); });

@@ -83,6 +83,8 @@ std::string in_doubt(bool doubted, const std::string& text);
 
 // "$1.23"; "1.23 EUR" for a file with another currency.
 std::string money_text(double amount, const std::optional<Cost>& cost);
+// The cost of the first epoch; "" if it is not known, or reads as that of the others.
+std::string first_epoch_cost(const Repetitions& runs);
 
 // What the epochs of these workloads are: "ImageNet, 1,281,167 images", "SQuAD, 87,599 sequences of 128 tokens". If they
 // differ, each with its models: "ImageNet, 1,281,167 images (resnet50); digits, 1,280 to 1,408 images (lenet5, mlp)". "" for
