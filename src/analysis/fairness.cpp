@@ -181,6 +181,16 @@ void add_of_files(std::vector<Warning>& warnings, const Series& baseline, const 
         {WarningCode::resumed, "", static_cast<double>(calls), 0, joined(std::vector(resumed.begin(), resumed.end()))});
 }
 
+// A card's energy includes its memory; a CPU's does only where RAPL counts it.
+void add_memory(std::vector<Warning>& warnings, const Series& baseline, const Series& contender) {
+  const auto known = [](const Series& side) { return member_of(side.first().energy, &Energy::joules_per_epoch).has_value(); };
+  const auto includes_memory = [](const Series& side) {
+    return side.on_gpu() || side.first().energy->cpu_includes_memory.value_or(false);
+  };
+  if (!known(baseline) || !known(contender) || includes_memory(baseline) == includes_memory(contender)) return;
+  warnings.push_back({WarningCode::memory_not_metered, (includes_memory(baseline) ? contender : baseline).name()});
+}
+
 // Warnings about what the two sides differ in.
 void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const Series& contender) {
   const auto differ = [&](WarningCode code, const std::string& first, const std::string& second) {
@@ -192,6 +202,7 @@ void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const S
   if (a.timing && b.timing) differ(WarningCode::epoch_kind_differs, a.timing->epoch_kind, b.timing->epoch_kind);
   if (a.cost && b.cost)
     differ(WarningCode::currency_differs, a.cost->currency.value_or("USD"), b.cost->currency.value_or("USD"));
+  add_memory(warnings, baseline, contender);
   differ(WarningCode::settings_differ, settings_text(baseline.conditions), settings_text(contender.conditions));
 
   const Context &x = context_of(baseline), &y = context_of(contender);
@@ -275,6 +286,7 @@ const char* name(WarningCode code) {
                                     "noisy_repetitions",
                                     "throttled",
                                     "energy_in_part",
+                                    "memory_not_metered",
                                     "settings_differ",
                                     "epoch_samples_differ",
                                     "build_differs",

@@ -35,6 +35,7 @@ enum class WarningCode : std::uint8_t {
   noisy_repetitions,         // value: their relative standard deviation
   throttled,                 // value: steps
   energy_in_part,            // first: what is metered
+  memory_not_metered,        // its energy leaves out the CPU's memory, and the other side's includes its memory
   settings_differ,           // first, second: both sides' as text
   epoch_samples_differ,      // value, limit: the baseline's and the contender's
   build_differs,             // first, second

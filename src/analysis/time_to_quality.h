@@ -27,8 +27,9 @@ bool trained_to_target(const Run& run);
 
 // By its own clock; empty in files that do not have it.
 std::optional<double> training_seconds(const Run& run);
-std::optional<double> usd_to_quality(const Run& run);     // the training's seconds at the price per hour, in USD
-std::optional<double> joules_to_quality(const Run& run);  // the training's seconds at the mean power of the timed steps
+std::optional<double> usd_to_quality(const Run& run);  // the training's seconds at the price per hour, in USD
+// The training's seconds at the mean power of the timed steps: evaluations are not metered, and count at the same power.
+std::optional<double> joules_to_quality(const Run& run);
 
 // The median of times, some only known to be longer than all others, and its 95 % interval between two order statistics. An end
 // that is among the misses is empty: open.

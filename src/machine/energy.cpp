@@ -91,10 +91,11 @@ Energy energy_of(const MeteredSteps& metered, const Run& run, std::optional<int>
   energy.cpu_average_watts = energy.average_watts = cpu.value;
   energy.cpu_idle_watts = energy.idle_watts = metered.cpu.idle_watts;
   std::string reasons;
-  if (cpu.value)
+  if (cpu.value) {
+    energy.cpu_includes_memory = metered.cpu_includes_memory;
     remark_on_the_package(energy, run, cores);
-  else
-    append(reasons, "CPU: " + cpu.reason, "; ");
+  }
+  if (!cpu.value) append(reasons, "CPU: " + cpu.reason, "; ");
   if (metered.gpu) {
     const Watts gpu = average_watts(metered.gpu->drawn, metered.window_seconds, kShortestGpuWindowSeconds);
     energy.gpu_average_watts = gpu.value;

@@ -79,6 +79,7 @@ struct MeteredPart {
 struct MeteredSteps {
   double window_seconds = 0;  // all blocks of timed steps, by the parent's clock
   MeteredPart cpu;
+  bool cpu_includes_memory = false;
   std::optional<MeteredPart> gpu;    // only for a run on a GPU
   std::vector<std::string> remarks;  // on how this machine's meters count
 };

@@ -116,6 +116,7 @@ void Metering::fill(Run& run) {
   metered.cpu = part_of(cpu_, meters_.idle_watts(-1));
   if (gpu_index_ >= 0) metered.gpu = gpus_part();
   metered.remarks = meters_.remarks(gpu_index_);
+  metered.cpu_includes_memory = meters_.includes_memory();
   run.energy = energy_of(metered, run, cpu_info().cores);
   if (gpu_index_ < 0) return;
   if (!run.gpu) run.gpu.emplace();

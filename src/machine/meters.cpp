@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kIdlePeriodSeconds = 0.1;
 constexpr int kCpu = -1;  // key in idle_watts_
+constexpr const char* kNoMemoryCounter = "energy of the CPU's memory: there is no RAPL counter named dram";
 
 }  // namespace
 
@@ -44,6 +45,7 @@ MachineMeters::MachineMeters(const MeterSources& sources, const std::vector<GpuI
 std::vector<MeterInfo> MachineMeters::list() const {
   const std::string packages = joined(rapl_.packages, &RaplPackage::name);
   std::vector<MeterInfo> all = {{"rapl", packages.empty() ? "CPU energy" : "CPU energy of " + packages, rapl_.obstacle}};
+  if (!rapl_.obstacle && !includes_memory()) all.front().missing.emplace_back(kNoMemoryCounter);
   for (std::size_t i = 0; i < cards_.size(); ++i) {
     const Card& card = cards_[i];
     MeterInfo info{"nvml cuda:" + std::to_string(i), "GPU energy, utilization, clock, temperature, throttling, memory", {}};
@@ -61,7 +63,7 @@ std::vector<MeterInfo> MachineMeters::list() const {
 
 MachineMeters::Meter MachineMeters::cpu() const {
   if (rapl_.obstacle) return {nullptr, *rapl_.obstacle};
-  return {make_rapl_meter(rapl_.packages), ""};
+  return {make_rapl_meter(rapl_), ""};
 }
 
 MachineMeters::Meter MachineMeters::gpu(int index) const {
@@ -86,6 +88,9 @@ std::vector<std::string> MachineMeters::remarks(int gpu_index) const {
   std::vector<std::string> remarks;
   if (!rapl_.obstacle && sources_.powercap != kPowercapFolder)
     remarks.emplace_back("the CPU's counters were read in the folder that EPOCHBENCH_POWERCAP names");
+  if (!rapl_.obstacle)
+    remarks.emplace_back(includes_memory() ? "the CPU's energy includes that of its memory"
+                                           : "the CPU's energy leaves out that of its memory, which has no counter here");
   const auto card = this->card(gpu_index);
   if (!card) return remarks;
   if (sources_.nvml != kNvmlLibrary) remarks.emplace_back("the GPU was read by the library that EPOCHBENCH_NVML names");

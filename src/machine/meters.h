@@ -38,6 +38,7 @@ class MachineMeters {
     std::string obstacle;
   };
   Meter cpu() const;
+  bool includes_memory() const { return !rapl_.memory.empty(); }  // whether cpu() counts the memory beside the packages
   Meter gpu(int index) const;
   std::shared_ptr<const NvmlCard> card(int index) const;  // null: see gpu().obstacle
   std::vector<std::string> remarks(int gpu_index) const;  // on how they count; below 0: without a GPU

@@ -42,8 +42,9 @@ std::optional<std::string> obstacle_of(const std::string& counter, const std::st
 
 class RaplMeter final : public EnergyMeter {
  public:
-  explicit RaplMeter(const std::vector<RaplPackage>& packages) {
-    for (const RaplPackage& package : packages) domains_.push_back({package, CounterSum(package.range_joules)});
+  explicit RaplMeter(const RaplDomains& domains) {
+    for (const auto* packages : {&domains.packages, &domains.memory})
+      for (const RaplPackage& package : *packages) domains_.push_back({package, CounterSum(package.range_joules)});
   }
 
   void begin(double now) override {
@@ -77,6 +78,18 @@ class RaplMeter final : public EnergyMeter {
   std::vector<Domain> domains_;
 };
 
+RaplPackage package_at(const std::string& name, const std::string& path) {
+  return {name, path + "/energy_uj", read_joules(path + "/max_energy_range_uj")};
+}
+
+// The counter of the memory beside a package: the sub-domain "dram", a folder in the package's own.
+std::optional<RaplPackage> find_memory(const std::string& name, const std::string& path) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error))
+    if (read_line(entry.path().string() + "/name") == "dram") return package_at(name + " dram", entry.path().string());
+  return std::nullopt;
+}
+
 }  // namespace
 
 RaplDomains find_rapl(const std::string& folder) {
@@ -93,10 +106,12 @@ RaplDomains find_rapl(const std::string& folder) {
     if (path.empty() || entry.path().string().size() < path.size()) path = entry.path().string();
   }
   for (const auto& [name, path] : paths) {
-    const RaplPackage package{name, path + "/energy_uj", read_joules(path + "/max_energy_range_uj")};
-    found.packages.push_back(package);
-    if (!found.obstacle) found.obstacle = obstacle_of(package.counter, folder);
+    found.packages.push_back(package_at(name, path));
+    if (!found.obstacle) found.obstacle = obstacle_of(found.packages.back().counter, folder);
+    if (const auto memory = find_memory(name, path); memory && !obstacle_of(memory->counter, folder))
+      found.memory.push_back(*memory);
   }
+  if (found.memory.size() < found.packages.size()) found.memory.clear();
   if (found.packages.empty() && hidden)
     found.obstacle = "the counters in " + folder +
                      " are hidden, as containers do: mount the host's /sys/devices/virtual/powercap/intel-rapl "
@@ -106,8 +121,6 @@ RaplDomains find_rapl(const std::string& folder) {
   return found;
 }
 
-std::unique_ptr<EnergyMeter> make_rapl_meter(const std::vector<RaplPackage>& packages) {
-  return std::make_unique<RaplMeter>(packages);
-}
+std::unique_ptr<EnergyMeter> make_rapl_meter(const RaplDomains& domains) { return std::make_unique<RaplMeter>(domains); }
 
 }  // namespace epochbench

@@ -1,9 +1,9 @@
 // Energy counters of CPU packages: RAPL, which Linux exposes in files for both Intel and AMD.
 //
 // Source: Documentation/power/powercap/powercap.rst of Linux. A package's counter covers its cores and everything else on it,
-// but not the memory beside it. Sub-domains ("core", "dram": intel-rapl:0:0) are not added, so that CPUs of both vendors count
-// the same; nor are "psys", the whole platform, which contains the packages, and a second entry of the same package
-// (intel-rapl-mmio).
+// but not the memory beside it, which many Intel servers count in a sub-domain "dram" of the package (intel-rapl:0:0), and
+// AMD's CPUs do not count. It is added if every package has one. The sub-domain "core" is part of the package, "psys", the
+// whole platform, contains it, and a second entry of the same package (intel-rapl-mmio) repeats it.
 #pragma once
 
 #include <memory>
@@ -24,12 +24,13 @@ struct RaplPackage {
 
 struct RaplDomains {
   std::vector<RaplPackage> packages;    // by name
+  std::vector<RaplPackage> memory;      // "package-0 dram": one for each package; empty unless all of them have one
   std::optional<std::string> obstacle;  // why they cannot be read, and how to fix that
 };
 
 RaplDomains find_rapl(const std::string& folder = kPowercapFolder);
 
-// The sum of all packages. A counter that can no longer be read is an obstacle.
-std::unique_ptr<EnergyMeter> make_rapl_meter(const std::vector<RaplPackage>& packages);
+// The sum of all packages and of their memory. A counter that can no longer be read is an obstacle.
+std::unique_ptr<EnergyMeter> make_rapl_meter(const RaplDomains& domains);
 
 }  // namespace epochbench

@@ -170,9 +170,10 @@ struct Energy {
   std::string source = "unavailable";  // rapl | nvml | rapl+nvml: the parts that are known
   std::optional<double> joules_per_epoch, cpu_joules_per_epoch, gpu_joules_per_epoch, average_watts, idle_watts;
   std::optional<double> cpu_average_watts = {}, gpu_average_watts = {}, cpu_idle_watts = {}, gpu_idle_watts = {};
-  std::optional<double> window_seconds = {};  // how long the meters were read
-  std::optional<std::string> reason = {};     // why a part is not known
-  std::vector<std::string> remarks = {};      // what the figures include besides the run, and how they were obtained
+  std::optional<double> window_seconds = {};     // how long the meters were read
+  std::optional<std::string> reason = {};        // why a part is not known
+  std::vector<std::string> remarks = {};         // what the figures include besides the run, and how they were obtained
+  std::optional<bool> cpu_includes_memory = {};  // empty: no, or the CPU's part is not known
 };
 
 void fields(auto& visit, Is<Energy> auto& energy) {
@@ -187,7 +188,9 @@ void fields(auto& visit, Is<Energy> auto& energy) {
   VISIT(energy, average_watts, idle_watts);
   parts("average_watts_parts", energy.cpu_average_watts, energy.gpu_average_watts);
   parts("idle_watts_parts", energy.cpu_idle_watts, energy.gpu_idle_watts);
-  VISIT(energy, window_seconds, reason);
+  visit("window_seconds", energy.window_seconds);
+  visit("cpu_includes_memory", energy.cpu_includes_memory, {.omitted_if_empty = true});
+  visit("reason", energy.reason);
   visit("remarks", energy.remarks, {.addition = true});
 }
 

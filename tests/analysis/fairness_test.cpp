@@ -60,6 +60,7 @@ const std::vector<Unfair>& unfair_changes() {
       {"noisy_repetitions", cpu([](auto& run) { run.throughput->samples_per_second = 100 + 10 * run.repetition; })},
       {"throttled", gpu([](auto& run) { run.gpu->throttled_steps = run.repetition; })},
       {"energy_in_part", gpu([](auto& run) { run.energy->source = "nvml"; })},
+      {"memory_not_metered", cpu([](auto& run) { run.energy->cpu_includes_memory.reset(); })},
       {"held_back", hold_back_both},
       {"settings_differ", gpu([](auto& run) { rename(run, run.name + "/order=sequential"); })},
       {"unpinned", cpu([](auto& run) { run.device.pinned = run.repetition != 3; })},

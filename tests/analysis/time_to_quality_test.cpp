@@ -178,6 +178,7 @@ TEST(TimesToQuality, AreMediansOverSeedsWithTheShareThatReachedIt) {
       HasSubstr(
           "(91.0 %) in 10 of 10 repetitions, after 24.5 s, the median (21.0 s to 28.0 s), 500 ms of it evaluation, 24.5 s on "
           "average without the fastest and the slowest"));
+  EXPECT_THAT(time_to_quality(times[0]), HasSubstr("7.35 kJ at the power of the timed steps, evaluation too"));
   EXPECT_EQ(times[1].not_reached, 2u) << "a missed target and a training that diverged";
   EXPECT_THAT(times[1].seconds.value, Optional(DoubleEq(26.5)));
   EXPECT_FALSE(times[1].mean_seconds);

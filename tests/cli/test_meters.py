@@ -64,6 +64,8 @@ class Meters(CliTest):
         self.assertGreaterEqual(energy["window_seconds"], timing["steps_total_seconds"] * 0.99)
         self.assertIsNone(energy["reason"])
         self.assertTrue(any("EPOCHBENCH_POWERCAP" in remark for remark in energy["remarks"]))
+        self.assertIn("the CPU's energy leaves out that of its memory, which has no counter here", energy["remarks"])
+        self.assertFalse(energy["cpu_includes_memory"])
         self.assertIn("energy/epoch", call.stdout)
         self.assertIn("not subtracted", call.stdout)
         self.assertEqual([run["name"], off["name"]],
@@ -94,7 +96,8 @@ class Meters(CliTest):
         self.assertEqual(call.returncode, 0, call.stderr)
         meters = {meter["name"]: meter for meter in json.loads(call.stdout)["meters"]}
         self.assertEqual(meters["rapl"], {"name": "rapl", "measures": "CPU energy of package-0", "readable": True,
-                                          "reason": None, "missing": []})
+                                          "reason": None,
+                                          "missing": ["energy of the CPU's memory: there is no RAPL counter named dram"]})
         self.assertTrue(any(name.startswith("nvml") for name in meters))
         for meter in meters.values():
             self.assertEqual(meter["readable"], meter["reason"] is None)

@@ -78,6 +78,7 @@ TEST_F(MetersTest, ListsEachWithWhatItLacks) {
   ASSERT_EQ(all.size(), 4u);
   EXPECT_EQ(all[0].name + ": " + all[0].measures, "rapl: CPU energy of package-0");
   EXPECT_FALSE(all[0].obstacle);
+  EXPECT_THAT(all[0].missing, ElementsAre(HasSubstr("memory")));
   EXPECT_EQ(all[1].name, "nvml cuda:0");
   EXPECT_FALSE(all[1].obstacle);
   EXPECT_THAT(all[1].missing, ElementsAre("temperature: Not Supported", HasSubstr("power is integrated")));
@@ -134,6 +135,8 @@ TEST_F(MetersTest, AddsUpTheWindows) {
   EXPECT_NEAR(run.energy->average_watts.value_or(0) * run.energy->window_seconds.value_or(0), 30, 1e-6);
   EXPECT_NEAR(run.energy->joules_per_epoch.value_or(0), 100 * *run.energy->average_watts, 1e-6);
   EXPECT_THAT(run.energy->remarks, Contains(HasSubstr("EPOCHBENCH_POWERCAP")));
+  EXPECT_THAT(run.energy->remarks, Contains(HasSubstr("leaves out that of its memory")));
+  EXPECT_FALSE(*run.energy->cpu_includes_memory);
   EXPECT_FALSE(run.gpu);
 }
 

@@ -46,6 +46,36 @@ TEST(FindRapl, TakesAmdAndDies) {
   EXPECT_THAT(names(find_rapl(machine.folder)), ElementsAre("package-0-die-0", "package-0-die-1"));
 }
 
+// As Linux nests it: the sub-domain "dram" lies in its package's folder.
+TEST(FindRapl, TakesTheMemoryOfAllPackagesOrOfNone) {
+  const FakePowercap machine;
+  machine.domain("intel-rapl:0", "package-0", 100);
+  machine.domain("intel-rapl:0/intel-rapl:0:0", "core", 60);
+  machine.domain("intel-rapl:0/intel-rapl:0:1", "dram", 30, 65'712'999'613);
+  machine.domain("intel-rapl:1", "package-1", 200);
+  EXPECT_THAT(find_rapl(machine.folder).memory, IsEmpty()) << "the other package has none";
+  machine.domain("intel-rapl:1/intel-rapl:1:0", "dram", 40, 65'712'999'613);
+  const RaplDomains domains = find_rapl(machine.folder);
+  ASSERT_EQ(domains.memory.size(), 2u);
+  EXPECT_EQ(domains.memory[0].name, "package-0 dram");
+  EXPECT_EQ(domains.memory[1].counter, machine.folder + "/intel-rapl:1/intel-rapl:1:0/energy_uj");
+  EXPECT_NEAR(domains.memory[1].range_joules.value_or(0), 65712.999613, 1e-6);
+  EXPECT_THAT(names(domains), ElementsAre("package-0", "package-1"));
+}
+
+TEST(FindRapl, AddsTheMemoryAndItsWraps) {
+  const FakePowercap machine;
+  machine.domain("intel-rapl:0", "package-0", 5'000'000);
+  machine.domain("intel-rapl:0/intel-rapl:0:0", "dram", 999'000'000, 1'000'000'000);
+  const std::unique_ptr<EnergyMeter> both = make_rapl_meter(find_rapl(machine.folder));
+  both->begin(0);
+  machine.count("intel-rapl:0", 15'000'000);
+  machine.count("intel-rapl:0/intel-rapl:0:0", 2'000'000);  // over 1000 J: 3 J
+  both->advance(0.01);
+  EXPECT_FALSE(both->drawn().obstacle) << *both->drawn().obstacle;
+  EXPECT_NEAR(both->drawn().joules, 13, 1e-9);
+}
+
 TEST(FindRapl, SaysWhyThereIsNone) {
   EXPECT_THAT(find_rapl("/nowhere/powercap").obstacle.value_or(""), HasSubstr("/nowhere/powercap has no energy counter"));
   const FakePowercap machine;
@@ -91,7 +121,7 @@ class RaplMeter : public testing::Test {
   RaplMeter() {
     machine.domain("intel-rapl:0", "package-0", 5'000'000, 1'000'000'000);
     machine.domain("intel-rapl:1", "package-1", 999'000'000, 1'000'000'000);
-    meter = make_rapl_meter(find_rapl(machine.folder).packages);
+    meter = make_rapl_meter(find_rapl(machine.folder));
     meter->begin(0);
   }
   FakePowercap machine;
@@ -109,7 +139,7 @@ TEST_F(RaplMeter, AddsPackagesAndRounds) {
 TEST_F(RaplMeter, AResetIsAnObstacleWithThePackagesName) {
   // A counter whose range is far above what a package draws in the meantime.
   machine.domain("intel-rapl:1", "package-1", 999'000'000, 262'143'328'850);
-  meter = make_rapl_meter(find_rapl(machine.folder).packages);
+  meter = make_rapl_meter(find_rapl(machine.folder));
   meter->begin(0);
   machine.count("intel-rapl:1", 1'000);
   meter->advance(0.01);
@@ -126,7 +156,7 @@ TEST_F(RaplMeter, ADomainThatVanishesIsAnObstacle) {
 
 TEST_F(RaplMeter, APackageWithoutARangeMayOnlyRise) {
   machine.remove("intel-rapl:1/max_energy_range_uj");
-  meter = make_rapl_meter(find_rapl(machine.folder).packages);
+  meter = make_rapl_meter(find_rapl(machine.folder));
   meter->begin(0);
   machine.count("intel-rapl:1", 999'500'000);
   meter->advance(0.01);

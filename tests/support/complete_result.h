@@ -104,8 +104,8 @@ inline Run complete_run() {
   ok.interference = Interference{0.75};
   ok.gpu = GpuState{0.5, 1e9, 60, 3, 0, {"sw_power_cap"}, {{{0, 1}, {2, 2}}}, 12345, "memory: Not Supported"};
   ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library", 8};
-  ok.energy =
-      Energy{"rapl", 1.0, 2.0, std::nullopt, 4.0, 5.0, 4.0, std::nullopt, 5.0, std::nullopt, 0.25, "GPU: no card", {"whole"}};
+  ok.energy = Energy{"rapl", 1.0,          2.0,  std::nullopt,   4.0,       5.0, 4.0, std::nullopt,
+                     5.0,    std::nullopt, 0.25, "GPU: no card", {"whole"}, true};
   ok.cost = Cost{0.34, 0.001, 0.002, "user", "EUR"};
   ok.profile = Profile{7,
                        0.75,

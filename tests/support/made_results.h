@@ -51,6 +51,7 @@ inline Run made_run(const MadeRun& made, int repetition) {
   run.quality.emplace().loss = {7.0, 6.9, 6.8};
   if (!reference) run.quality->parity_max_relative_difference = 1e-6;
   run.energy = Energy{gpu ? "rapl+nvml" : "rapl", epoch * (gpu ? 700 : 300), {}, {}, gpu ? 700.0 : 300.0, {}};
+  run.energy->cpu_includes_memory = true;
   run.cost = Cost{gpu ? 4.0 : 1.0, epoch / 3600 * (gpu ? 4 : 1), {}, "user"};
   return run;
 }

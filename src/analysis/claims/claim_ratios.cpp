@@ -20,11 +20,13 @@ Numbers ratio_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
                   .warnings = warnings_of(pair)};
   if (numbers.of.empty() || numbers.to.empty())
     numbers.missing = why_no_metric(numbers.of.empty() ? *pair.of : *pair.to, quantity.measure);
-  // A price says nothing about a ratio without money in it.
-  if (quantity.measure != "epochs_per_usd")
+  // A price says nothing about a ratio without money in it, nor a meter about one without energy.
+  if (!is_per_usd(quantity.measure))
     std::erase_if(numbers.warnings, [](const Warning& warning) {
       return warning.code == WarningCode::price_of_other_machine || warning.code == WarningCode::currency_differs;
     });
+  if (quantity.measure != "epochs_per_joule")
+    std::erase_if(numbers.warnings, [](const Warning& warning) { return warning.code == WarningCode::memory_not_metered; });
   return numbers;
 }
 

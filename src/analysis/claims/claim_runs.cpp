@@ -81,7 +81,8 @@ constexpr std::array kWithoutChance{std::string_view(kPeakMemory.key), std::stri
 constexpr Metric kMetrics[] = {
     {kThroughput.key, kThroughput.value},
     {"epochs_per_second", inverse<kEpochTime.value>},
-    {"epochs_per_usd", inverse<kEpochCostInUsd.value>},
+    {kEpochsPerUsd, inverse<kEpochCostInUsd.value>},
+    {kTrainedEpochsPerUsd, inverse<usd_per_trained_epoch>},
     {"epochs_per_joule", inverse<kEnergy.value>},
     {kPeakMemory.key, kPeakMemory.value},
     {kPlannedMemory.key, kPlannedMemory.value},

@@ -244,7 +244,9 @@ std::string time_to_quality(const TimeToQuality& time) {
                                     : "";
   if (time.mean_seconds) text += ", " + format_seconds(*time.mean_seconds) + " on average without the fastest and the slowest";
   if (time.usd.value) text += ", " + format_usd(*time.usd.value);
-  if (time.joules.value) text += ", " + format_si(*time.joules.value, "J");
+  if (time.joules.value) text += ", " + format_si(*time.joules.value, "J") + " at the power of the timed steps, evaluation too";
+  if (time.first_use_seconds && *time.first_use_seconds > 0)
+    text += "; first use: " + format_seconds(*time.first_use_seconds) + " more to compile";
   return text;
 }
 

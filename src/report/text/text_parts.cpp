@@ -82,6 +82,9 @@ std::string sentence(const Warning& w) {
       return "the GPU throttled during " + format_whole(w.value) + " steps of a repetition of " + w.run;
     case WarningCode::energy_in_part:
       return energy_sentence(w);
+    case WarningCode::memory_not_metered:
+      return "the energy of " + w.run +
+             " leaves out the CPU's memory, which has no counter; the other side's includes its memory";
     case WarningCode::settings_differ:
       return settings_sentence(w);
     case WarningCode::epoch_samples_differ:
