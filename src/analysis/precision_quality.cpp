@@ -54,7 +54,11 @@ ListByKey<&SeededTrainings::key> trainings_of(const std::vector<const Run*>& run
   return all;
 }
 
-Estimate mean_difference(const std::vector<double>& differences) {
+}  // namespace
+
+Estimate difference_over_seeds(const std::map<std::uint64_t, double>& by_seed) {
+  std::vector<double> differences;
+  for (const auto& seed : by_seed) differences.push_back(seed.second);
   Estimate estimate = arithmetic_mean_estimate(differences, kMinRepetitions, "seeds");
   constexpr double kRounding = 1e-12;  // the error of sums of numbers about 1
   if (!estimate.ci95 || estimate.ci95->second - estimate.ci95->first > kRounding) return estimate;
@@ -62,8 +66,6 @@ Estimate mean_difference(const std::vector<double>& differences) {
   estimate.reason = "every seed gave the same difference, which says nothing about their spread";
   return estimate;
 }
-
-}  // namespace
 
 std::vector<QualityDifference> precision_quality(std::span<const Run> runs) {
   std::vector<const Run*> all;
@@ -79,16 +81,18 @@ std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& 
     base_key.precision = name(Precision::fp32);
     const SeededTrainings* base = all.find(base_key);
     if (key == base_key || !base) continue;
-    std::vector<double> fp32, reached, differences;
+    std::vector<double> fp32, reached;
+    std::map<std::uint64_t, double> differences;
     for (const auto& [seed, values] : by_seed) {
       const auto twin = base->by_seed.find(seed);
       if (twin == base->by_seed.end()) continue;
       fp32.push_back(mean(twin->second));
       reached.push_back(mean(values));
-      differences.push_back(reached.back() - fp32.back());
+      differences[seed] = reached.back() - fp32.back();
     }
     if (differences.empty()) continue;
-    list.push_back({key, first, static_cast<int>(differences.size()), mean(fp32), mean(reached), mean_difference(differences)});
+    list.push_back({key, first, static_cast<int>(differences.size()), mean(fp32), mean(reached),
+                    difference_over_seeds(differences), differences});
   }
   return list;
 }

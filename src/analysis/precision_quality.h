@@ -2,6 +2,8 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,9 +25,13 @@ struct TrainingKey {
 struct QualityDifference : TrainingKey {
   const Run* first = nullptr;  // its first run in the other precision
   int seeds = 0;
-  double fp32 = 0, other = 0;  // means over the seeds, in the metric's unit
-  Estimate difference;         // other - fp32, likewise
+  double fp32 = 0, other = 0;                    // means over the seeds, in the metric's unit
+  Estimate difference;                           // other - fp32, likewise
+  std::map<std::uint64_t, double> by_seed = {};  // likewise, of each seed
 };
+
+// The mean of differences, one per seed, with its interval.
+Estimate difference_over_seeds(const std::map<std::uint64_t, double>& by_seed);
 
 // Every precision other than fp32 that has seeds in common with fp32 on its device, in the order of the runs, which must
 // outlive the list. A training's quality is the mean of its last five evaluations (of all, if there are fewer), since single

@@ -165,18 +165,20 @@ Downsampled downsample(std::span<const double> values, std::size_t most) {
 
 // With t = sqrt(degrees) tan(angle), t's density becomes scale * cos(angle)^(degrees - 1): bounded, and decreasing from 0 on.
 // So the distribution function is concave, and Newton's method, started below the quantile, climbs to it without overshooting.
-double student_t_975(double degrees) {
-  if (degrees > 1e7) return kNormal975;
+double student_t_bound(double degrees, double error) {
+  degrees = std::min(degrees, 1e7);
   const double scale = density_scale(degrees);
   double angle = std::atan(kNormal975 / std::sqrt(degrees));
   for (int i = 0; i < 50; ++i) {
-    const double missing = 0.475 - scale * cosine_power_integral(degrees - 1, 0, angle);
+    const double missing = (1 - error) / 2 - scale * cosine_power_integral(degrees - 1, 0, angle);
     const double step = missing / (scale * std::pow(std::cos(angle), degrees - 1));
     angle += step;
     if (std::fabs(step) < 1e-12 * angle) break;
   }
   return std::sqrt(degrees) * std::tan(angle);
 }
+
+double student_t_975(double degrees) { return degrees > 1e7 ? kNormal975 : student_t_bound(degrees, 0.05); }
 
 // The tail from t's angle to the right angle. Beyond t's angle the exponent falls at least linearly with its initial slope, and
 // at least like its quadratic approximation at 0: the integral ends where e^-20 is left, so no panel is wasted beyond it.

@@ -56,6 +56,10 @@ Downsampled downsample(std::span<const double> values, std::size_t most);
 // many; degrees need not be whole. Precondition: at least 1.
 double student_t_975(double degrees_of_freedom);
 
+// The same for an interval that misses with probability `error`, above 0 and at most 0.05; within 1e-6 for more than 1e7
+// degrees.
+double student_t_bound(double degrees_of_freedom, double error);
+
 // The probability of a t at least this far from 0, to either side; exact to a relative 1e-5, however small it is.
 // Precondition: at least 1 degree of freedom.
 double student_t_two_sided_p(double t, double degrees_of_freedom);

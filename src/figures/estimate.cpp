@@ -26,11 +26,11 @@ bool all_positive(std::span<const double> values) {
 }
 
 // Half of Welch's interval for the difference of the means, with Satterthwaite's degrees of freedom.
-double half_width(const LogMoments& a, const LogMoments& b) {
+double half_width(const LogMoments& a, const LogMoments& b, double error) {
   const double variance = a.variance_of_mean + b.variance_of_mean;
   if (variance == 0) return 0;
   const double share_a = a.variance_of_mean / variance, share_b = b.variance_of_mean / variance;
-  return student_t_975(1 / (share_a * share_a / a.degrees + share_b * share_b / b.degrees)) * std::sqrt(variance);
+  return student_t_bound(1 / (share_a * share_a / a.degrees + share_b * share_b / b.degrees), error) * std::sqrt(variance);
 }
 
 // With an interval if it is in range, otherwise the reason.
@@ -65,7 +65,7 @@ std::pair<double, double> range_of(const std::vector<double>& values) {
 
 }  // namespace
 
-Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender) {
+Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender, double error) {
   if (baseline.empty() || contender.empty()) return {.reason = "a side has no repetition"};
   if (!all_positive(baseline) || !all_positive(contender)) return {.reason = "a repetition has no number above 0"};
   const LogMoments below = log_moments(baseline), above = log_moments(contender);
@@ -75,10 +75,10 @@ Estimate ratio_estimate(std::span<const double> baseline, std::span<const double
     return {ratio, std::nullopt,
             how_many(kMinRepetitions, "repetitions per side") + "; the baseline has " + std::to_string(baseline.size()) +
                 ", the contender " + std::to_string(contender.size())};
-  return with_log_interval(ratio, half_width(below, above));
+  return with_log_interval(ratio, half_width(below, above, error));
 }
 
-Estimate geometric_mean_estimate(std::span<const double> values) {
+Estimate geometric_mean_estimate(std::span<const double> values, double error) {
   if (values.empty()) return {.reason = "no repetition was measured"};
   if (!all_positive(values)) return {.reason = "a repetition has no number above 0"};
   const LogMoments moments = log_moments(values);
@@ -88,10 +88,10 @@ Estimate geometric_mean_estimate(std::span<const double> values) {
     return {center, std::nullopt,
             how_many(kMinRepetitions, "repetitions") + (values.size() == 1 ? "; there is " : "; there are ") +
                 std::to_string(values.size())};
-  return with_log_interval(center, student_t_975(moments.degrees) * std::sqrt(moments.variance_of_mean));
+  return with_log_interval(center, student_t_bound(moments.degrees, error) * std::sqrt(moments.variance_of_mean));
 }
 
-Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit) {
+Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit, double error) {
   if (values.empty()) return {.reason = "no " + unit + " has the number"};
   const double center = mean(values);
   if (!std::isfinite(center)) return {center, std::nullopt, "the mean is beyond the range of numbers"};
@@ -101,7 +101,7 @@ Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fe
             "an interval takes " + std::to_string(needed) + " " + unit +
                 (values.size() == 1 ? ", and there is " : ", and there are ") + std::to_string(values.size())};
   const auto n = static_cast<double>(values.size());
-  const double half = student_t_975(n - 1) * std::sqrt(variance(values) / n);
+  const double half = student_t_bound(n - 1, error) * std::sqrt(variance(values) / n);
   return with_interval(center, center - half, center + half, true);
 }
 

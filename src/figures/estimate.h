@@ -33,17 +33,21 @@ inline constexpr std::size_t kMinRepetitions = 5;
 //
 // No interval for fewer than kMinRepetitions per side; no value if a side is empty or has a number that is not positive and
 // finite. The reason says which.
-Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender);
+//
+// `error`: the probability with which the interval misses the truth, at most kError: less where the best of several is chosen.
+inline constexpr double kError = 0.05;
+Estimate ratio_estimate(std::span<const double> baseline, std::span<const double> contender, double error = kError);
 
 // Why the ratio of two points of a curve has no interval if one of them has this few repetitions.
 std::string too_few_per_point(std::size_t repetitions);
 
 // The geometric mean of one positive number per repetition, with Student's interval on the logarithms. No interval for fewer
 // than kMinRepetitions; no value if there is none, or one that is not positive and finite.
-Estimate geometric_mean_estimate(std::span<const double> values);
+Estimate geometric_mean_estimate(std::span<const double> values, double error = kError);
 
 // The arithmetic mean and Student's 95 % interval, for at least `fewest` values (repetitions, seeds: `unit` in the reason).
-Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit);
+Estimate arithmetic_mean_estimate(std::span<const double> values, std::size_t fewest, const std::string& unit,
+                                  double error = kError);
 
 enum class Spread : std::uint8_t {
   none,

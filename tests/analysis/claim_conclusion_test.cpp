@@ -34,18 +34,42 @@ ClaimAnswer concluded(std::vector<ClaimAnswer> parts, HoldsFor holds_for = Holds
   return answer;
 }
 
-TEST(Conclusion, OneOfTheAlternativesIsEnough) {
+TEST(Conclusion, AlternativesThatDisagreeDependOnTheReading) {
   const auto verdict = [](Verdict first, Verdict second) {
     const ClaimAnswer answer = concluded({reading("bits", first), reading("bytes", second)});
     EXPECT_EQ(answer.parts.size(), 2u) << "both are shown";
     return answer.verdict;
   };
-  EXPECT_EQ(verdict(Verdict::not_reproduced, Verdict::reproduced), Verdict::reproduced);
+  EXPECT_EQ(verdict(Verdict::not_reproduced, Verdict::reproduced), Verdict::undecided);
+  EXPECT_EQ(verdict(Verdict::undecided, Verdict::reproduced), Verdict::undecided);
+  EXPECT_EQ(verdict(Verdict::not_testable, Verdict::reproduced), Verdict::reproduced);
+  EXPECT_THAT(concluded({reading("bits", Verdict::not_reproduced), reading("bytes", Verdict::reproduced)}).reason,
+              HasSubstr("depends on the reading: bits not reproduced, bytes reproduced"));
   EXPECT_EQ(verdict(Verdict::reproduced, Verdict::exceeded), Verdict::reproduced);
   EXPECT_EQ(verdict(Verdict::exceeded, Verdict::undecided), Verdict::undecided) << "one may still hold";
   EXPECT_EQ(verdict(Verdict::not_reproduced, Verdict::undecided), Verdict::undecided);
   EXPECT_EQ(verdict(Verdict::not_reproduced, Verdict::not_testable), Verdict::not_reproduced);
   EXPECT_EQ(verdict(Verdict::not_testable, Verdict::not_testable), Verdict::not_testable);
+}
+
+ClaimAnswer without_interval(const std::string& id, EvidenceClass evidence = EvidenceClass::measured) {
+  ClaimAnswer answer = part(id, Verdict::undecided, evidence);
+  answer.measured = 1;
+  return answer;
+}
+
+TEST(Conclusion, APartWithoutAnIntervalOverrulesNone) {
+  for (const HoldsFor holds_for : {HoldsFor::all, HoldsFor::any}) {
+    const ClaimAnswer answer = concluded({part("several", Verdict::reproduced), without_interval("single")}, holds_for);
+    EXPECT_EQ(answer.verdict, Verdict::reproduced);
+    EXPECT_THAT(answer.reason, HasSubstr("without an interval: single"));
+  }
+  EXPECT_EQ(concluded({without_interval("single"), part("no", Verdict::not_testable)}).verdict, Verdict::undecided);
+  const ClaimAnswer others =
+      concluded({without_interval("run"), part("by others", Verdict::reproduced, EvidenceClass::published)});
+  EXPECT_EQ(others.verdict, Verdict::reproduced);
+  EXPECT_EQ(others.evidence, EvidenceClass::published);
+  EXPECT_EQ(others.verdicts.size(), 2u) << "the run is shown beside it";
 }
 
 TEST(Conclusion, AlternativesStandBesideOtherParts) {
@@ -117,6 +141,7 @@ TEST(Conclusion, WhatDoesNotCarryTheClaimSpeaksForNoModel) {
   ClaimAnswer rated = part("rated", Verdict::reproduced);
   rated.carries = false;
   EXPECT_EQ(concluded({rated}, HoldsFor::any).verdict, Verdict::not_testable);
+  EXPECT_EQ(concluded({rated, rated, rated}, HoldsFor::most).verdict, Verdict::not_testable);
   EXPECT_EQ(concluded({rated, part("no", Verdict::not_reproduced)}, HoldsFor::any).verdict, Verdict::not_reproduced);
   EXPECT_EQ(concluded({rated, part("yes", Verdict::reproduced)}, HoldsFor::any).verdict, Verdict::reproduced);
 }
@@ -138,7 +163,7 @@ TEST(Claims, HalfPrecisionAndQualityContradictEachOther) {
 TEST(Claims, SoftwareIsComparedWithHardware) {
   const auto answer = [](double tuned) {
     std::vector<std::vector<epochbench::Run>> runs;
-    for (const char* model : {"resnet20", "bert-tiny"}) {
+    for (const char* model : {"resnet20", "bert-tiny", "mlp"}) {
       runs.push_back(runs_of(model, "cpu", "fp32", 32, 10 * tuned));
       runs.push_back(runs_of(model, "cpu", "fp32", 32, 10, "/gemm=portable"));
       runs.push_back(runs_of(model, "cuda", "fp32", 32, 50 * tuned));

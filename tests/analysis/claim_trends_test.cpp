@@ -97,7 +97,20 @@ TEST(ClaimTrends, QualityIsComparedSeedBySeed) {
   };
   EXPECT_EQ(answer(0.001, 10).verdict, Verdict::reproduced);
   EXPECT_NEAR(*answer(0.001, 10).measured, -0.095, 1e-9);
-  EXPECT_THAT(answer(0.001, 10).conditions, HasSubstr("10 seeds, 6 epochs, the mean of the last five evaluations"));
+  EXPECT_THAT(answer(0.001, 10).conditions, HasSubstr("lenet5/cpu/b64, 6 epochs on AMD EPYC, bf16 against fp32; digits, "
+                                                      "10 seeds, the mean of the last five evaluations"));
+  // Another batch with the same seeds is pooled: the mean of both differences of a seed.
+  std::vector<std::vector<epochbench::Run>> runs;
+  for (int seed = 0; seed < 10; ++seed)
+    for (const int batch : {64, 128}) {
+      runs.push_back(trained("fp32", batch, static_cast<std::uint64_t>(seed), 0.9 + 0.005 * seed));
+      runs.push_back(trained("bf16", batch, static_cast<std::uint64_t>(seed),
+                             0.9 + 0.005 * seed - (batch == 64 ? 0.001 : 0.003) - 1e-4 * (seed % 2)));
+    }
+  const ClaimAnswer pooled = part_of(answer_to("mixed-precision-quality", runs), "bf16");
+  EXPECT_NEAR(*pooled.measured, -0.205, 1e-9);
+  EXPECT_THAT(pooled.conditions, HasSubstr("lenet5/cpu/b64, 6 epochs; lenet5/cpu/b128, 6 epochs on AMD EPYC"));
+  EXPECT_THAT(pooled.conditions, HasSubstr("averaged for each seed"));
   EXPECT_EQ(answer(0.02, 10).verdict, Verdict::not_reproduced);
   EXPECT_EQ(answer(0.001, 9).verdict, Verdict::undecided);
   EXPECT_THAT(answer(0.001, 9).reason, HasSubstr("takes 10 seeds"));

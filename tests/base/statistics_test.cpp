@@ -161,6 +161,13 @@ TEST(StudentT, AgreesWithTables) {
 }
 
 // Against closed forms: 1 - 2/pi atan(t) for 1 degree of freedom, 1 - t / sqrt(2 + t^2) for 2, and the normal distribution's.
+TEST(StudentT, BoundsMissAsOftenAsAsked) {
+  for (const double error : {0.05, 0.05 / 11, 1e-4})
+    for (const double degrees : {1.0, 4.0, 7.5, 100.0})
+      EXPECT_NEAR(student_t_two_sided_p(student_t_bound(degrees, error), degrees) / error, 1, 1e-4) << degrees << " " << error;
+  EXPECT_NEAR(student_t_bound(8, 0.05), student_t_975(8), 1e-12);
+}
+
 TEST(StudentT, HasTheTailOfItsClosedForms) {
   for (const double t : {0.0, 0.1, 1.0, 12.7, 1000.0}) {
     EXPECT_NEAR(student_t_two_sided_p(t, 1), 1 - std::atan(t) * 2 / 3.14159265358979323846, 1e-9) << t;

@@ -67,6 +67,16 @@ inline ClaimAnswer answer_to(const std::string& id, std::vector<std::vector<Run>
   return answer_to(id, std::vector{result_of(std::move(parts))});
 }
 
+// The same, as if the claim were about all of its parts.
+inline ClaimAnswer answer_about_all(const std::string& id, std::vector<std::vector<Run>> parts) {
+  for (Claim claim : embedded_claims().claims) {
+    if (claim.id != id) continue;
+    claim.holds_for = HoldsFor::all;
+    return judge(std::vector{claim}, {result_of(std::move(parts))}).front();
+  }
+  throw std::invalid_argument(id);
+}
+
 inline const ClaimAnswer& part_of(const ClaimAnswer& answer, std::string_view id) {
   for (const ClaimAnswer& part : answer.parts)
     if (part.id == id) return part;

@@ -68,15 +68,18 @@ struct StatedFigure {
   double value = 0;
   std::optional<double> over;
   std::string source, url, date;
+  std::optional<std::pair<double, double>> ci95 = {};  // as the source gives it; of a figure alone in its part
 };
 void fields(auto& visit, Is<StatedFigure> auto& figure) {
   VISIT(figure, of);
-  visit("value", figure.value, {.positive = true});
+  visit("ci95", figure.ci95, {.addition = true});
+  visit("value", figure.value, {.positive = !figure.ci95});  // a difference with an interval may have either sign
   visit("over", figure.over, {.positive = true});
   VISIT(figure, source, url, date);
 }
 
 struct ClaimQuantity : ClaimPart {
+  std::size_t choices = 1;       // not in the catalog: of how many the best decides
   double scale = 1;              // SI units in one `unit`
   std::string kind = "missing";  // the name of a row (claim_kinds.h); docs/claims.md describes each
   std::string measure, over;     // "samples_per_second"; "batch"

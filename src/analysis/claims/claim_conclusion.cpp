@@ -1,6 +1,7 @@
 // Derives a claim's answer from the answers of its parts: over all parts, and over those of each class of evidence.
 #include <algorithm>
 #include <array>
+#include <deque>
 
 #include "src/analysis/claims/claims.h"
 #include "src/base/lookup.h"
@@ -24,7 +25,12 @@ struct Conclusion {
 bool is_tested(const ClaimAnswer& part) { return part.verdict != Verdict::not_testable; }
 bool holds(const ClaimAnswer& part) { return part.verdict == Verdict::reproduced || part.verdict == Verdict::exceeded; }
 
-// A statement with several readings holds if one does; while one is open, no other verdict is final.
+// Without an interval, a part decides nothing that another one with an interval does not.
+bool lacks_interval(const ClaimAnswer& part) {
+  return part.verdict == Verdict::undecided && part.measured && !part.measured_ci95;
+}
+
+// The best first; while one is open, no other verdict than that it holds is final.
 int rank_among_alternatives(const ClaimAnswer* part) {
   constexpr std::array kBestFirst{Verdict::reproduced, Verdict::undecided, Verdict::exceeded, Verdict::not_reproduced,
                                   Verdict::not_testable};
@@ -35,8 +41,29 @@ bool is_own(const std::optional<EvidenceClass>& evidence) {
   return !evidence || *evidence == EvidenceClass::measured || *evidence == EvidenceClass::planned;
 }
 
-// For every statement the part that speaks for it, in order; parts that do not count are left out.
-Parts leading(const std::vector<ClaimAnswer>& parts, const auto& of_class) {
+// The reading that leads, undecided if some readings of its statement hold and others do not: then the verdict depends on which
+// one is meant.
+const ClaimAnswer* undecided_among_readings(const ClaimAnswer* leader, const std::vector<ClaimAnswer>& parts,
+                                            const auto& of_class, std::deque<ClaimAnswer>& changed) {
+  if (leader->alternative.empty() || !holds(*leader)) return leader;
+  std::string readings;
+  bool mixed = false;
+  for (const ClaimAnswer& part : parts) {
+    if (part.alternative != leader->alternative || !part.counts || !of_class(part.evidence)) continue;
+    if (!is_tested(part) || lacks_interval(part)) continue;
+    mixed = mixed || !holds(part);
+    append(readings, part.id + " " + spaced(name(part.verdict)));
+  }
+  if (!mixed) return leader;
+  ClaimAnswer& answer = changed.emplace_back(*leader);
+  answer.verdict = Verdict::undecided;
+  answer.reason = "depends on the reading: " + readings;
+  return &answer;
+}
+
+// For every statement the part that speaks for it, in order; parts that do not count are left out. `changed` keeps parts that
+// differ from those given.
+Parts leading(const std::vector<ClaimAnswer>& parts, const auto& of_class, std::deque<ClaimAnswer>& changed) {
   Parts leaders;
   for (const ClaimAnswer& part : parts) {
     if (!part.counts || !of_class(part.evidence)) continue;
@@ -48,6 +75,7 @@ Parts leading(const std::vector<ClaimAnswer>& parts, const auto& of_class) {
     else if (rank_among_alternatives(&part) < rank_among_alternatives(*rival))
       *rival = &part;
   }
+  for (const ClaimAnswer*& leader : leaders) leader = undecided_among_readings(leader, parts, of_class, changed);
   return leaders;
 }
 
@@ -105,11 +133,16 @@ Conclusion of_any(Parts parts) {
   return conclusion;
 }
 
-// The part with the median measured value represents all.
+// The part with the median measured value represents all. A part that does not carry the claim can refute it, and not support
+// it.
 Conclusion of_most(const Parts& parts) {
   Parts tested;
-  std::ranges::copy_if(parts, std::back_inserter(tested), [](const ClaimAnswer* part) { return is_tested(*part); });
-  if (tested.empty()) return {Verdict::not_testable, parts.front()->reason, parts.front(), parts.front()};
+  std::ranges::copy_if(parts, std::back_inserter(tested),
+                       [](const ClaimAnswer* part) { return is_tested(*part) && (part->carries || !holds(*part)); });
+  if (tested.empty()) {
+    const ClaimAnswer* first = parts.front();
+    return {Verdict::not_testable, first->reason.empty() ? "" : first->id + ": " + first->reason, first, first};
+  }
   std::ranges::stable_sort(tested, {}, [](const ClaimAnswer* part) { return part->measured.value_or(0); });
   Conclusion conclusion{Verdict::undecided, "", tested[(tested.size() - 1) / 2], tested.front()};
   const auto held =
@@ -141,28 +174,41 @@ std::string with_why_of_others(const std::string& reason, const std::vector<Clai
   return reasons;
 }
 
-Conclusion conclusion_of(const Parts& parts, HoldsFor holds_for) {
-  if (holds_for == HoldsFor::any) return of_any(parts);
-  return holds_for == HoldsFor::most ? of_most(parts) : of_all(parts);
+Conclusion conclusion_of(Parts parts, HoldsFor holds_for) {
+  const auto has_interval = [](const ClaimAnswer* part) {
+    return is_tested(*part) && (part->measured_ci95 || !part->measured);
+  };
+  std::string without;
+  if (std::ranges::any_of(parts, has_interval)) {
+    without = ids_of(parts, lacks_interval);
+    std::erase_if(parts, [](const ClaimAnswer* part) { return lacks_interval(*part); });
+  }
+  Conclusion conclusion = holds_for == HoldsFor::any    ? of_any(parts)
+                          : holds_for == HoldsFor::most ? of_most(parts)
+                                                        : of_all(parts);
+  if (!without.empty()) append(conclusion.reason, "without an interval: " + without, "; ");
+  return conclusion;
 }
 
 }  // namespace
 
 void conclude(ClaimAnswer& answer, HoldsFor holds_for) {
   std::vector<ClaimAnswer> parts = std::move(answer.parts);
+  std::deque<ClaimAnswer> changed;
   const auto conclusion_from = [&](const auto& of_class) -> std::optional<Conclusion> {
-    const Parts leaders = leading(parts, of_class);
+    const Parts leaders = leading(parts, of_class, changed);
     return leaders.empty() ? std::nullopt : std::optional(conclusion_of(leaders, holds_for));
   };
-  const auto decides = [](const std::optional<Conclusion>& from) { return from && from->verdict != Verdict::not_testable; };
+  const auto is_one = [](const std::optional<Conclusion>& from) { return from && from->verdict != Verdict::not_testable; };
+  const auto decides = [&](const std::optional<Conclusion>& from) { return is_one(from) && !lacks_interval(*from->decides); };
   std::vector<std::pair<EvidenceClass, Verdict>> verdicts;
   std::optional<Conclusion> found = conclusion_from(is_own);
   for (const char* text : texts_of(EvidenceClass{})) {
     const EvidenceClass evidence = *from_name<EvidenceClass>(text);
     const auto from = conclusion_from([&](const std::optional<EvidenceClass>& of_part) { return of_part == evidence; });
-    if (!decides(from)) continue;
+    if (!is_one(from)) continue;
     verdicts.emplace_back(evidence, from->verdict);
-    if (!is_own(evidence) && !decides(found)) found = from;
+    if (!is_own(evidence) && (!is_one(found) || (!decides(found) && decides(from)))) found = from;
   }
   const bool alone = parts.size() == 1 && holds_for != HoldsFor::most;
   const Conclusion conclusion = found ? *found : *conclusion_from([](const auto&) { return true; });

@@ -95,13 +95,16 @@ struct Numbers {
   std::string conditions = {};           // of the test
   std::string missing = {};              // why there are no numbers
   const char* repeated = "repetitions";  // an interval takes several; null: no chance, so their range is the interval
-  bool of_magnitudes = false;            // they differ by orders of magnitude, so one side has their geometric mean
-  bool reached = false;                  // what was reached once stays reached, whatever further numbers say
+  std::optional<std::pair<double, double>> ci95 = {};  // of the only number of `of`, as its source gives it
+  bool of_magnitudes = false;  // they differ by orders of magnitude, so one side has their geometric mean
+  bool reached = false;        // what was reached once stays reached, whatever further numbers say
   std::vector<Warning> warnings = {};
   std::vector<ClaimSource> sources = {};
 };
 Numbers certain(double value, std::string conditions);  // by arithmetic or from a plan
-Estimate estimate(const Numbers& numbers);              // precondition: none are missing
+// Precondition: none are missing. `choices`: of how many such numbers the best decides; the interval is at 1 - 5 %/choices, so
+// that any of them misses in 5 % of cases (Bonferroni, as Holm's method begins).
+Estimate estimate(const Numbers& numbers, std::size_t choices = 1);
 
 using Answers = std::vector<ClaimAnswer>;
 

@@ -185,6 +185,7 @@ Numbers stated_numbers(const ClaimQuantity& quantity, const Evidence&) {
     found.add(quantity.scale * figure.value / figure.over.value_or(1),
               {.of = figure.of + ratio, .sources = {{figure.source + ", " + figure.date, figure.url}}});
   }
+  if (quantity.figures.size() == 1) found.numbers.ci95 = quantity.figures[0].ci95;
   found.numbers.conditions = "as stated for " + found.names();
   return found.numbers;
 }

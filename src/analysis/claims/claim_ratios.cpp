@@ -1,5 +1,6 @@
 // Claims about numbers of runs: one compared with another, or one alone.
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "src/analysis/claims/claim_kinds.h"
@@ -9,12 +10,27 @@
 namespace epochbench {
 namespace {
 
+// The numbers of a side of the pair, from all files and builds that measured its case on the same device.
+std::vector<double> pooled_metrics(const std::vector<SeriesPair>& found, const Series* SeriesPair::*side, const Series* chosen,
+                                   const std::string& measure) {
+  std::vector<double> numbers;
+  std::set<const Series*> counted;
+  for (const SeriesPair& pair : found) {
+    const Series& series = *(pair.*side);
+    const Device &device = series.first().device, &wanted = chosen->first().device;
+    if (series.name() != chosen->name() || device.name != wanted.name || device.threads != wanted.threads) continue;
+    if (!counted.insert(&series).second) continue;
+    for (const double number : metrics(series, measure)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 Numbers ratio_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::vector<SeriesPair> found = pairs(evidence, quantity, quantity.models.front());
   if (found.empty()) return {.missing = why_unpaired(evidence, quantity)};
   const SeriesPair pair = fastest(found);
-  Numbers numbers{.of = metrics(*pair.of, quantity.measure),
-                  .to = metrics(*pair.to, quantity.measure),
+  Numbers numbers{.of = pooled_metrics(found, &SeriesPair::of, pair.of, quantity.measure),
+                  .to = pooled_metrics(found, &SeriesPair::to, pair.to, quantity.measure),
                   .conditions = describe(pair),
                   .repeated = what_repeats(quantity.measure),
                   .warnings = warnings_of(pair)};

@@ -9,6 +9,7 @@
 #include "src/analysis/precision_quality.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
+#include "src/base/statistics.h"
 #include "src/base/text.h"
 
 namespace epochbench {
@@ -58,40 +59,52 @@ std::string why_no_errors(const Evidence& evidence, const RunChoice& choice, con
          " losses of the same workload and of the same batches: both with --steps, or both with --epochs and one --warmup";
 }
 
-// What a precision of the choice costs in quality against fp32 on this backend; of one machine and build, the one with the most
-// seeds in common.
-std::optional<QualityDifference> quality_difference(const ClaimQuantity& quantity, const Evidence& evidence,
-                                                    const std::string& model, const std::string& backend) {
-  std::map<std::string, std::vector<const Run*>> by_origin;
+// What a precision of the choice costs in quality against fp32 on this backend: of every machine, build, batch and number of
+// epochs in which a seed was trained in both, averaged for each seed.
+struct PooledDifference {
+  std::map<std::uint64_t, double> by_seed;
+  Words workloads;             // "lenet5/cpu/b64, 10 epochs"
+  const Run* first = nullptr;  // in the precision of the choice
+};
+PooledDifference quality_difference(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& model,
+                                    const std::string& backend) {
+  std::map<std::string, std::vector<const Run*>> by_origin;  // a seed is paired on one machine and build
   for (const RunChoice& choice : {quantity.of, *quantity.to})
     for (const Series* series : matching(evidence, choice, model, backend))
       by_origin[series->origin].insert(by_origin[series->origin].end(), series->runs.begin(), series->runs.end());
-  std::optional<QualityDifference> most;
+  PooledDifference pooled;
+  std::map<std::uint64_t, std::vector<double>> differences;
   for (const auto& [origin, runs] : by_origin)
-    for (QualityDifference& difference : precision_quality(runs)) {
-      const bool chosen = difference.metric == quantity.measure && contains(quantity.of.precisions, difference.precision);
-      if (chosen && (!most || difference.seeds > most->seeds)) most = std::move(difference);
+    for (const QualityDifference& one : precision_quality(runs)) {
+      if (one.metric != quantity.measure || !contains(quantity.of.precisions, one.precision)) continue;
+      for (const auto& [seed, difference] : one.by_seed) differences[seed].push_back(difference);
+      const std::string workload = one.workload + ", " + std::to_string(one.epochs) + " epochs";
+      if (!contains(pooled.workloads, workload)) pooled.workloads.push_back(workload);
+      if (!pooled.first) pooled.first = one.first;
     }
-  return most;
+  for (const auto& [seed, values] : differences) pooled.by_seed[seed] = mean(values);
+  return pooled;
 }
 
 Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
-  std::optional<QualityDifference> found;
+  PooledDifference found;
   for (const std::string& backend : quantity.of.backends)
-    if (!found) found = quality_difference(quantity, evidence, model, backend);
-  if (!found) return {unanswered(quantity, why_unpaired(evidence, quantity))};
-  Estimate estimate = found->difference;
-  if (found->seeds < quantity.least_seeds) {
+    if (!found.first) found = quality_difference(quantity, evidence, model, backend);
+  if (!found.first) return {unanswered(quantity, why_unpaired(evidence, quantity))};
+  const std::size_t seeds = found.by_seed.size();
+  Estimate estimate = difference_over_seeds(found.by_seed);
+  if (seeds < static_cast<std::size_t>(quantity.least_seeds)) {
     estimate.ci95.reset();
     estimate.reason =
-        "an interval takes " + std::to_string(quantity.least_seeds) + " seeds, and there are " + std::to_string(found->seeds);
+        "an interval takes " + std::to_string(quantity.least_seeds) + " seeds, and there are " + std::to_string(seeds);
   }
-  const Run& trained = matching(evidence, quantity.of, model, found->backend).front()->first();
+  const Run& trained = *found.first;
   return {answered(quantity, estimate,
-                   found->workload + " on " + trained.device.name + ", " + found->precision + " against fp32; " +
-                       trained.workload.dataset + ", " + std::to_string(found->seeds) + " seeds, " +
-                       std::to_string(found->epochs) + " epochs, the mean of the last five evaluations")};
+                   joined(found.workloads, "; ") + " on " + trained.device.name + ", " + trained.precision + " against fp32; " +
+                       trained.workload.dataset + ", " + std::to_string(seeds) +
+                       " seeds, the mean of the last five evaluations" +
+                       (found.workloads.size() > 1 ? ", averaged for each seed" : ""))};
 }
 
 Numbers error_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {

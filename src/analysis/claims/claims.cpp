@@ -9,6 +9,7 @@
 
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/base/lookup.h"
+#include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
 
@@ -56,9 +57,10 @@ void check_preconditions(std::vector<ClaimAnswer>& parts) {
   }
 }
 
-ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
-  ClaimAnswer answer;
-  for (const ClaimQuantity& quantity : claim.quantities) {
+Answers judged_parts(const Claim& claim, const Evidence& evidence, std::size_t choices) {
+  Answers parts;
+  for (ClaimQuantity quantity : claim.quantities) {
+    quantity.choices = choices;
     const ClaimKind& kind = kind_named(quantity.kind);
     const bool of_others = kind.evidence == EvidenceClass::published || kind.evidence == EvidenceClass::predicted;
     const bool by_figure = quantity.each && kind.by_figure;
@@ -68,9 +70,24 @@ ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
         if (part.id.empty()) part.id = kind.name;  // a quantity without a model or an id of its own
         const bool has_evidence = of_others || part.measured || part.verdict != Verdict::not_testable;
         if (!part.evidence && has_evidence) part.evidence = kind.evidence;
-        answer.parts.push_back(std::move(part));
+        parts.push_back(std::move(part));
       }
   }
+  return parts;
+}
+
+// How many measured parts could each be the one for which a claim about some model holds.
+std::size_t choices_among(const Answers& parts) {
+  return static_cast<std::size_t>(std::ranges::count_if(parts, [](const ClaimAnswer& part) {
+    return part.counts && part.carries && part.evidence == EvidenceClass::measured && part.measured_ci95;
+  }));
+}
+
+ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
+  ClaimAnswer answer;
+  answer.parts = judged_parts(claim, evidence, 1);
+  if (const std::size_t choices = choices_among(answer.parts); claim.holds_for == HoldsFor::any && choices > 1)
+    answer.parts = judged_parts(claim, evidence, choices);
   check_preconditions(answer.parts);
   conclude(answer, claim.holds_for);
   answer.id = claim.id;
@@ -140,7 +157,12 @@ ClaimAnswer answered(const ClaimQuantity& quantity, const Estimate& estimate, st
 ClaimAnswer answered(const ClaimQuantity& quantity, const Numbers& numbers) {
   if (!numbers.missing.empty()) return unanswered(quantity, numbers.missing);
   const ClaimedRange& claimed = quantity.claimed;
-  ClaimAnswer answer = answered(quantity, estimate(numbers), numbers.conditions);
+  ClaimAnswer answer = answered(quantity, estimate(numbers, quantity.choices), numbers.conditions);
+  if (numbers.repeated && quantity.choices > 1 && answer.measured_ci95)
+    append(answer.conditions,
+           "the interval is at " + short_number(100 - 5 / static_cast<double>(quantity.choices), 4) + " %, since the best of " +
+               std::to_string(quantity.choices) + " decides",
+           "; ");
   answer.warnings = numbers.warnings;
   answer.sources = numbers.sources;
   if (!claimed.low && !claimed.high) {
@@ -176,11 +198,13 @@ Numbers certain(double value, std::string conditions) {
   return {.of = {value}, .conditions = std::move(conditions), .repeated = nullptr};
 }
 
-Estimate estimate(const Numbers& numbers) {
+Estimate estimate(const Numbers& numbers, std::size_t choices) {
+  const double error = kError / static_cast<double>(choices);
   const auto& [of, to] = std::tie(numbers.of, numbers.to);
-  if (numbers.of_magnitudes && to.empty()) return geometric_mean_estimate(of);
-  if (numbers.repeated && to.empty()) return arithmetic_mean_estimate(of, kMinRepetitions, numbers.repeated);
-  if (numbers.repeated) return ratio_estimate(to, of);
+  if (numbers.of_magnitudes && to.empty()) return geometric_mean_estimate(of, error);
+  if (numbers.repeated && to.empty()) return arithmetic_mean_estimate(of, kMinRepetitions, numbers.repeated, error);
+  if (numbers.repeated) return ratio_estimate(to, of, error);
+  if (numbers.ci95) return {of.front(), numbers.ci95, ""};
   const auto [least, greatest] = std::ranges::minmax(of);
   if (to.empty()) return {mean(of), {{least, greatest}}, ""};
   const auto [least_to, greatest_to] = std::ranges::minmax(to);
