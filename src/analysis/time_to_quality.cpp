@@ -28,7 +28,7 @@ std::optional<double> finite_median(std::vector<double> values) {
 }
 
 std::string too_few(std::size_t count) {
-  return "an interval takes " + std::to_string(kMinRepetitions) + " seeds (--repetitions " + std::to_string(kMinRepetitions) +
+  return "an interval takes " + std::to_string(kMinForMedian) + " seeds (--repetitions " + std::to_string(kMinForMedian) +
          "), and there " + (count == 1 ? "is " : "are ") + std::to_string(count);
 }
 
@@ -93,7 +93,7 @@ CensoredMedian censored_median(std::span<const double> reached, std::size_t miss
   std::vector<double> values(reached.begin(), reached.end());
   values.insert(values.end(), misses, kInfinity);
   CensoredMedian median{finite_median(values), {}, {}};
-  if (values.size() < kMinRepetitions) {
+  if (values.size() < kMinForMedian) {
     median.reason = too_few(values.size());
     return median;
   }
@@ -172,7 +172,7 @@ Estimate quality_ratio(const std::vector<SeedPair>& seeds) {
   const auto low = finite_median(at_least), high = finite_median(at_most);
   Estimate estimate;
   if (low && high && *low == *high && *low > 0) estimate.value = *low;
-  if (seeds.size() < kMinRepetitions) {
+  if (seeds.size() < kMinForMedian) {
     estimate.reason = (std::isfinite(estimate.value) ? "" : reached + "; ") + too_few(seeds.size());
     return estimate;
   }

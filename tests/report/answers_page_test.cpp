@@ -116,7 +116,7 @@ TEST(AnswerSections, SaySpeedWithItsInterval) {
   EXPECT_THAT(speed.answers, Contains(AllOf(HasSubstr("resnet50 b32, cuda fp32 over cpu fp32: 10.0x ("), HasSubstr(" to "))));
   EXPECT_THAT(speed.answers, Contains(HasSubstr("cuda bf16 over cpu bf16: 15.6x (")));
   EXPECT_THAT(speed.answers, Not(Contains(HasSubstr("cuda bf16 over cpu fp32")))) << "not the CPU at its fastest";
-  EXPECT_THAT(speed.read, HasSubstr("95 % interval"));
+  EXPECT_THAT(speed.read, HasSubstr("95 % interval over processes of this session"));
 }
 
 TEST(AnswerSections, BeginWithEachDeviceAtItsBestAndNameBothPrecisionsAndBatches) {

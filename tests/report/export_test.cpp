@@ -156,8 +156,9 @@ TEST(ExportMarkdown, IsATableOfGeometricMeans) {
                   "30.0 kJ | 80.0 % |",
                   "", "- `mlp/cpu/fp32/b16`: failed: `killed by signal 9`", "",
                   "`Some CPU`, 8 cores; epochbench `0.1.0` at `abc`, `Release`, `gcc 12`; `2026-01-02T03:04:05Z`", "",
-                  "Geometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five, "
-                  "two to four have a range. Step: the median step; samples/s and epoch: of all steps together.",
+                  "Geometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five "
+                  "and holds within this session, two to four have a range. Step: the median step; samples/s and epoch: of all "
+                  "steps together.",
                   "", "Epoch: `synthetic, 12,800 images`"));
 }
 

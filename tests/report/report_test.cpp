@@ -251,6 +251,7 @@ TEST(Summary, HasOneRowForTheRepetitionsOfACase) {
   const std::string five = summary(repeated_result(5));
   EXPECT_THAT(row_with(five, "case"), HasSubstr("95 % interval"));
   EXPECT_THAT(five, Not(HasSubstr("--repetitions")));
+  EXPECT_THAT(five, HasSubstr("95 % interval: over processes of this session"));
   const std::string each = summary(repeated_result(2), TableRows::runs);
   EXPECT_THAT(row_with(each, "fp32/b16 #0"), HasSubstr("  100  "));
   EXPECT_THAT(row_with(each, "fp32/b16 #1"), HasSubstr("  400  "));

@@ -223,7 +223,8 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
     for (const SpeedupPair* pair : gpu_over_cpu(*asked)) section.answers.push_back(devices_line(runs, *pair));
   const std::vector<std::string> peers = peer_lines(runs);
   section.read =
-      "times as many samples per second, in brackets the 95 % interval over processes; first each device at its fastest "
+      "times as many samples per second, in brackets the 95 % interval over processes of this session; first each device at "
+      "its fastest "
       "precision and batch, then both in one precision, at one batch; all pairs: epochbench speedup RESULT";
   const auto add_peers = [&] { section.answers.insert(section.answers.end(), peers.begin(), peers.end()); };
   if (!section.answers.empty()) {

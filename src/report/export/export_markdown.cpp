@@ -95,8 +95,9 @@ std::string markdown_text(const Result& result) {
   text += ratios(ok) + to_quality(ok) + not_ok(result) + machine(result.context);
   if (ok.runs.empty()) return text;
   text +=
-      "\nGeometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five, two to four "
-      "have a range. Step: the median step; samples/s and epoch: of all steps together.\n";
+      "\nGeometric means of the repetitions, each a process of its own; the 95 % interval of samples/s takes five and "
+      "holds within this session, two to four have a range. Step: the median step; samples/s and epoch: of all steps "
+      "together.\n";
   if (const std::string epochs = epochs_text(ok.runs); !epochs.empty()) text += "\nEpoch: " + code(epochs) + "\n";
   for (const std::string& sentence : capped_shares(ok.runs)) text += "\nOf peak: " + code(sentence) + "\n";
   return text;

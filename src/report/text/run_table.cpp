@@ -15,12 +15,13 @@
 namespace epochbench {
 namespace {
 
-// How to get an interval, once for the table; "" if every row has one.
+// How to get an interval, or within what it holds, once for the table; "" without rows.
 std::string advice(const SpreadColumn& spread, const std::string& table) {
   const std::string advice = "five repetitions give a 95 % interval (--repetitions 5)\n";
   if (spread.has(Spread::none))
     return (table.find("±") != std::string::npos ? "±: within this run; " : "single runs have no interval; ") + advice;
-  return spread.has(Spread::range) ? "range: from the slowest to the fastest repetition; " + advice : "";
+  if (spread.has(Spread::range)) return "range: from the slowest to the fastest repetition; " + advice;
+  return spread.has(Spread::ci95) ? "95 % interval: over processes of this session; another day may differ by more\n" : "";
 }
 
 std::string table_of(const std::vector<RunGroup>& rows) {

@@ -155,7 +155,7 @@ std::string speedup_text(const Speedup& speedup, bool verbose) {
                 "two of them. Above 1 the contender is the better. A missed target counts as the slowest."
           : "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's "
             "over the contender's. Above 1 the contender is the better. The interval is over repetitions, each a process "
-            "of its own.");
+            "of its own, within this session: another day may differ by more.");
   std::vector<std::string> notes = numbered(view.notes);
   for (std::string& line : gaps(speedup)) notes.push_back(std::move(line));
   for (const Unpaired& alone : speedup.unpaired)
