@@ -91,6 +91,17 @@ TEST(ClaimCatalog, RefusesWhatItCannotMeasure) {
   EXPECT_THAT(
       refused(head + R"("claimed": [1, 2], "kind": "plan", "measure": "bytes", "models": ["a"], "of": {"mode": "train"}})"),
       HasSubstr("of.precisions: missing"));
+  const auto stated = [&](const std::string& figure, const std::string& more = "") {
+    return refused(head + R"("claimed": [null, 0], "kind": "stated", "figures": [{"of": "a", )" + figure +
+                   R"(, "source": "s", "url": "u", "date": "2026"})" + more + "]}");
+  };
+  EXPECT_EQ(stated(R"("value": -1, "ci95": [-2, 1])"), "");
+  EXPECT_THAT(stated(R"("value": -1)"), HasSubstr("figures[0].value: must be above 0"));
+  EXPECT_THAT(stated(R"("value": -3, "ci95": [-2, 1])"), HasSubstr("figures[0].ci95: does not contain the value"));
+  EXPECT_THAT(stated(R"("value": 1, "over": 2, "ci95": [-2, 1])"), HasSubstr("is of a ratio"));
+  EXPECT_THAT(
+      stated(R"("value": 1, "ci95": [-2, 1])", R"(, {"of": "b", "value": 1, "source": "s", "url": "u", "date": "2026"})"),
+      HasSubstr("is of one figure among several"));
   EXPECT_THAT(refused(head + R"("claimed": [1, 2], "kind": "expected", "measure": "samples_per_second", "models": ["a"],
                              "entries": ["t4"], "of": {"precisions": ["fp32"]}, "to": {"precisions": ["fp32"]}})"),
               HasSubstr("against: missing"));

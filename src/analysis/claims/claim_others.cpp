@@ -177,6 +177,19 @@ void check_rated(const ClaimQuantity& quantity, const JsonFields& fields) {
   for (const std::string& device : quantity.against) check_word(fields.path("against"), device, devices);
 }
 
+void check_stated(const ClaimQuantity& quantity, const JsonFields& fields) {
+  for (std::size_t i = 0; i < quantity.figures.size(); ++i) {
+    const StatedFigure& figure = quantity.figures[i];
+    if (!figure.ci95) continue;
+    const std::string place = fields.path("figures") + "[" + std::to_string(i) + "].ci95";
+    if (figure.value < figure.ci95->first || figure.value > figure.ci95->second)
+      throw FormatError(place + ": does not contain the value; give the ends as [low, high]");
+    if (quantity.figures.size() > 1 && !quantity.each)
+      throw FormatError(place + ": is of one figure among several; add \"each\": true, or leave it out");
+    if (figure.over) throw FormatError(place + ": is of a ratio; give the ratio as value, without over");
+  }
+}
+
 Numbers stated_numbers(const ClaimQuantity& quantity, const Evidence&) {
   Citation found;
   for (const StatedFigure& figure : quantity.figures) {
@@ -210,7 +223,8 @@ ClaimKinds others_kinds() {
        .numbers = stated_numbers,
        .needs = "figures",
        .by_figure = true,
-       .evidence = EvidenceClass::published},
+       .evidence = EvidenceClass::published,
+       .check = check_stated},
   };
   return kKinds;
 }
