@@ -210,7 +210,7 @@ std::optional<double> log_ratio(const Run& before, const Run& after) {
   return median_if_any(logs);
 }
 
-// Of all repetitions; empty if one took no turns.
+// Those of all repetitions; empty if one took no turns.
 std::vector<double> log_ratios(const Runs& before, const Runs& after) {
   std::vector<double> logs;
   for (const RecordedRun& each : before) {
