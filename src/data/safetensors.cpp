@@ -200,7 +200,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : name_(in_q
 
   std::string begin(std::min<std::uint64_t>(size, kFileKindBytes), '\0');
   file_.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  if (const FileKind kind = file_kind(begin); !kind.name.empty())
+  const bool has_header = begin.size() > kLengthBytes && begin[kLengthBytes] == '{';  // whose length may look like another kind
+  if (const FileKind kind = file_kind(begin); !has_header && !kind.name.empty())
     throw DataError("file " + name_ + " is " + std::string(kind.name) + ", not a safetensors file" + remedy_for(kind));
   file_.seekg(0);
   std::uint64_t length = 0;

@@ -74,6 +74,12 @@ TEST_F(SafetensorsTest, AcceptsTheFormatOfOthers) {
   expect_refused(file_of(R"({"__metadata__":{"format":null}})", 0), "wrong value for '__metadata__'");
 }
 
+// 640 bytes look like a pickle: 0x80 0x02.
+TEST_F(SafetensorsTest, ReadsHeadersOfEveryLength) {
+  std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  for (; header.size() <= 2000; header += ' ') EXPECT_NO_THROW(open(file_of(header, 4))) << header.size();
+}
+
 TEST_F(SafetensorsTest, RefusesHeadersThatCannotBe) {
   expect_refused("", "it has 0 bytes");
   expect_refused("short", "it has 5 bytes");

@@ -8,7 +8,7 @@ namespace epochbench {
 
 // Both but for rounding.
 bool agree(double stated, double computed);
-inline bool at_most(double a, double b) { return a <= b || agree(a, b); }
+inline bool exceeds(double a, double b) { return a > b && !agree(a, b); }
 
 // "samples_per_second is 130, but batch × steps / total time is 13"
 std::string is_but(const char* key, double stated, const std::string& rule, double computed);

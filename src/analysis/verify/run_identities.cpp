@@ -55,13 +55,13 @@ std::string median_step(const Run& run, const CheckedResult&) {
       !text.empty())
     return text;
   const auto& ends = run.timing->step_seconds_ci95;
-  return ends && !(at_most(ends->first, computed) && at_most(computed, ends->second))
+  return ends && (exceeds(ends->first, computed) || exceeds(computed, ends->second))
              ? "step_seconds_ci95 does not contain the median"
              : "";
 }
 
 std::string wall(const Run& run, const CheckedResult&) {
-  if (!run.timing || at_most(run.timing->steps_total_seconds, run.timing->wall_seconds)) return "";
+  if (!run.timing || !exceeds(run.timing->steps_total_seconds, run.timing->wall_seconds)) return "";
   return "wall_seconds is " + significant(run.timing->wall_seconds, 4) + ", less than its steps take";
 }
 

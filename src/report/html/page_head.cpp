@@ -22,6 +22,7 @@
 #include "src/report/compare/compare_report.h"
 #include "src/report/html/page_parts.h"
 #include "src/report/text/text_parts.h"
+#include "src/result/price_source.h"
 
 namespace epochbench {
 namespace {
@@ -133,12 +134,10 @@ void add_speed(Json& cards, const Json& data, const std::vector<Headline>& headl
     add(epochs, kEpochTime, note, format_seconds, format_seconds);
     if (!first.cost) continue;
     const auto money = [&](double amount) { return money_text(amount, first.cost); };
-    std::string further;
-    if (const std::string usd = first_epoch_cost(series.runs); !usd.empty()) append(further, "the first " + usd);
-    if (const std::string usd = cell(series.runs, kWholeEpochCost); !usd.empty())
-      append(further, "a hypothetical share, the whole instance " + usd);
-    add(costs, kEpochCost, further, money, money);
-    if (source.empty() && first.cost->price_source) source = "price: " + price_text(*first.cost);
+    const std::string whole = cell(series.runs, kWholeEpochCost);
+    add(costs, kEpochCost, whole.empty() || !costs.empty() ? "" : "whole instance " + whole, money, money);
+    if (source.empty() && first.cost->price_source)
+      source = "price: " + (whole.empty() ? price_text(*first.cost) : labeled_share(*first.cost->price_source));
   }
   if (!speeds.empty()) cards.push_back(card("speed", "Speed", speeds));
   if (!epochs.empty()) cards.push_back(card("epoch", "Time of an epoch", epochs));
