@@ -22,7 +22,6 @@
 #include "src/report/compare/compare_report.h"
 #include "src/report/html/page_parts.h"
 #include "src/report/text/text_parts.h"
-#include "src/result/price_source.h"
 
 namespace epochbench {
 namespace {
@@ -134,10 +133,8 @@ void add_speed(Json& cards, const Json& data, const std::vector<Headline>& headl
     add(epochs, kEpochTime, note, format_seconds, format_seconds);
     if (!first.cost) continue;
     const auto money = [&](double amount) { return money_text(amount, first.cost); };
-    const std::string whole = cell(series.runs, kWholeEpochCost);
-    add(costs, kEpochCost, whole.empty() || !costs.empty() ? "" : "whole instance " + whole, money, money);
-    if (source.empty() && first.cost->price_source)
-      source = "price: " + (whole.empty() ? price_text(*first.cost) : labeled_share(*first.cost->price_source));
+    add(costs, kEpochCost, "", money, money);
+    if (source.empty() && first.cost->price_source) source = "price: " + price_text(*first.cost);
   }
   if (!speeds.empty()) cards.push_back(card("speed", "Speed", speeds));
   if (!epochs.empty()) cards.push_back(card("epoch", "Time of an epoch", epochs));
