@@ -78,7 +78,7 @@ class Page(PageTest):
         for card in self.texts(".card.answers"):
             self.assertRegex(card, "95 % interval .* to .*, n=|range of|no interval")
         bottom = "document.querySelector('.trust').getBoundingClientRect().bottom"
-        self.assertLess(self.browser.evaluate(bottom), 640, "above the fold, with room for the chart")
+        self.assertLess(self.browser.evaluate(bottom), 620, "above the fold, with room for the chart")
         self.assertIn("in doubt", self.texts(".trust")[0])
         self.assertGreater(self.browser.evaluate("document.querySelectorAll('header .panel .dot').length"), 4)
 

@@ -38,19 +38,20 @@ function answerOf(entry) {
 const NO_PRICE = () => [element("p", {class: "answer muted"}, "not known"),
   element("p", {class: "subject"}, "No price was given: ", element("code", {}, "--price cpu=USD_PER_HOUR"))];
 
-function answerCard({title, entries, foot}) {
+// `said`: the reasons for doubt that earlier cards have.
+function answerCard({title, entries, foot}, said) {
   const [first, ...others] = entries;
   return element("article", {class: "card answers"}, element("h2", {}, title), first ? answerOf(first) : NO_PRICE(),
     others.map(({subject, text, spread, doubts}) => element("p", {class: "other"},
       element("strong", {}, text, doubtMark(doubts)), ` ${subject}`, element("span", {class: "spread"}, spread))),
-    doubtLines(entries).map((line) => element("p", {class: "doubts"}, line)),
+    doubtLines(entries).filter((line) => !said.has(line) && said.add(line)).map((line) => element("p", {class: "doubts"}, line)),
     foot ? element("p", {class: "foot"}, foot) : null);
 }
 
 function drawHead(data) {
-  const {title, cards, trust} = data.head;
+  const {title, cards, trust} = data.head, said = new Set();
   document.getElementById("head").append(element("h1", {}, title), element("p", {class: "muted"}, data.content),
-    ...(cards.length ? [element("div", {class: "cards answers"}, cards.map(answerCard))] : []),
+    ...(cards.length ? [element("div", {class: "cards answers"}, cards.map((card) => answerCard(card, said)))] : []),
     ...(trust.lines.length ? [element("p", {class: trust.sure ? "trust sure" : "trust"},
       element("strong", {}, trust.sure ? "✓ Can be trusted. " : "Read with care. "), trust.lines.join(" "))] : []));
 }
