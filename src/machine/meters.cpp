@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kIdlePeriodSeconds = 0.1;
 constexpr int kCpu = -1;  // key in idle_watts_
-constexpr const char* kNoMemoryCounter = "energy of the CPU's memory: there is no RAPL counter named dram";
+constexpr const char* kNoMemoryCounter = "energy of the CPU's memory: RAPL has no counter named dram";
 
 }  // namespace
 

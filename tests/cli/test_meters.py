@@ -97,7 +97,7 @@ class Meters(CliTest):
         meters = {meter["name"]: meter for meter in json.loads(call.stdout)["meters"]}
         self.assertEqual(meters["rapl"], {"name": "rapl", "measures": "CPU energy of package-0", "readable": True,
                                           "reason": None,
-                                          "missing": ["energy of the CPU's memory: there is no RAPL counter named dram"]})
+                                          "missing": ["energy of the CPU's memory: RAPL has no counter named dram"]})
         self.assertTrue(any(name.startswith("nvml") for name in meters))
         for meter in meters.values():
             self.assertEqual(meter["readable"], meter["reason"] is None)

@@ -71,7 +71,7 @@ const PublishedStep* fastest_step(const PublishedSteps& published, const std::st
   return fastest;
 }
 
-// Its rate is empty if there is no expectation.
+// Without an expectation its rate is empty.
 ElsewhereRow predicted_row(const Prediction& prediction, const std::optional<ExpectedTime>& time, const Elsewhere& answer) {
   ElsewhereRow row{EvidenceClass::predicted, prediction.name, time ? time->program : "", name(prediction.work.precision),
                    prediction.work.batch};

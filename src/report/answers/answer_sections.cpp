@@ -224,8 +224,7 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
   const std::vector<std::string> peers = peer_lines(runs);
   section.read =
       "times as many samples per second, in brackets the 95 % interval over processes of this session; first each device at "
-      "its fastest "
-      "precision and batch, then both in one precision, at one batch; all pairs: epochbench speedup RESULT";
+      "its fastest precision and batch, then both in one precision, at one batch; all pairs: epochbench speedup RESULT";
   const auto add_peers = [&] { section.answers.insert(section.answers.end(), peers.begin(), peers.end()); };
   if (!section.answers.empty()) {
     add_peers();
