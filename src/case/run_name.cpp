@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <string_view>
 #include <vector>
 
+#include "src/base/errors.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/case/case_option.h"
@@ -149,6 +152,19 @@ Settings settings_from_name(const std::string& name) {
   read_part(settings, "batch=" + parts[3].substr(1), defaults);
   for (std::size_t i = 4; i < parts.size(); ++i) read_part(settings, parts[i], defaults);
   return settings;
+}
+
+std::string named_case(const std::string& option, const std::string& text, const std::vector<std::string>& names) {
+  if (contains(names, text)) return text;
+  std::vector<std::string> found;
+  for (const std::string& name : names)
+    if (!text.empty() && name.starts_with(text) && std::string_view("/:,").find(name[text.size()]) != std::string_view::npos)
+      found.push_back(name);
+  if (found.size() == 1) return found.front();
+  if (!found.empty())
+    throw CallError(option + ": '" + text + "' is the beginning of several cases: " + joined(found) + "; give a whole name");
+  throw CallError(option + ": no case is named '" + text.substr(0, 100) + "'; the cases are " + joined(names) +
+                  did_you_mean(text, names));
 }
 
 }  // namespace epochbench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/case/case_spec.h"
 #include "src/case/settings.h"
@@ -20,5 +21,9 @@ std::string run_name(const Settings& settings);
 // The settings in such a name, for a result that records none. A name of another form is taken as the model. Nothing else reads
 // names: they are labels.
 Settings settings_from_name(const std::string& name);
+
+// The one of `names` that `text` means: a whole name, or the first parts of a single one ("resnet20"). Errors: CallError with
+// the option that gave it, if it means none or several.
+std::string named_case(const std::string& option, const std::string& text, const std::vector<std::string>& names);
 
 }  // namespace epochbench

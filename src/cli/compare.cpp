@@ -12,6 +12,7 @@
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
+#include "src/case/run_name.h"
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/compare/compare_report.h"
@@ -75,7 +76,7 @@ int compare_results(const CompareOptions& options) {
   Comparison comparison = compare_results(baseline, contender, options.threshold.value_or(kDefaultThreshold));
   comparison.sides[0].label = options.baseline;
   comparison.sides[1].label = options.contender;
-  check_allowed(options, names_of(comparison));
+  comparison.allowed = allowed_cases(options, names_of(comparison));
   if (shares_no_case(comparison))
     throw CallError("compare: no case of " + options.baseline + " is in " + options.contender +
                     ", so there is nothing to compare: the first has " + comparison.missing.front().name + ", the second " +
@@ -174,15 +175,13 @@ void refuse_debug_build(const std::string& what, const std::string& build_type, 
                   ", whose times say nothing of a release; " + how + " with CMAKE_BUILD_TYPE=Release, or give --force");
 }
 
-void check_allowed(const CompareOptions& options, const std::vector<std::string>& names) {
-  for (const std::string& name : options.allowed)
-    if (!contains(names, name))
-      throw CallError("--allow: no case is named '" + name.substr(0, 100) + "'; the cases are " + joined(names) +
-                      did_you_mean(name, names));
+std::vector<std::string> allowed_cases(const CompareOptions& options, const std::vector<std::string>& names) {
+  std::vector<std::string> allowed;
+  for (const std::string& text : options.allowed) allowed.push_back(named_case("--allow", text, names));
+  return allowed;
 }
 
 int present(Comparison comparison, const CompareOptions& options) {
-  comparison.allowed = options.allowed;
   print(options.json ? print_json(compare_json(comparison)) : fitted(compare_text(comparison)));
   if (options.github) {
     std::fputs(github_annotations(comparison).c_str(), options.json ? stderr : stdout);
@@ -201,7 +200,9 @@ void add_compare(Commands& commands) {
       ->type_name("DIR");
   add_parsed(command, "--threshold", options.threshold, parse_percent, "smallest slowdown that matters (default 3)")
       ->type_name("PERCENT");
-  command.add_option("--allow", options.allowed, "accept that this case is missing, fails or is not compared; repeatable")
+  command
+      .add_option("--allow", options.allowed,
+                  "accept that this case (its name, or the first parts of it) is missing, fails or is not compared; repeatable")
       ->type_name("CASE")
       ->allow_extra_args(false);
   command.add_flag("--force", options.force, "accept debug builds");

@@ -35,8 +35,8 @@ int compare_interleave(const CompareOptions& options);
 void refuse_debug_build(const std::string& what, const std::string& build_type, const std::string& how,
                         const CompareOptions& options);
 
-// Errors: CallError for a name of --allow that no case has.
-void check_allowed(const CompareOptions& options, const std::vector<std::string>& names);
+// The cases of --allow, with the whole names that these have. Errors: CallError for one that no case has.
+std::vector<std::string> allowed_cases(const CompareOptions& options, const std::vector<std::string>& names);
 
 // Prints the answer as text or JSON on stdout, with --github also annotations (on stderr if JSON is on stdout, since GitHub's
 // runner reads both) and a job summary, appended to the file that GITHUB_STEP_SUMMARY names. Returns the exit code.

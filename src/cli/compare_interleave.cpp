@@ -63,7 +63,7 @@ int compare_interleave(const CompareOptions& call) {
   const std::vector<PairedCase> cases = pool_seeds(planned);
   std::vector<std::string> names;
   for (const PairedCase& one : cases) names.push_back(one.spec.name);
-  check_allowed(options, names);
+  std::vector<std::string> allowed = allowed_cases(options, names);
   std::optional<ResultFile> file;
   if (!options.out.empty()) file.emplace(options.out, options.overwrite ? Existing::replaced : Existing::refused);
   TurnsDocument document = begin_turns(options.suite, cases, rule, options.command_line);
@@ -77,7 +77,9 @@ int compare_interleave(const CompareOptions& call) {
   }
   print_obstacles(planned);
   const bool kept = measure_pairs(cases, rule, binaries, std::move(file), options.quiet, document);
-  const int code = present(compare_turns(document, rule), options);
+  Comparison comparison = compare_turns(document, rule);
+  comparison.allowed = std::move(allowed);
+  const int code = present(std::move(comparison), options);
   return interrupted() ? kExitInterrupted : kept ? code : kExitCallIsWrong;
 }
 

@@ -18,6 +18,7 @@
 #include "src/base/rank_shift.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
+#include "src/case/run_name.h"
 #include "src/report/text/text_parts.h"
 #include "src/result/result_json.h"
 #include "src/session/finished_run.h"
@@ -41,18 +42,12 @@ constexpr std::size_t kTypicalPairs = 10;  // per commit, to estimate the time l
 std::vector<PairedCase> cases_of(const BisectRequest& request) {
   const std::vector<PlannedCase> planned = plan_pairs(request.suite);
   print_obstacles(planned);
-  std::vector<PairedCase> cases = pool_seeds(planned), chosen;
-  for (PairedCase& one : cases) {
-    if (one.spec.name == request.case_name) return {one};
-    if (one.spec.name.starts_with(request.case_name)) chosen.push_back(std::move(one));
-  }
-  if (chosen.empty() || (chosen.size() > 1 && !request.case_name.empty())) {
-    std::vector<std::string> names;
-    for (const PlannedCase& each : planned) names.push_back(each.spec.name);
-    throw CallError("--case: '" + request.case_name + "' is the beginning of " + (chosen.empty() ? "no" : "more than one") +
-                    " case of suite " + request.suite + ", which has " + joined(without_repeats(names)));
-  }
-  return chosen;
+  std::vector<PairedCase> cases = pool_seeds(planned);
+  if (request.case_name.empty()) return cases;
+  std::vector<std::string> names;
+  for (const PairedCase& one : cases) names.push_back(one.spec.name);
+  const std::string chosen = named_case("--case", request.case_name, names);
+  return {*std::ranges::find(cases, chosen, [](const PairedCase& one) { return one.spec.name; })};
 }
 
 // Why the new side of a document cannot be measured beside the good one; empty: it can. Errors: CallError if the good one is
@@ -70,6 +65,15 @@ std::string obstacle_of(const TurnsDocument& document) {
   return "";
 }
 
+// The answer before anything is measured: the commits after `good`, up to `bad`.
+BisectAnswer unsearched(const Repository& repository, const std::string& good, const Commit& bad) {
+  BisectAnswer answer;
+  answer.good = repository.commit(good);
+  for (Commit& commit : repository.line(answer.good, bad))
+    static_cast<Commit&>(answer.commits.emplace_back()) = std::move(commit);
+  return answer;
+}
+
 // Keeps other calls from building or measuring in the folder meanwhile.
 ResultFile locked(const std::string& folder) try {
   return ResultFile((fs::path(folder) / "lock").string());
@@ -82,13 +86,11 @@ class Bisecting {
   explicit Bisecting(const BisectRequest& request)
       : request_(request),
         cases_(cases_of(request)),
+        bad_(repository_.commit(request.bad)),
+        answer_(unsearched(repository_, request.good, bad_)),
         builds_(repository_, request.folder, request.recipe),
         lock_(locked(request.folder)),
         display_(0, request.quiet) {
-    answer_.good = repository_.commit(request.good);
-    bad_ = repository_.commit(request.bad);
-    for (Commit& commit : repository_.line(answer_.good, bad_))
-      static_cast<Commit&>(answer_.commits.emplace_back()) = std::move(commit);
     begin();
   }
 
@@ -301,11 +303,12 @@ class Bisecting {
   const BisectRequest& request_;
   std::vector<PairedCase> cases_, followed_;
   Repository repository_;
+  // A call whose commits are refused makes no folder: these come before `builds_`.
+  Commit bad_;
+  BisectAnswer answer_;
   CommitBuilds builds_;
   ResultFile lock_;
   ProgressDisplay display_;
-  Commit bad_;
-  BisectAnswer answer_;
   fs::path pairs_;
   std::string good_;
   std::size_t pairs_measured_ = 0;

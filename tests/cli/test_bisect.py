@@ -138,6 +138,8 @@ class Bisect(History):
             with self.subTest(arguments):
                 call = self.call(*arguments, "--quiet", env=self.environment())
                 self.assert_refused(call, 2, *parts)
+                if "--build" not in arguments:
+                    self.assertFalse((self.folder / "epochbench-bisect").exists(), "refused before anything is built")
 
 
 class Trials(History):

@@ -147,6 +147,8 @@ class Compare(CompareCalls):
         self.assertEqual(self.answer(1, *paths)["missing"], [lost])
         self.assertIn(f"missing: {lost}", self.call("compare", *paths).stdout)
         self.assertEqual(self.answer(0, *paths, "--allow", lost)["missing"], [lost])
+        self.assertEqual(self.answer(0, *paths, "--allow", "resnet50/cpu/bf16")["missing"], [lost])
+        self.assert_refused(self.call("compare", *paths, "--allow", "resnet50"), 2, "--allow", "several cases", lost, "whole name")
         self.assert_refused(self.call("compare", *paths, "--allow", "resnet50/cpu/bf16/b1"), 2, "--allow", lost)
         self.assertEqual(self.answer(0, *reversed(paths))["added"], [lost])
 
