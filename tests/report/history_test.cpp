@@ -57,6 +57,7 @@ TEST(History, NamesTheCommitOfAStep) {
   EXPECT_NEAR(std::exp(series.changes[0].after - series.changes[0].before), 100.0 / 94, 0.01);
   const std::string text = history_text(history);
   EXPECT_THAT(text, HasSubstr("a step at commit3 of 2026-02-08; the last before it: commit3 of 2026-02-07"));
+  EXPECT_THAT(text, HasSubstr("\n  1.06"));
   const Json json = history_json(history);
   EXPECT_EQ(json["series"][0]["changes"][0]["begin"]["git_sha"], "commit35");
   EXPECT_EQ(json["series"][0]["changes"][0]["last_before"]["git_sha"], "commit34");
@@ -78,6 +79,14 @@ TEST(History, SaysThatThreePointsAreTooFew) {
   EXPECT_THAT(history.series[0].changes, IsEmpty());
   EXPECT_EQ(history.series[0].reason, "3 points, and a change takes 6: 3 on either side");
   EXPECT_THAT(history_text(history), HasSubstr("3 points, and a change takes 6"));
+}
+
+TEST(History, TellsPointsOfOneDayApart) {
+  auto results = nights([](int) { return 100; });
+  EXPECT_THAT(history_text(history_of(results, {})), HasSubstr("no change of level from 2026-01-01 to 2026-03-04\n"));
+  results.back().result.context.date = "2026-03-03T14:05:00Z";  // the day of the night before it
+  EXPECT_THAT(history_text(history_of(results, {})),
+              HasSubstr("no change of level from 2026-01-01 02:00 to 2026-03-03 14:05\n"));
 }
 
 TEST(History, LeavesLoadedAndRepeatedMeasurementsOut) {

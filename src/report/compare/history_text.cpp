@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "src/base/json_fields.h"
 #include "src/base/numbers.h"
@@ -15,25 +16,28 @@ std::string value_text(const HistorySeries& series, double value) {
   return series.of == HistoryOf::ratio ? significant(value, 4) : format_seconds(value);
 }
 
-// "+5.20 %": of a time, so up is slower.
-std::string percent_text(double ratio) { return (ratio < 1 ? "-" : "+") + format_percent(std::fabs(ratio - 1)); }
-
-std::string day_of(const std::string& date) { return one_line(date.substr(0, 10)); }
+// "2026-01-02", or "2026-01-02 14:05" where the series has two points of one day.
+std::string time_text(const HistorySeries& series, const HistoryPoint& point) {
+  const auto day = [](const HistoryPoint& each) { return each.date.substr(0, 10); };
+  std::string text = day(point);
+  if (std::ranges::adjacent_find(series.points, {}, day) != series.points.end() && point.date.size() >= 16)
+    text += " " + point.date.substr(11, 5);
+  return one_line(text);
+}
 
 // "abc1234 of 2026-01-02"; the file if the commit is not known.
-std::string point_text(const HistoryPoint& point) {
+std::string point_text(const HistorySeries& series, std::size_t index) {
+  const HistoryPoint& point = series.points[index];
   const std::string commit = commit_text(point.git_sha, point.git_dirty);
-  return (commit.empty() ? one_line(point.path) : commit) + " of " + day_of(point.date);
+  return (commit.empty() ? one_line(point.path) : commit) + " of " + time_text(series, point);
 }
 
 std::string change_line(const HistorySeries& series, const LevelChange& change) {
-  const bool creep = change.kind == ChangeKind::creep;
-  const std::string where =
-      creep ? "a creep from " + point_text(series.points[change.begin]) + " to " + point_text(series.points[change.end])
-            : "a step at " + point_text(series.points[change.begin]);
-  return "  " + percent_text(std::exp(change.after - change.before)) + "  " + where +
-         "; the last before it: " + point_text(series.points[change.begin - 1]) + " (p = " + significant(change.p_value, 2) +
-         ")\n";
+  const std::string begin = point_text(series, change.begin);
+  const std::string where = change.kind == ChangeKind::creep ? "a creep from " + begin + " to " + point_text(series, change.end)
+                                                             : "a step at " + begin;
+  return "  " + significant(std::exp(change.after - change.before), 4) + "  " + where +
+         "; the last before it: " + point_text(series, change.begin - 1) + " (p = " + significant(change.p_value, 2) + ")\n";
 }
 
 Json point_json(const HistoryPoint& point) {
@@ -77,14 +81,15 @@ std::string history_text(const History& history) {
     if (!series.reason.empty())
       text += "  " + series.reason + "\n";
     else if (series.changes.empty())
-      text +=
-          "  no change of level from " + day_of(series.points.front().date) + " to " + day_of(series.points.back().date) + "\n";
+      text += "  no change of level from " + time_text(series, series.points.front()) + " to " +
+              time_text(series, series.points.back()) + "\n";
   }
   for (const LeftOutPoint& out : history.left_out)
     text += "left out: " + one_line(out.name + " (" + out.path + "): " + out.reason) + "\n";
   return text +
-         "Step times, or ratios to a pinned reference: above 0 % is slower. Changes deserve a look and prove nothing;\n" +
-         "`epochbench compare --interleave` of the two commits does.\n";
+         "first, last: step times, or ratios to those of a pinned reference. A change is the ratio of the level after to the\n"
+         "level before, so above 1 is slower. Changes deserve a look and prove nothing; `epochbench compare --interleave` of\n"
+         "the two commits does.\n";
 }
 
 Json history_json(const History& history) {
