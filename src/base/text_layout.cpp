@@ -292,7 +292,8 @@ std::string Table::to_string(std::size_t limit) const {
   std::vector<std::size_t> shown = shown_within(columns, limit);
   const auto has_room = [&](const auto& row) { return pieces(row[0], columns[0].width).size() <= kMaxNameLines; };
   const auto is_lost = [&](std::size_t i) {
-    return columns[i].width > 0 && columns[i].spare == 0 && !columns[i].below && std::ranges::find(shown, i) == shown.end();
+    const bool constant = columns[i].below && rows_.size() > 1;
+    return columns[i].width > 0 && columns[i].spare == 0 && !constant && std::ranges::find(shown, i) == shown.end();
   };
   // A name that would take many lines, or leave no room for what answers, gets a line of its own above its row.
   bool named_above = !std::ranges::all_of(rows_, has_room);
