@@ -12,8 +12,11 @@ namespace epochbench {
 namespace {
 
 constexpr double kTypicalPeakShare = 0.6;       // that a step reaches
+constexpr double kPeakShareOfPytorch = 0.4;     // likewise
 constexpr double kStepOverheadSeconds = 1e-4;   // what a step of the smallest models takes
 constexpr double kSetUpSeconds = 1;             // to start and compile in a process
+constexpr double kPytorchSetUpSeconds = 6;      // to import it and build a model
+constexpr double kInductorSeconds = 50;         // to compile a model before its code is in the cache on disk
 constexpr double kTypicalShare = 0.25;          // of the most that a stopping rule allows
 constexpr double kTypicalShareUnderLoad = 0.7;  // likewise, beside other processes
 constexpr double kTypicalShareOfFalling = 0.9;  // likewise, for a target under a learning rate that falls
@@ -62,13 +65,18 @@ ExpectedCase expected_case(const PlannedCase& planned, std::optional<double> pea
   const CaseSpec& spec = planned.spec;
   ExpectedCase one;
   one.name = spec.name;
-  const std::string where = "/" + to_string(spec.device) + "/" + name(spec.precision);
-  one.kinds = {spec.model.name + where, spec.model.family->name + where, where, to_string(spec.device)};
+  const bool own = spec.framework == Framework::epochbench, compiles = !own && spec.compile != "eager";
+  const std::string by = own ? "" : std::string("/") + name(spec.framework) + "/" + spec.compile;
+  const std::string device = by + "/" + to_string(spec.device), where = device + "/" + name(spec.precision);
+  one.kinds = {spec.model.name + where, spec.model.family->name + where, where, device};
+  one.set_up_seconds = own ? kSetUpSeconds : kPytorchSetUpSeconds;
+  one.first_seconds = compiles ? kInductorSeconds : 0;
   one.batch = spec.batch.value_or(1);
   if (peak && spec.device.kind == DeviceKind::cpu)
     *peak *= std::min(1.0, static_cast<double>(spec.ranks * spec.threads.value_or(1)) / machine_threads);
-  one.step_seconds = kStepOverheadSeconds + planned.flops_per_sample * static_cast<double>(one.batch) /
-                                                (kTypicalPeakShare * peak.value_or(typical_peak(spec, machine_threads)));
+  one.step_seconds = kStepOverheadSeconds +
+                     planned.flops_per_sample * static_cast<double>(one.batch) /
+                         ((own ? kTypicalPeakShare : kPeakShareOfPytorch) * peak.value_or(typical_peak(spec, machine_threads)));
   if (spec.device.kind != DeviceKind::cuda && is_loaded(foreign_cores)) {
     one.loaded = true;
     one.step_seconds /= std::max(1 - *foreign_cores / machine_threads, kMinFree);
@@ -115,12 +123,13 @@ void TimeLeft::end(bool ok) {
   runs_ = false;
   if (!ok) return;
   const ExpectedCase& one = cases_[index_];
-  const double whole = clock_() - began_;
+  const double whole = std::max(0.0, clock_() - began_ - first_seconds(index_));
   whole_.add(one.name, whole);
   if (progress_.rate <= 0) return;
   const double step = step_seconds(one);
   const double timed = static_cast<double>(progress_.steps) * step;
-  set_up_.add(one.name, std::max(0.0, whole - timed - warm_up_seconds(one, step) - tail_seconds(one, step)));
+  const double set_up = std::max(0.0, whole - timed - warm_up_seconds(one, step) - tail_seconds(one, step));
+  for (const std::string& key : {one.name, one.kinds.back()}) set_up_.add(key, set_up);
   if (may_stop_early(one.stop)) share_.add(rule_of(one), std::min(1.0, timed / max_seconds(one, step)));
 }
 
@@ -177,8 +186,16 @@ double TimeLeft::duration(std::size_t index) const {
   if (one.skipped) return 0;
   if (const auto before = whole_.own(one.name)) return *before;
   const double step = step_seconds(one);
-  return set_up_.of(one.name).value_or(kSetUpSeconds) + warm_up_seconds(one, step) + timed_seconds(one, step) +
-         tail_seconds(one, step);
+  const auto by_device = set_up_.own(one.kinds.back());
+  return set_up_.own(one.name).value_or(by_device.value_or(one.set_up_seconds)) + first_seconds(index) +
+         warm_up_seconds(one, step) + timed_seconds(one, step) + tail_seconds(one, step);
+}
+
+double TimeLeft::first_seconds(std::size_t index) const {
+  const auto before = cases_.begin() + static_cast<std::ptrdiff_t>(index);
+  const bool is_first =
+      std::find_if(cases_.begin(), before, [&](const ExpectedCase& each) { return each.name == cases_[index].name; }) == before;
+  return is_first ? cases_[index].first_seconds : 0;
 }
 
 double TimeLeft::of_case() const {

@@ -36,6 +36,8 @@ struct ExpectedCase {
   std::string name;                // repetitions of one case share it
   std::vector<std::string> kinds;  // with steps that take longer than expected by about the same factor; most specific first
   double step_seconds = 0;         // expected before anything has run
+  double set_up_seconds = 1;       // likewise, before the warm-up
+  double first_seconds = 0;        // more than that, only for the first of the cases of this name
   std::int64_t batch = 1, steps_per_epoch = 0;
   std::optional<int> warmup;  // steps; empty: by time
   StopSpec stop;
@@ -70,6 +72,7 @@ class TimeLeft {
   double max_seconds(const ExpectedCase& one, double step_seconds) const;  // where the rule may stop earlier
   double step_seconds(const ExpectedCase& one) const;
   double tail_seconds(const ExpectedCase& one, double step_seconds) const;
+  double first_seconds(std::size_t index) const;
   double warm_up_seconds(const ExpectedCase& one, double step_seconds) const;
   void learn_step();
 
