@@ -293,8 +293,9 @@ const char* name(WarningCode code) {
                                     "batch_differs",
                                     "unpinned",
                                     "dirty_build",
-                                    "resumed"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(WarningCode::resumed) + 1);
+                                    "resumed",
+                                    "fastest_in_doubt"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(WarningCode::fastest_in_doubt) + 1);
   return kNames[static_cast<std::size_t>(code)];
 }
 

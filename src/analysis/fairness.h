@@ -43,6 +43,7 @@ enum class WarningCode : std::uint8_t {
   unpinned,                  // its threads on a CPU are not bound to cores
   dirty_build,               // first: the files whose build has changes that no commit has
   resumed,                   // first: the files whose runs several calls measured; value: the most calls of one
+  fastest_in_doubt,          // it is the fastest of several; first: how it was chosen (FastestSeries::doubt())
 };
 const char* name(WarningCode code);
 

@@ -79,6 +79,18 @@ std::vector<double> Series::rates() const { return values_of(runs, kThroughput);
 
 double Series::rate() const { return geometric_mean(rates()); }
 
+FastestSeries choose_series(std::vector<const Series*> candidates) {
+  std::vector<std::vector<double>> rates;
+  for (const Series* series : candidates) rates.push_back(series->rates());
+  FastestSeries fastest{choose_best(rates), std::move(candidates)};
+  fastest.runs = estimating(fastest, [&](std::size_t place) { return fastest.candidates[place]->runs; });
+  return fastest;
+}
+
+std::string FastestSeries::doubt() const {
+  return choice_doubt(*this, candidates.size(), [&](std::size_t place) { return candidates[place]->name(); });
+}
+
 AllSeries series_of(const std::vector<NamedResult>& results) {
   AllSeries all;
   std::map<std::pair<std::string, CaseKey>, std::size_t> places;  // by origin and case

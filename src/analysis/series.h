@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "src/figures/best_choice.h"
 #include "src/figures/summarize.h"
 #include "src/result/turns.h"
 
@@ -62,6 +63,16 @@ struct Series {
   double rate() const;                // their geometric mean
   bool on_gpu() const { return runs_on_gpu(first()); }
 };
+
+// The fastest of several, and the repetitions that estimate it: its own, or halves of two that are equally fast.
+struct FastestSeries : BestChoice {
+  std::vector<const Series*> candidates = {};
+  Repetitions runs = {};
+
+  const Series& series() const { return *candidates[place]; }
+  std::string doubt() const;  // a sentence, if it may not be the fastest or looks too fast; "" if neither
+};
+FastestSeries choose_series(std::vector<const Series*> candidates);  // at least one
 
 struct LeftOut {
   const Run* run = nullptr;

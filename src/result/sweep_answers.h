@@ -17,9 +17,9 @@ namespace epochbench {
 struct CurveBest {
   std::string curve, device, precision;
   std::optional<std::int64_t> value;                           // the axis' value with the highest rate
-  std::optional<double> rate;                                  // at that value, in the answers' measure
+  std::optional<double> rate;                                  // there, in the answers' measure; of both if two are as fast
   std::optional<std::vector<std::int64_t>> indistinguishable;  // other values whose rate may be as high, at 95 %
-  std::optional<std::string> reason;                           // why some of it is empty
+  std::optional<std::string> reason;                           // why some of it is empty or in doubt
 };
 
 void fields(auto& visit, Is<CurveBest> auto& best) {

@@ -78,9 +78,9 @@ std::vector<Elsewhere> elsewhere(const std::vector<NamedResult>& results, Elsewh
   const AllSeries all = series_of(results);
   const Speedup speedup = speedup_of(results, SpeedupOf::same_batch);
   std::vector<Elsewhere> answers;
-  for (const Series* baseline : cpu_baselines(all)) {
-    const CaseSpec spec = case_of(baseline->first());
-    Elsewhere answer = measured_rows(all, *baseline, speedup);
+  for (const FastestSeries& baseline : cpu_baselines(all)) {
+    const CaseSpec spec = case_of(baseline.series().first());
+    Elsewhere answer = measured_rows(all, baseline, speedup);
     for (const std::string& device : request.on)
       add_device(answer, embedded_published_steps(), alternatives(device, spec, request));
     ElsewhereRequest other = request;

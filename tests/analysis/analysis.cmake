@@ -4,7 +4,7 @@ epochbench_tests(analysis_tests LABEL unit LIBRARIES epochbench_analysis TESTS
   analysis/decision_simulation_test analysis/decision_test analysis/precision_quality_test
   analysis/rank_scaling_test analysis/scaling_test analysis/turns_comparison_test base/cpu_name_test base/files_test base/gpu_code_test base/json_fields_test
   base/lookup_test base/rank_shift_test base/rounds_test base/statistics_test base/text_test base/process_test base/file_kind_test
-  figures/estimate_test figures/figure_test figures/summarize_test analysis/reproduction_test)
+  figures/estimate_test figures/figure_test figures/summarize_test analysis/reproduction_test figures/best_choice_test)
 epochbench_test(analysis/coverage_test LABEL slow LIBRARIES epochbench_analysis)
 epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
   analysis/fairness_test analysis/input_pipeline_test analysis/local_cost_test analysis/peer_ratios_test

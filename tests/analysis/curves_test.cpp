@@ -121,11 +121,24 @@ TEST(Best, IsTheHighestRateAndTellsWhatMayBeAsHigh) {
   EXPECT_FALSE(best.reason);
 }
 
+TEST(Best, OfTwoThatAreAsFastIsEstimatedByTheHalvesThatDidNotChooseThem) {
+  Result result;
+  add(result, made_batch("cpu", "fp32", 1, {110, 90, 110, 90, 110}));
+  add(result, made_batch("cpu", "fp32", 2, {95, 108, 95, 108, 95}));
+  const CurveBest best = best_of(curves_of(result, Axis::batch).at(0));
+  EXPECT_EQ(best.value, 1);
+  EXPECT_NEAR(*best.rate, std::pow(95 * 95 * 95 * 90 * 90.0, 0.2), 1e-9);
+  EXPECT_THAT(best.indistinguishable, Optional(ElementsAre(2)));
+  EXPECT_THAT(best.reason.value_or(""), testing::StartsWith("1 is as fast as 2: "));
+}
+
 TEST(Best, HasAReasonWhereSomethingIsMissing) {
   const CurveBest one = best_of(curve_of("cpu", {1, 3, 2}));
   EXPECT_EQ(one.value, 2);
   EXPECT_FALSE(one.indistinguishable);
-  EXPECT_EQ(one.reason, "an interval takes 5 repetitions per point (--repetitions 5); there is 1");
+  EXPECT_EQ(one.reason,
+            "an interval takes 5 repetitions per point (--repetitions 5); there is 1; 2 was chosen as the fastest of 3 by the "
+            "repetitions that estimate it, so it may look too fast (--repetitions 2 avoids that)");
   Result alone;
   add(alone, made_batch("cpu", "fp32", 4, five(100)));
   const CurveBest only = best_of(curves_of(alone, Axis::batch).at(0));

@@ -2,6 +2,7 @@
 #include "src/analysis/speedup/speedup.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -359,6 +360,36 @@ TEST(Speedup, AtTheBestBatchComparesDevicesWhateverTheirBatch) {
   EXPECT_THAT(reason_of(speedup, "resnet50/cuda/fp32/b64"), HasSubstr("slower than resnet50/cuda/fp32/b256"));
   EXPECT_THAT(pairs_of(speedup_of_runs(runs)), ElementsAre("resnet50/cuda/fp32/b256 : resnet50/cpu/fp32/b16",  // at their best
                                                            "resnet50/cuda/fp32/b64 : resnet50/cpu/fp32/b64"));
+}
+
+// The batches of the CPU are as fast: even repetitions choose the other one than odd ones.
+TEST(Speedup, OfTheBestBatchIsEstimatedByRepetitionsThatDidNotChooseIt) {
+  NamedResult result =
+      made_result("a.json", "host", {{"cpu", "fp32", 100, 16}, {"cpu", "fp32", 100, 64}, {"cuda", "fp32", 1000, 256}});
+  const std::vector<double> of_16{110, 90, 110, 90, 110}, of_64{95, 108, 95, 108, 95};
+  for (auto& run : result.result.runs)
+    if (run.device.backend == "cpu")
+      run.throughput->samples_per_second =
+          (run.workload.batch == 16 ? of_16 : of_64).at(static_cast<std::size_t>(run.repetition));
+  const SpeedupPair pair = speedup_of({result}, SpeedupOf::best_batch).pairs.at(0);
+  EXPECT_EQ(pair.baseline.name, "resnet50/cpu/fp32/b16");
+  EXPECT_NEAR(pair.baseline.rate, std::pow(95 * 95 * 95 * 90 * 90.0, 0.2), 1e-9);
+  EXPECT_NEAR(pair.ratio.value, 1000 / pair.baseline.rate, 1e-9);
+  EXPECT_THAT(codes_of(pair), Contains("fastest_in_doubt"));
+  for (auto& run : result.result.runs)
+    if (run.device.backend == "cpu" && run.workload.batch == 64) run.throughput->samples_per_second = 50;
+  EXPECT_THAT(codes_of(speedup_of({result}, SpeedupOf::best_batch).pairs.at(0)), Not(Contains("fastest_in_doubt")));
+}
+
+TEST(Speedup, OfTheBestBatchOfSingleRepetitionsSaysThatItMayLookTooFast) {
+  const NamedResult result = made_result("a.json", "host",
+                                         {{.rate = 100, .batch = 16, .repetitions = 1},
+                                          {.rate = 90, .batch = 64, .repetitions = 1},
+                                          {.backend = "cuda", .rate = 1000, .repetitions = 1}});
+  const SpeedupPair pair = speedup_of({result}, SpeedupOf::best_batch).pairs.at(0);
+  ASSERT_THAT(codes_of(pair), Contains("fastest_in_doubt"));
+  EXPECT_THAT(to_string(pair.warnings.back()),
+              HasSubstr("b16 was chosen as the fastest of 2 by the repetitions that estimate it"));
 }
 
 TEST(Speedup, BeginsWithEachDeviceAtItsBest) {

@@ -92,7 +92,7 @@ class Numbers(CliTest):
             answers = self.call("answers", path, "--json").stdout
             for section in json.loads(answers)["sections"]:
                 for answer in section["answers"]:
-                    found = re.match(r"(\S+): (\$\S+) per epoch", answer)
+                    found = re.match(r"(\S+)(?: †)?: (\$\S+) per epoch", answer)
                     if found:
                         compared["answers"] += 1
                         self.assertEqual(found[2], shown[found[1]])

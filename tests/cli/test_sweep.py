@@ -25,10 +25,14 @@ class Sweep(CliTest):
         self.assertEqual((answers["over"], answers["measure"]), ("batch", "samples_per_second"))
         best = answers["best"][0]
         self.assertEqual((best["curve"], best["device"], best["precision"]), ("mlp:width=32/cpu/fp32", "cpu", "fp32"))
-        rates = {batch: math.prod(run["throughput"]["samples_per_second"] for run in runs
-                                  if run["workload"]["batch"] == batch) ** 0.2 for batch in orders[0]}
-        self.assertEqual(best["value"], max(rates, key=rates.get))
-        self.assertAlmostEqual(best["rate"] / max(rates.values()), 1)
+        rates = {batch: [run["throughput"]["samples_per_second"] for run in runs if run["workload"]["batch"] == batch]
+                 for batch in orders[0]}
+        # Each half of the repetitions estimates the batch that the other half chose.
+        chosen = [max(rates, key=lambda batch: math.prod(rates[batch][other::2])) for other in (1, 0)]
+        estimating = [rate for half, batch in enumerate(chosen) for rate in rates[batch][half::2]]
+        self.assertEqual(best["value"], max(chosen, key=lambda batch: math.prod(rates[batch])))
+        self.assertAlmostEqual(best["rate"] / math.prod(estimating) ** 0.2, 1)
+        self.assertEqual(bool(best["reason"]), chosen[0] != chosen[1])
         self.assertIsNotNone(best["indistinguishable"])
         self.assertIsNone(answers["crossover"])
         self.assertEqual(answers["scaling"], [])

@@ -218,11 +218,12 @@ TEST(AnswerSections, SpeakOfTheGeometricMeanWithItsSpread) {
     runs.back().efficiency->peak_fraction = rate / 20;
   }
   const auto sections = answer_sections(named_result(runs));
-  EXPECT_THAT(sections[kSpeed].answers, Contains("resnet50/cpu/fp32/b32: 10.0 samples/s (range 5.00 to 20.0, 3 runs), an epoch "
-                                                 "in 6 min 0 s (projected)"));
-  EXPECT_THAT(sections[kUtilization].answers, Contains("resnet50/cpu/fp32/b32: 50.0 % of the measured peak"));
+  EXPECT_THAT(sections[kSpeed].answers,
+              Contains("resnet50/cpu/fp32/b32 †: 10.0 samples/s (range 5.00 to 20.0, 3 runs), an epoch "
+                       "in 6 min 0 s (projected)"));
+  EXPECT_THAT(sections[kUtilization].answers, Contains("resnet50/cpu/fp32/b32 †: 50.0 % of the measured peak"));
   EXPECT_THAT(sections[kCost].answers,
-              Contains("resnet50/cpu/fp32/b32: $0.100 per epoch (range $0.0500 to $0.200, 3 runs), projected"));
+              Contains("resnet50/cpu/fp32/b32 †: $0.100 per epoch (range $0.0500 to $0.200, 3 runs), projected"));
 }
 
 TEST(AnswerSections, NameTheWholeBesideAShareAndTheFirstEpoch) {

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-const char* const kMark = "†: other processes took 0.15 CPU cores or more meanwhile";
+const char* const kMark = "†: other processes took 0.15 CPU cores or more";
 
 Result loaded_run() {
   Result result = one_run();

@@ -14,6 +14,7 @@
 
 #include "src/base/files.h"
 #include "src/report/export/export_formats.h"
+#include "src/report/text/text_parts.h"
 #include "support/made_exports.h"
 
 namespace epochbench {
@@ -150,9 +151,10 @@ TEST(ExportMarkdown, IsATableOfGeometricMeans) {
   result.runs.push_back(failed_run());
   EXPECT_THAT(
       lines_of(markdown_text(result)),
-      ElementsAre("| run | repetitions | step | samples/s | 95 % interval | epoch | cost/epoch | energy/epoch | of peak |",
+      ElementsAre(load_note(), "",
+                  "| run | repetitions | step | samples/s | 95 % interval | epoch | cost/epoch | energy/epoch | of peak |",
                   "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-                  "| `resnet50/cpu/fp32/b16` | 3 | 125 ms | 128 | 64.0 to 256 (range) | 1 min 40 s projected | $0.0278 | "
+                  "| `resnet50/cpu/fp32/b16` † | 3 | 125 ms | 128 | 64.0 to 256 (range) | 1 min 40 s projected | $0.0278 | "
                   "30.0 kJ | 80.0 % |",
                   "", "- `mlp/cpu/fp32/b16`: failed: `killed by signal 9`", "",
                   "`Some CPU`, 8 cores; epochbench `0.1.0` at `abc`, `Release`, `gcc 12`; `2026-01-02T03:04:05Z`", "",

@@ -81,7 +81,7 @@ PeerRow row_of(const WorkerRuns& worker, const WorkerRuns* ours) {
   row.threads = first.device.threads;
   const std::vector<const Run*> good = good_ones(&worker);
   row.groups = std::ssize(good);
-  row.loaded = any_loaded(good);
+  row.loaded = any_disturbed(good);
   if (good.empty()) {
     row.message = std::string(name(first.status)) + (first.message ? ": " + *first.message : "");
     return row;

@@ -125,7 +125,7 @@ RunCost cost_of_group(const std::vector<const Run*>& runs, const TimeToQuality* 
   RunCost cost;
   cost.name = name_of(runs);
   cost.repetitions = static_cast<int>(runs.size());
-  cost.loaded = any_loaded(runs);
+  cost.loaded = any_disturbed(runs);
   cost.epoch_kind = runs.front()->timing->epoch_kind;
   cost.workload = runs.front()->workload;
   fill_epoch(cost, runs);

@@ -50,8 +50,8 @@ bool is_cold(const Run& run) {
 }
 
 InputRow row_of(const std::vector<const Run*>& repetitions) {
-  InputRow row{name_of(repetitions),    *repetitions.front()->input,  {}, {}, {}, {}, {}, {},
-               any_loaded(repetitions), is_cold(*repetitions.front())};
+  InputRow row{name_of(repetitions),       *repetitions.front()->input,  {}, {}, {}, {}, {}, {},
+               any_disturbed(repetitions), is_cold(*repetitions.front())};
   row.rates = values_of(repetitions, kThroughput);
   const auto waits = known_values(repetitions, [](const Run* run) { return run->efficiency->data_wait_fraction; });
   if (waits.size() == repetitions.size()) row.data_wait_fraction = mean(waits);

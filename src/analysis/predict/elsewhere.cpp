@@ -7,6 +7,7 @@
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/fairness.h"
 #include "src/analysis/unusable.h"
+#include "src/base/lookup.h"
 #include "src/base/numbers.h"
 
 namespace epochbench {
@@ -14,21 +15,29 @@ namespace {
 
 constexpr const char* kOurs = "epochbench";
 
-ElsewhereFigure shown(const std::optional<GroupEstimate>& estimate) {
-  return estimate ? ElsewhereFigure{estimate->value, estimate->ends(Spread::ci95)} : ElsewhereFigure();
-}
+// The repetitions that estimate a row, and the error of its intervals.
+struct Measured {
+  const Repetitions& runs;
+  double error;
 
-ElsewhereRow measured_row(const Series& series, const Run& baseline) {
+  ElsewhereFigure shown(const Figure& figure) const {
+    const auto summary = summarize(runs, figure);
+    return summary ? ElsewhereFigure{summary->value, geometric_mean_estimate(values_of(runs, figure), error).ci95}
+                   : ElsewhereFigure();
+  }
+};
+
+ElsewhereRow measured_row(const Series& series, const Measured& measured, const Run& baseline) {
   const Run& run = series.first();
   ElsewhereRow row{.device = series.on_gpu() ? run.device.name : "cpu (" + run.device.name + ")",
                    .program = is_ours(run) ? kOurs : run.device.backend,
                    .precision = run.precision,
                    .batch = run.workload.batch};
-  row.rate = shown(summarize(series.runs, kThroughput));
-  row.epoch_seconds = shown(summarize(series.runs, kEpochTime));
-  row.usd_per_epoch = shown(summarize(series.runs, kEpochCostInUsd));
+  row.rate = measured.shown(kThroughput);
+  row.epoch_seconds = measured.shown(kEpochTime);
+  row.usd_per_epoch = measured.shown(kEpochCostInUsd);
   if (run.cost) row.price = price_text(*run.cost);
-  if (const auto first = summarize(series.runs, kFirstEpochCost);
+  if (const auto first = summarize(measured.runs, kFirstEpochCost);
       first && row.usd_per_epoch.value && format_usd(first->value) != format_usd(*row.usd_per_epoch.value))
     row.notes.push_back("its first epoch, with compiling and evaluation: " + format_usd(first->value));
   if (run.workload.samples_per_epoch != baseline.workload.samples_per_epoch)
@@ -90,26 +99,28 @@ double hourly_price(const Prediction& prediction) {
 
 }  // namespace
 
-std::vector<const Series*> cpu_baselines(const AllSeries& all) {
-  std::vector<const Series*> fastest;
+std::vector<FastestSeries> cpu_baselines(const AllSeries& all) {
+  struct OfModel {
+    std::string model;
+    std::vector<const Series*> series;
+  };
+  ListByKey<&OfModel::model> models;
   for (const Series& series : all.series) {
     const Run& run = series.first();
-    if (series.on_gpu() || !is_ours(run) || run.workload.mode != "train" || run.ranks || !handicap_of(series).empty() ||
-        !why_unusable(series).empty())
-      continue;
-    const auto place =
-        std::ranges::find_if(fastest, [&](const Series* other) { return other->first().workload.model == run.workload.model; });
-    if (place == fastest.end())
-      fastest.push_back(&series);
-    else if (series.rate() > (*place)->rate())
-      *place = &series;
+    if (!series.on_gpu() && is_ours(run) && run.workload.mode == "train" && !run.ranks && handicap_of(series).empty() &&
+        why_unusable(series).empty())
+      models[run.workload.model].series.push_back(&series);
   }
+  std::vector<FastestSeries> fastest;
+  for (OfModel& model : models) fastest.push_back(choose_series(std::move(model.series)));
   return fastest;
 }
 
-Elsewhere measured_rows(const AllSeries& all, const Series& baseline, const Speedup& speedup) {
+Elsewhere measured_rows(const AllSeries& all, const FastestSeries& fastest, const Speedup& speedup) {
+  const Series& baseline = fastest.series();
   const Run& run = baseline.first();
-  Elsewhere answer{&run, {measured_row(baseline, run)}};
+  Elsewhere answer{&run, {measured_row(baseline, {fastest.runs, fastest.error()}, run)}};
+  if (const std::string doubt = fastest.doubt(); !doubt.empty()) answer.rows.front().notes.push_back(doubt);
   answer.rows.front().ratio.value = 1;
   for (const SpeedupPair& pair : speedup.pairs) {
     const bool of_baseline = pair.baseline.name == baseline.name() && pair.baseline.file == baseline.source->path;
@@ -118,7 +129,10 @@ Elsewhere measured_rows(const AllSeries& all, const Series& baseline, const Spee
       return series.name() == pair.contender.name && series.source->path == pair.contender.file;
     });
     if (contender == all.series.end()) continue;
-    answer.rows.push_back(measured_row(*contender, run));
+    answer.rows.push_back(measured_row(*contender, {pair.contender.runs, pair.contender.error}, run));
+    for (const Warning& warning : pair.warnings)
+      if (warning.code == WarningCode::fastest_in_doubt && warning.run == pair.contender.name)
+        answer.rows.back().notes.push_back(warning.first);
     answer.rows.back().ratio = {pair.ratio.value, pair.ratio.ci95};
   }
   return answer;

@@ -55,11 +55,11 @@ struct Elsewhere {
 };
 
 // The CPU at its best, for each model that the results trained on a CPU without a restriction. Points to series of `all`.
-std::vector<const Series*> cpu_baselines(const AllSeries& all);
+std::vector<FastestSeries> cpu_baselines(const AllSeries& all);
 
 // The rows that the result has: the baseline, and each GPU at its best with the ratio of `speedup`, whose pairs are of the same
 // results.
-Elsewhere measured_rows(const AllSeries& all, const Series& baseline, const Speedup& speedup);
+Elsewhere measured_rows(const AllSeries& all, const FastestSeries& fastest, const Speedup& speedup);
 
 // What others published for the device and what is predicted for it. `alternatives`: one device in several precisions and at
 // several prices, for one epoch of the baseline's samples; the fastest and cheapest is taken. At least one.

@@ -9,14 +9,22 @@
 namespace epochbench {
 namespace {
 
-double rate_of_group(const RunGroup& group) { return geometric_mean(values_of(group.runs, kThroughput)); }
-
-// Null if none fits.
-const RunGroup* fastest(const std::vector<RunGroup>& groups, const std::function<bool(const Run&)>& fits) {
-  const RunGroup* best = nullptr;
+// The fastest of those that fit, and the rates that estimate it.
+struct FastestGroup : BestChoice {
+  const RunGroup* group = nullptr;  // null: none fits
+  std::vector<double> rates = {};
+};
+FastestGroup fastest(const std::vector<RunGroup>& groups, const std::function<bool(const Run&)>& fits) {
+  std::vector<const RunGroup*> candidates;
+  std::vector<std::vector<double>> rates;
   for (const RunGroup& group : groups)
-    if (fits(group.first()) && (!best || rate_of_group(group) > rate_of_group(*best))) best = &group;
-  return best;
+    if (fits(group.first())) {
+      candidates.push_back(&group);
+      rates.push_back(values_of(group.runs, kThroughput));
+    }
+  if (candidates.empty()) return {};
+  const BestChoice choice = choose_best(rates);
+  return {choice, candidates[choice.place], estimating(choice, [&](std::size_t place) { return rates[place]; })};
 }
 
 bool same_device(const Run& ours, const Run& theirs) {
@@ -43,12 +51,11 @@ std::vector<PeerRatio> peer_ratios(const std::vector<Run>& runs) {
   if (peers.empty()) return ratios;
   for (const RunGroup& ours : measured_cases(runs, is_ours)) {
     const Run& run = ours.first();
-    const RunGroup* theirs = fastest(peers, [&](const Run& other) {
+    const FastestGroup theirs = fastest(peers, [&](const Run& other) {
       return same_work(other.workload, run.workload) && other.precision == run.precision && same_device(run, other);
     });
-    if (theirs)
-      ratios.push_back(
-          {ours, *theirs, ratio_estimate(values_of(theirs->runs, kThroughput), values_of(ours.runs, kThroughput))});
+    if (theirs.group)
+      ratios.push_back({ours, *theirs.group, ratio_estimate(theirs.rates, values_of(ours.runs, kThroughput), theirs.error())});
   }
   return ratios;
 }
@@ -58,9 +65,9 @@ std::optional<Estimate> peer_speedup(const std::vector<Run>& runs, const Speedup
   const auto of_side = [&](const SpeedupSide& side) {
     return fastest(peers, [&](const Run& run) { return stands_for(run, side, pair.each_at_best); });
   };
-  const RunGroup *baseline = of_side(pair.baseline), *contender = of_side(pair.contender);
-  if (!baseline || !contender) return std::nullopt;
-  return ratio_estimate(values_of(baseline->runs, kThroughput), values_of(contender->runs, kThroughput));
+  const FastestGroup baseline = of_side(pair.baseline), contender = of_side(pair.contender);
+  if (!baseline.group || !contender.group) return std::nullopt;
+  return ratio_estimate(baseline.rates, contender.rates, std::min(baseline.error(), contender.error()));
 }
 
 std::string peer_text(const Run& run) {

@@ -62,7 +62,7 @@ class Pairing {
 
   Speedup answer() {
     for (const Series* contender : chosen_)
-      for (const Series* baseline : baselines_of(*contender)) pair(*baseline, *contender);
+      for (const Series* baseline : baselines_of(*contender)) pair(fastest_.at(baseline), fastest_.at(contender));
     if (!any_batch(what_)) add_setting_pairs();
     add_left_out();
     for (const Series& series : all_.series)
@@ -73,7 +73,7 @@ class Pairing {
  private:
   // One series for each device, precision and workload: the fastest of several thread counts, or batches, or precisions.
   void choose_fastest() {
-    std::map<std::string, const Series*> fastest;
+    std::map<std::string, std::vector<const Series*>> groups;
     const auto group_of = [&](const Series& series) {
       const Run& run = series.first();
       std::string key = series.origin + "\n" + workload_key(series, what_) + "\n" + run.device.backend + "\n" +
@@ -82,18 +82,17 @@ class Pairing {
       if (series.on_gpu() && !any_batch(what_)) key += "\n" + label_of(series.settings);
       return key;
     };
-    const auto rank = [](const Series& series) { return std::pair(why_unusable(series).empty(), series.rate()); };
-    for (const Series& series : all_.series) {
-      const Series*& best = fastest[group_of(series)];
-      if (!best || rank(series) > rank(*best)) best = &series;
+    for (const Series& series : all_.series) groups[group_of(series)].push_back(&series);
+    for (const auto& [key, members] : groups) {
+      std::vector<const Series*> usable;
+      std::ranges::copy_if(members, std::back_inserter(usable), [](const Series* each) { return why_unusable(*each).empty(); });
+      FastestSeries best = choose_series(usable.empty() ? members : std::move(usable));
+      for (const Series* series : members)
+        if (series != &best.series()) slower_than_[series] = &best.series();
+      fastest_.emplace(&best.series(), std::move(best));
     }
-    for (const Series& series : all_.series) {
-      const Series* best = fastest[group_of(series)];
-      if (best == &series)
-        chosen_.push_back(&series);
-      else
-        slower_than_[&series] = best;
-    }
+    for (const Series& series : all_.series)
+      if (fastest_.contains(&series)) chosen_.push_back(&series);
     for (const Series* series : chosen_) {
       const std::string &work = keys_.emplace(series, workload_key(*series, what_)).first->second,
                         &model = series->first().workload.model;
@@ -224,9 +223,10 @@ class Pairing {
     return found;
   }
 
-  void pair(const Series& baseline, const Series& contender) {
-    paired_.insert({&baseline, &contender});
-    if (what_ == Question::to_quality) return answer_.pairs.push_back(quality_pair(baseline, contender, all_));
+  void pair(const FastestSeries& baseline, const FastestSeries& contender) {
+    paired_.insert({&baseline.series(), &contender.series()});
+    if (what_ == Question::to_quality)
+      return answer_.pairs.push_back(quality_pair(baseline.series(), contender.series(), all_));
     SpeedupPair& added = answer_.pairs.emplace_back(speed_pair(baseline, contender));
     added.best_batch = what_ == Question::best_batch;
     added.each_at_best = what_ == Question::each_at_best;
@@ -236,7 +236,7 @@ class Pairing {
     for (const SettingPair& settings : setting_pairs(all_)) {
       const Series &baseline = *settings.baseline, &contender = *settings.contender;
       if (workload_key(baseline, what_) != workload_key(contender, what_)) continue;  // trained to another target
-      pair(baseline, contender);
+      pair(choose_series({&baseline}), choose_series({&contender}));
       SpeedupPair& added = answer_.pairs.back();
       added.compares = settings.compares;
       added.parts.reset();
@@ -317,8 +317,9 @@ class Pairing {
 
   const AllSeries& all_;
   const Question what_;
-  std::vector<const Series*> chosen_;
-  std::map<const Series*, std::string> keys_;  // workload_key() of the chosen ones
+  std::map<const Series*, FastestSeries> fastest_;  // by the series that represents the others
+  std::vector<const Series*> chosen_;               // these, in their order
+  std::map<const Series*, std::string> keys_;       // workload_key() of the chosen ones
   // The chosen ones in their order: by work, by model and work, and by model and device (GPU or not).
   std::map<std::string, std::vector<const Series*>> of_work_;
   std::map<std::pair<std::string, std::string>, std::vector<const Series*>> of_model_and_work_;

@@ -1,5 +1,4 @@
-// How much faster: pairs of runs of one workload, and what each pair says. It prints nothing, and holds no reference to
-// results.
+// How much faster: pairs of runs of one workload, and what each pair says. It prints nothing.
 #pragma once
 
 #include <array>
@@ -24,6 +23,8 @@ struct SpeedupSide {
   bool loaded = false;        // other processes disturbed a run of it
   std::vector<double> rates;  // samples per second, one per repetition
   double rate = 0;            // their geometric mean
+  Repetitions runs = {};      // whose rates they are; the results must outlive it
+  double error = kError;      // of intervals over them (src/figures/best_choice.h)
   // By the roofline of its device, and the same where kernels cannot end sooner than they are launched, in samples per second;
   // 0: not known.
   double roofline_rate = 0, launched_rate = 0;

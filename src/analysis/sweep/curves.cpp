@@ -9,7 +9,8 @@
 
 #include "src/analysis/case_settings.h"
 #include "src/base/lookup.h"
-#include "src/figures/estimate.h"
+#include "src/base/text.h"
+#include "src/figures/best_choice.h"
 #include "src/figures/figure.h"
 
 namespace epochbench {
@@ -176,6 +177,14 @@ std::string why_no_interval(const std::vector<const CurvePoint*>& points, const 
   return fewest < kMinRepetitions ? too_few_per_point(fewest) : ratio.reason;
 }
 
+// The fastest of the points, and the rates that estimate it. Precondition: there are points.
+std::pair<BestChoice, std::vector<double>> choose_point(const std::vector<const CurvePoint*>& points) {
+  std::vector<std::vector<double>> rates;
+  for (const CurvePoint* point : points) rates.push_back(point->rates);
+  const BestChoice choice = choose_best(rates);
+  return {choice, estimating(choice, [&](std::size_t place) { return rates[place]; })};
+}
+
 CurveBest best_of(const Curve& curve) {
   CurveBest best{curve.name, curve.device, curve.precision, {}, {}, {}, {}};
   const auto points = measured(curve);
@@ -183,19 +192,27 @@ CurveBest best_of(const Curve& curve) {
     best.reason = kNothingMeasured;
     return best;
   }
-  const CurvePoint* top = *std::ranges::max_element(points, {}, &CurvePoint::rate);
+  const auto [chosen, rates] = choose_point(points);
+  const BestChoice& choice = chosen;
+  const CurvePoint* top = points[choice.place];
   best.value = top->value;
-  best.rate = top->rate();
+  best.rate = geometric_mean(rates);
   if (points.size() == 1) {
     best.reason = kOneValue;
     return best;
   }
+  const std::string doubt =
+      choice_doubt(choice, points.size(), [&](std::size_t place) { return std::to_string(points[place]->value); });
+  if (!doubt.empty()) best.reason = doubt;
   std::vector<std::int64_t> equals;
+  // Any of the others may be mistaken for slower.
+  const double error = choice.error() / static_cast<double>(points.size() - 1);
   for (const CurvePoint* point : points) {
     if (point == top) continue;
-    const Estimate ratio = ratio_estimate(top->rates, point->rates);
+    const Estimate ratio = ratio_estimate(rates, point->rates, error);
     if (!ratio.ci95) {
       best.reason = why_no_interval(points, ratio);
+      append(*best.reason, doubt, "; ");
       return best;
     }
     if (ratio.ci95->second >= 1) equals.push_back(point->value);
@@ -211,10 +228,11 @@ CurveFlattening flattening_of(const Curve& curve) {
     flattening.reason = points.empty() ? kNothingMeasured : kOneValue;
     return flattening;
   }
-  const CurvePoint* top = *std::ranges::max_element(points, {}, &CurvePoint::rate);
+  const auto [choice, rates] = choose_point(points);
+  const CurvePoint* top = points[choice.place];
   std::optional<std::int64_t> earliest, latest;
   for (const CurvePoint* point : points) {
-    const Estimate ratio = point == top ? Estimate{1, {{1, 1}}, ""} : ratio_estimate(top->rates, point->rates);
+    const Estimate ratio = point == top ? Estimate{1, {{1, 1}}, ""} : ratio_estimate(rates, point->rates, choice.error());
     if (!flattening.value && ratio.value >= kFlatFraction) flattening.value = point->value;
     if (!ratio.ci95) {
       flattening.reason = why_no_interval(points, ratio);

@@ -28,7 +28,7 @@ bool usable(const Run& run) { return run.status == RunStatus::ok && run.timing &
 // Marks the cases that other processes disturbed.
 std::vector<RunGroup> marked_cases(const std::vector<Run>& runs, const std::function<bool(const Run&)>& wanted) {
   std::vector<RunGroup> list = measured_cases(runs, [&](const Run& run) { return usable(run) && wanted(run); });
-  for (RunGroup& work : list) work.name += load_mark(any_loaded(work.runs));
+  for (RunGroup& work : list) work.name += load_mark(any_disturbed(work.runs));
   return list;
 }
 
@@ -206,7 +206,7 @@ std::string devices_line(const std::vector<Run>& runs, const SpeedupPair& pair) 
 std::vector<std::string> peer_lines(const std::vector<Run>& runs) {
   std::vector<std::string> lines;
   for (const PeerRatio& peer : peer_ratios(runs))
-    lines.push_back(peer.ours.name + load_mark(any_loaded(peer.ours.runs) || any_loaded(peer.theirs.runs)) +
+    lines.push_back(peer.ours.name + load_mark(any_disturbed(peer.ours.runs) || any_disturbed(peer.theirs.runs)) +
                     ": this program trains " + value_and_interval(peer.ratio) + " as fast as PyTorch on this device (" +
                     peer_text(peer.theirs.first()) + ")");
   const auto training = std::ranges::find_if(runs, [](const Run& run) { return usable(run) && run.workload.mode == "train"; });

@@ -104,7 +104,7 @@ AnswerSection batch_section(const Result& result) {
     if (curve.points.size() < kMinCurvePoints) continue;
     const CurveBest best = best_of(curve);
     const CurveFlattening flat = flattening_of(curve);
-    const bool loaded = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return any_loaded(point.runs); });
+    const bool loaded = std::ranges::any_of(curve.points, [](const CurvePoint& point) { return any_disturbed(point.runs); });
     std::string line = curve.name + load_mark(loaded) + ": ";
     line += best.value && best.rate
                 ? "best at batch " + std::to_string(*best.value) + " with " + format_rate(*best.rate) + " samples/s"
@@ -112,6 +112,7 @@ AnswerSection batch_section(const Result& result) {
     if (flat.value) line += ", flat from batch " + std::to_string(*flat.value);
     if (flat.range) line += " (" + std::to_string(flat.range->first) + " to " + std::to_string(flat.range->second) + ")";
     if (flat.reason) line += "; " + *flat.reason;
+    if (best.indistinguishable && best.reason) line += "; " + *best.reason;
     section.answers.push_back(line);
   }
   section.answered = !section.answers.empty();

@@ -34,7 +34,7 @@ std::string code(const std::string& text) {
 // Leaves out the columns that are empty for all runs.
 std::string table(const std::vector<RunGroup>& groups) {
   const View view = cases_view(kInMarkdown, groups, "run|repetitions", [](const RunGroup& group) {
-    return std::vector<Cell>{code(group.name) + load_mark(any_loaded(group.runs)), std::to_string(group.runs.size())};
+    return std::vector<Cell>{code(group.name) + load_mark(any_disturbed(group.runs)), std::to_string(group.runs.size())};
   });
   std::string head = "|", rule = "|";
   std::vector<std::string> rows(view.rows.size(), "|");

@@ -76,7 +76,7 @@ Json entry(const RunGroup& group, const Figure& figure, const GroupEstimate& sum
   std::string extra = counted(summary.count, "repetition", "repetitions") + "\n" + one_line_of(run.device.name, 300);
   if (run.device.threads) extra += ", threads: " + std::to_string(*run.device.threads);
   if (has_projected_epochs(run)) extra += "\nepochs are projected";
-  if (any_loaded(group.runs)) extra += "\n" + load_note();
+  if (any_disturbed(group.runs)) extra += "\n" + load_note();
   json["extra"] = extra;
   return json;
 }

@@ -38,7 +38,7 @@ Json page_point(const CurvePoint& point) {
                {"rate", nullptr},
                {"ci95", nullptr},
                {"text", ""},
-               {"loaded", any_loaded(point.runs)},
+               {"loaded", any_disturbed(point.runs)},
                {"status", point.rates.empty() ? Json(spaced(name(point.runs.front()->status))) : Json(nullptr)}};
   if (point.rates.empty()) return json;
   const GroupEstimate rate = estimate_of_groups(point.rates);
@@ -55,7 +55,7 @@ void add_points(View& view, const Curve& curve, Axis axis, const std::string& fi
   for (const CurvePoint& point : curve.points) {
     const std::string title = curve.name + ", " + axis_title(axis) + " " + std::to_string(point.value) + file;
     const auto rate = point.rates.empty() ? std::nullopt : std::optional(estimate_of_groups(point.rates));
-    view.rows.push_back({title + load_mark(any_loaded(point.runs)),
+    view.rows.push_back({title + load_mark(any_disturbed(point.runs)),
                          rate ? known_text(rate->value, format_rate) : spaced(name(point.runs.front()->status)),
                          or_unknown(ends_text(rate, format_rate)),
                          point.usd.empty() ? kNotKnown : format_usd(geometric_mean(point.usd)),

@@ -30,7 +30,7 @@ std::string table_of(const std::vector<RunGroup>& rows) {
   SpreadColumn spread;
   const auto head = [&](const RunGroup& row) {
     spread.add(summarize(row.runs, kThroughput));
-    const bool loaded = any_loaded(row.runs);
+    const bool loaded = any_disturbed(row.runs);
     return std::vector<Cell>{{row.name + load_mark(loaded), "", {}, loaded}, repeat ? std::to_string(row.runs.size()) : ""};
   };
   const std::string text = terminal_table(cases_view(kInTerminal, rows, repeat ? "case|>n" : "run|>n", head));

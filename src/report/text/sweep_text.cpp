@@ -57,11 +57,11 @@ std::string table(const std::vector<Curve>& curves, std::size_t prefix, Axis axi
   for (const Curve& curve : curves)
     for (const CurvePoint& point : curve.points)
       table.rows.push_back(
-          {curve.name.substr(prefix) + load_mark(any_loaded(point.runs)), format_count(point.value),
+          {curve.name.substr(prefix) + load_mark(any_disturbed(point.runs)), format_count(point.value),
            cell(rate_of(point), number), spread.cell(rate_of(point), number), cell(point.runs, kStepTime),
            axis == Axis::samples ? cell(point.runs, kWallTime) : "", cell(point.runs, kPeakMemory),
            cell(point.runs, kPeakShare), cell(point.runs, kGpuBusy),
-           Cell{point.usd.empty() ? "" : format_usd(geometric_mean(point.usd)), "", {}, any_loaded(point.runs)},
+           Cell{point.usd.empty() ? "" : format_usd(geometric_mean(point.usd)), "", {}, any_disturbed(point.runs)},
            failures(point)});
   return terminal_table(table);
 }
@@ -135,7 +135,8 @@ class Answers {
                              (axis_ == Axis::width ? "" : " samples/s");
     if (!best.indistinguishable) return text + without_interval(best.reason);
     const std::string others = joined(*best.indistinguishable, format_count);
-    return text + (others.empty() ? "; every other is slower (95 %)" : "; as fast within the noise (95 %): " + others);
+    return text + (others.empty() ? "; every other is slower (95 %)" : "; as fast within the noise (95 %): " + others) +
+           (best.reason ? "; " + *best.reason : "");
   }
 
   std::string sentence(const CurveFlattening& flattening) {

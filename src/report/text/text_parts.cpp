@@ -98,6 +98,8 @@ std::string sentence(const Warning& w) {
       return "threads of " + w.run + " were not bound to cores";
     case WarningCode::dirty_build:
       return "the build that measured " + w.first + " has changes that no commit has";
+    case WarningCode::fastest_in_doubt:
+      return w.first;
     case WarningCode::resumed:
       return format_whole(w.value) + " calls measured the runs of " + w.first + " (--resume), and may have replaced some";
   }
@@ -180,7 +182,8 @@ std::string cases_text(std::vector<std::string> names_of_runs) { return some_of(
 
 std::string load_note() {
   return std::string(kLoadMark).substr(1) + ": other processes took " + short_number(kQuietForeignCores) +
-         " CPU cores or more meanwhile, so its times may be too long";
+         " CPU cores or more, or a repetition took " + significant(100 * (kSlowRepetition - 1), 2) +
+         " % longer than the median";
 }
 
 std::string below_load_note(const std::string& text) {

@@ -45,8 +45,8 @@ inline std::string range_text(const std::pair<double, double>& ends, const Numbe
 std::string ratio_text(const Estimate& estimate);  // "12.3x (11.9 to 12.8)", "12.3x (no interval: ...)"
 std::string interval_text(const Estimate& estimate, const NumberText& number = three_digits);  // " (11.9 to 12.8)"
 
-// The mark after the name of a run or of repetitions during which other processes took kQuietForeignCores (src/result/load.h)
-// or more, and the line above a table or page with such marks: "†: other processes took ...".
+// The mark after the name of a run or of repetitions that were disturbed (src/result/load.h), and the line above a table or
+// page with such marks: "†: other processes took ...".
 inline constexpr const char* kLoadMark = " †";
 std::string load_note();
 inline const char* load_mark(bool loaded) { return loaded ? kLoadMark : ""; }
