@@ -134,7 +134,7 @@ TEST(ClaimTrends, AccuracyAgainstBatchIsASlopeOfEachSeed) {
         runs.push_back(trained(
             "fp32", 16 << doublings, seed,
             0.9 + 0.01 * static_cast<double>(seed) + a_doubling * doublings + 0.0001 * static_cast<double>(seed) * doublings));
-    return answer_to("batch-accuracy", runs);
+    return part_of(answer_to("batch-accuracy", runs), "constant");
   };
   EXPECT_EQ(answer(-0.01).verdict, Verdict::not_reproduced);
   EXPECT_NEAR(*answer(-0.01).measured, -0.98, 1e-9);
@@ -148,12 +148,32 @@ TEST(ClaimTrends, AccuracyAgainstBatchTakesThreeBatchesAndFiveSeeds) {
     for (std::uint64_t seed = 0; seed < seeds; ++seed)
       for (int doublings = 0; doublings < batches; ++doublings)
         runs.push_back(trained("fp32", 16 << doublings, seed, 0.9 - (0.01 + 0.001 * static_cast<double>(seed)) * doublings));
-    return answer_to("batch-accuracy", runs);
+    return part_of(answer_to("batch-accuracy", runs), "constant");
   };
   EXPECT_EQ(answer(3, 5).verdict, Verdict::not_reproduced);
   EXPECT_EQ(answer(2, 5).verdict, Verdict::not_testable);
   EXPECT_EQ(answer(3, 4).verdict, Verdict::undecided);
   EXPECT_THAT(answer(3, 4).reason, HasSubstr("takes 5 seeds, and there are 4"));
+}
+
+TEST(ClaimTrends, AccuracyAgainstBatchIsJudgedAtARateThatGrowsWithItsSquareRoot) {
+  const auto answer = [](double power) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    for (std::uint64_t seed = 0; seed < 5; ++seed)
+      for (int quadruplings = 0; quadruplings < 3; ++quadruplings) {
+        const double rate = 0.001 * std::pow(4, power * quadruplings);
+        runs.push_back(
+            trained("fp32", 16 << (2 * quadruplings), seed, 0.8 + (0.01 + 0.0001 * static_cast<double>(seed)) * quadruplings));
+        auto& run = runs.back().front();
+        run.workload.optimizer = "adamw lr=" + std::to_string(rate) + " beta1=0.9";
+        if (quadruplings > 0) rename(run, run.name + "/learning-rate=" + std::to_string(rate));
+      }
+    return answer_to("batch-accuracy", runs);
+  };
+  const ClaimAnswer judged = answer(0.5);
+  EXPECT_EQ(judged.verdict, Verdict::reproduced) << judged.reason;
+  EXPECT_NEAR(part_of(judged, "square-root").measured.value_or(0), 0.51, 1e-9);
+  for (const double other : {0.0, 1.0}) EXPECT_EQ(answer(other).verdict, Verdict::not_testable) << other;
 }
 
 // Trainings of other lengths and those that stop at a quality stand in the same results, in any order.
@@ -169,9 +189,9 @@ TEST(ClaimTrends, AccuracyAgainstBatchIsOfTheLargestGroupInAnyOrder) {
     for (int doublings = 0; doublings < 3; ++doublings)
       runs.push_back(trained("fp32", 16 << doublings, seed, 0.9 - (0.01 + 0.0001 * static_cast<double>(seed)) * doublings));
   }
-  const ClaimAnswer forth = answer_to("batch-accuracy", runs);
+  const ClaimAnswer forth = part_of(answer_to("batch-accuracy", runs), "constant");
   std::reverse(runs.begin(), runs.end());
-  const ClaimAnswer back = answer_to("batch-accuracy", runs);
+  const ClaimAnswer back = part_of(answer_to("batch-accuracy", runs), "constant");
   for (const ClaimAnswer& answer : {forth, back}) {
     EXPECT_EQ(answer.verdict, Verdict::not_reproduced) << answer.reason;
     EXPECT_NEAR(answer.measured.value_or(0), -1.02, 1e-9);

@@ -97,7 +97,29 @@ TEST(Claims, AboutSomeModelAreCorrectedForTheChoice) {
   EXPECT_NEAR(*three.measured, 15, 1e-9);
   EXPECT_LT(three.measured_ci95->first, one.measured_ci95->first);
   EXPECT_GT(three.measured_ci95->second, one.measured_ci95->second);
-  EXPECT_THAT(three.conditions, HasSubstr("the interval is at 98.33 %, since the best of 3 decides"));
+  EXPECT_THAT(three.conditions, HasSubstr("the interval is at 98.33 %, since it is one of 3 that may decide"));
+}
+
+// Holm's method: the model that holds leaves the error to the others, so that one more can be shown to hold.
+TEST(Claims, AboutSomeModelNameAllThatHold) {
+  const auto answer = [](const std::vector<double>& speedups) {
+    std::vector<std::vector<epochbench::Run>> runs;
+    const std::vector<const char*> models{"resnet50", "resnet20", "bert-base"};
+    for (std::size_t i = 0; i < speedups.size(); ++i) {
+      runs.push_back(runs_of(models[i], "cpu", "fp32", 16, 100));
+      runs.push_back(runs_of(models[i], "cuda", "fp32", 16, 100 * speedups[i]));
+    }
+    return answer_to("days-to-hours", runs);
+  };
+  const auto width = [&](const std::vector<double>& speedups) {
+    const ClaimAnswer of = answer(speedups);
+    return of.measured_ci95->second / *of.measured;
+  };
+  const double of_two = width({15, 5}), of_three = width({15, 5, 5});
+  ASSERT_LT(of_two, of_three);
+  const double near_the_end = 18 / std::sqrt(of_two * of_three);  // inside by the narrower interval alone
+  EXPECT_THAT(answer({15, near_the_end, 5}).reason, HasSubstr("resnet20 " + short_number(near_the_end, 3) + "x, which holds"));
+  EXPECT_THAT(answer({5, near_the_end, 5}).reason, HasSubstr("resnet20 " + short_number(near_the_end, 3) + "x, undecided"));
 }
 
 TEST(Claims, PartsAreUndecidedUnderFiveRepetitions) {

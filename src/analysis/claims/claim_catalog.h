@@ -79,10 +79,11 @@ void fields(auto& visit, Is<StatedFigure> auto& figure) {
 }
 
 struct ClaimQuantity : ClaimPart {
-  std::size_t choices = 1;       // not in the catalog: of how many the best decides
+  std::size_t choices = 1;       // not in the catalog: among how many the error of its interval is shared
   double scale = 1;              // SI units in one `unit`
   std::string kind = "missing";  // the name of a row (claim_kinds.h); docs/claims.md describes each
   std::string measure, over;     // "samples_per_second"; "batch"
+  std::string learning_rate;     // of a slope over the batch: "square_root" of it; empty: one for all
   std::string pairing;           // "best": each device at its own best, instead of one workload on both
   std::string weak;              // "of" or "to": the side that could have been faster, so the ratio is a bound
   bool each = false;             // an answer for every model of memory, pair of expected or figure of stated
@@ -108,8 +109,8 @@ void fields(auto& visitor, Is<ClaimQuantity> auto& quantity) {
   visitor("exact", quantity.claimed.exact);
   visitor("kind", quantity.kind);
   const auto visit = optional_fields(visitor);
-  VISIT(quantity, id, carries, counts, alternative, precondition, measure, over, pairing, weak, each, models, of, to, than,
-        device, parameters, bytes, least_seeds, least_cores, entries, against, figures, samples, differs, reason);
+  VISIT(quantity, id, carries, counts, alternative, precondition, measure, over, learning_rate, pairing, weak, each, models, of,
+        to, than, device, parameters, bytes, least_seeds, least_cores, entries, against, figures, samples, differs, reason);
 }
 
 enum class HoldsFor : std::uint8_t {

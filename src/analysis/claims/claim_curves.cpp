@@ -18,22 +18,15 @@ namespace {
 
 constexpr std::size_t kMinPlateauPoints = 3;  // of a plateau: one point where it rises, two between which it stays
 
-// The size along which a curve runs is not a condition of its points.
-bool suits_but_for_size(RunChoice choice, const Series& series, Axis axis) {
-  const auto size = axis == Axis::samples ? series.conditions.find("epoch_samples") : series.conditions.end();
-  if (size != series.conditions.end())
-    for (std::string& setting : setting_texts({*size})) choice.settings.push_back(std::move(setting));
-  std::ranges::sort(choice.settings);
-  return suits(choice, series);
-}
-
 // The curves of a model's runs that the choice selects, on one backend; the longest first. A width is an option of the model,
 // so on that axis the model is the family.
 std::vector<Curve> curves_for(const Evidence& evidence, const RunChoice& choice, const std::string& model, Axis axis) {
   const auto of_model = [&](const Run& run) { return (axis == Axis::width ? model_family(run) : run.workload.model) == model; };
   const auto chosen = [&](const Run* run) {
     const auto series = evidence.series_of.find(run);
-    return series != evidence.series_of.end() && suits_but_for_size(choice, *series->second, axis);
+    if (series == evidence.series_of.end()) return false;
+    // The size along which a curve runs is not a condition of its points.
+    return axis == Axis::samples ? suits_but_for("epoch_samples", choice, *series->second) : suits(choice, *series->second);
   };
   std::vector<Curve> found;
   for (const auto& [path, result] : evidence.results)

@@ -31,7 +31,8 @@ std::optional<double> metric(const Run& run, const std::string& name);
 std::vector<std::string> metric_names();
 
 // One for each repetition that has it.
-std::vector<double> metrics(const Series& series, const std::string& name);
+std::vector<double> metrics(const Repetitions& runs, const std::string& name);
+inline std::vector<double> metrics(const Series& series, const std::string& name) { return metrics(series.runs, name); }
 
 // Numbers::repeated of a metric.
 const char* what_repeats(const std::string& name);
@@ -53,6 +54,8 @@ PlannedStep step_of(const RunChoice& choice, const std::string& model);
 
 // Whether the choice is about such runs, whatever their model.
 bool suits(const RunChoice& choice, const Series& series);
+// The same, whatever the series' value of this setting.
+bool suits_but_for(const char* setting, RunChoice choice, const Series& series);
 
 // Series of this model (named as in results, with its options) on this backend. "" means any backend of the choice.
 std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
@@ -70,9 +73,16 @@ struct SeriesPair {
 // has a pair counts; on the CPU only with at least `least_cores` cores.
 std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& quantity, const std::string& model);
 
-// The pair whose sides process the most samples per second, preferably one with the repetitions for an interval. Precondition:
-// there is one.
-SeriesPair fastest(const std::vector<SeriesPair>& pairs);
+// The pair whose sides process the most samples per second, preferably one with the repetitions for an interval, and the
+// repetitions that estimate it, those that other files or builds measured of its cases on the same device among them.
+struct FastestPair {
+  SeriesPair pair;
+  Repetitions of = {}, to = {};
+  double error = kError;   // of an interval over them (src/figures/best_choice.h)
+  std::string doubt = {};  // choice_doubt()
+};
+// `each_at_best`: the sides are chosen one by one, since they need not share their work. Precondition: there is a pair.
+FastestPair fastest(const std::vector<SeriesPair>& pairs, bool each_at_best);
 
 // What makes the pair unfair, except for what the claim is about or what its conditions already state.
 std::vector<Warning> warnings_of(const SeriesPair& pair);
@@ -98,12 +108,13 @@ struct Numbers {
   std::optional<std::pair<double, double>> ci95 = {};  // of the only number of `of`, as its source gives it
   bool of_magnitudes = false;  // they differ by orders of magnitude, so one side has their geometric mean
   bool reached = false;        // what was reached once stays reached, whatever further numbers say
+  double error = kError;       // of an interval over repetitions
   std::vector<Warning> warnings = {};
   std::vector<ClaimSource> sources = {};
 };
 Numbers certain(double value, std::string conditions);  // by arithmetic or from a plan
-// Precondition: none are missing. `choices`: of how many such numbers the best decides; the interval is at 1 - 5 %/choices, so
-// that any of them misses in 5 % of cases (Bonferroni, as Holm's method begins).
+// Precondition: none are missing. `choices`: of how many such numbers the best decides; the interval misses by `error`/choices,
+// so that any of them misses in 5 % of cases at most.
 Estimate estimate(const Numbers& numbers, std::size_t choices = 1);
 
 using Answers = std::vector<ClaimAnswer>;

@@ -1,6 +1,5 @@
 // Claims about numbers of runs: one compared with another, or one alone.
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 #include "src/analysis/claims/claim_kinds.h"
@@ -10,30 +9,18 @@
 namespace epochbench {
 namespace {
 
-// The numbers of a side of the pair, from all files and builds that measured its case on the same device.
-std::vector<double> pooled_metrics(const std::vector<SeriesPair>& found, const Series* SeriesPair::*side, const Series* chosen,
-                                   const std::string& measure) {
-  std::vector<double> numbers;
-  std::set<const Series*> counted;
-  for (const SeriesPair& pair : found) {
-    const Series& series = *(pair.*side);
-    const Device &device = series.first().device, &wanted = chosen->first().device;
-    if (series.name() != chosen->name() || device.name != wanted.name || device.threads != wanted.threads) continue;
-    if (!counted.insert(&series).second) continue;
-    for (const double number : metrics(series, measure)) numbers.push_back(number);
-  }
-  return numbers;
-}
-
 Numbers ratio_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::vector<SeriesPair> found = pairs(evidence, quantity, quantity.models.front());
   if (found.empty()) return {.missing = why_unpaired(evidence, quantity)};
-  const SeriesPair pair = fastest(found);
-  Numbers numbers{.of = pooled_metrics(found, &SeriesPair::of, pair.of, quantity.measure),
-                  .to = pooled_metrics(found, &SeriesPair::to, pair.to, quantity.measure),
+  const FastestPair chosen = fastest(found, quantity.pairing == "best");
+  const SeriesPair& pair = chosen.pair;
+  Numbers numbers{.of = metrics(chosen.of, quantity.measure),
+                  .to = metrics(chosen.to, quantity.measure),
                   .conditions = describe(pair),
                   .repeated = what_repeats(quantity.measure),
+                  .error = chosen.error,
                   .warnings = warnings_of(pair)};
+  append(numbers.conditions, chosen.doubt, "; ");
   if (numbers.of.empty() || numbers.to.empty())
     numbers.missing = why_no_metric(numbers.of.empty() ? *pair.of : *pair.to, quantity.measure);
   // A price says nothing about a ratio without money in it, nor a meter about one without energy.

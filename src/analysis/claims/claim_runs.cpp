@@ -127,8 +127,8 @@ std::vector<std::string> metric_names() {
   return names;
 }
 
-std::vector<double> metrics(const Series& series, const std::string& name) {
-  return known_values(series.runs, [&](const Run* run) { return metric(*run, name); });
+std::vector<double> metrics(const Repetitions& runs, const std::string& name) {
+  return known_values(runs, [&](const Run* run) { return metric(*run, name); });
 }
 
 bool is_per_usd(const std::string& name) { return name == kEpochsPerUsd || name == kTrainedEpochsPerUsd; }
@@ -150,6 +150,13 @@ bool suits(const RunChoice& choice, const Series& series) {
   const Workload& workload = series.first().workload;
   return asked_for(choice, series.first()) && (choice.data.empty() || workload.dataset.rfind("synthetic", 0) != 0) &&
          (!choice.batch || workload.batch == *choice.batch) && setting_texts(series.conditions) == choice.settings;
+}
+
+bool suits_but_for(const char* setting, RunChoice choice, const Series& series) {
+  if (const auto own = series.conditions.find(setting); own != series.conditions.end())
+    for (std::string& text : setting_texts({*own})) choice.settings.push_back(std::move(text));
+  std::ranges::sort(choice.settings);
+  return suits(choice, series);
 }
 
 std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
@@ -211,11 +218,64 @@ std::vector<SeriesPair> pairs(const Evidence& evidence, const ClaimQuantity& qua
   return found;
 }
 
-SeriesPair fastest(const std::vector<SeriesPair>& pairs) {
-  return *std::ranges::max_element(pairs, {}, [](const SeriesPair& pair) {
-    const bool has_interval = std::min(pair.of->runs.size(), pair.to->runs.size()) >= kMinRepetitions;
-    return std::tuple(has_interval, pair.of->rate(), pair.to->rate());
+namespace {
+
+// A case on one side of pairs, from all files and builds that measured it on one device.
+struct PooledCase {
+  std::tuple<std::string, std::string, std::optional<int>> key;  // name, device, threads
+  std::vector<SeriesPair> pairs = {};
+  Repetitions runs = {};
+};
+using SideOfPair = const Series* SeriesPair::*;
+
+std::vector<PooledCase> pooled_cases(const std::vector<SeriesPair>& pairs, SideOfPair side) {
+  ListByKey<&PooledCase::key> cases;
+  for (const SeriesPair& pair : pairs) {
+    const Series& series = *(pair.*side);
+    PooledCase& one = cases[{series.name(), series.first().device.name, series.first().device.threads}];
+    const bool is_new = std::ranges::none_of(one.pairs, [&](const SeriesPair& known) { return known.*side == &series; });
+    if (is_new) one.runs.insert(one.runs.end(), series.runs.begin(), series.runs.end());
+    one.pairs.push_back(pair);
+  }
+  return cases.take();
+}
+
+BestChoice fastest_among(const std::vector<PooledCase>& cases) {
+  std::vector<std::vector<double>> rates;
+  for (const PooledCase& one : cases) rates.push_back(values_of(one.runs, kThroughput));
+  return choose_best(rates);
+}
+
+void add_doubt(FastestPair& fastest, const BestChoice& choice, const std::vector<PooledCase>& cases) {
+  fastest.error = std::min(fastest.error, choice.error());
+  append(fastest.doubt, choice_doubt(choice, cases.size(), [&](std::size_t place) { return std::get<0>(cases[place].key); }),
+         "; ");
+}
+
+}  // namespace
+
+FastestPair fastest(const std::vector<SeriesPair>& pairs, bool each_at_best) {
+  std::vector<SeriesPair> candidates;
+  std::ranges::copy_if(pairs, std::back_inserter(candidates), [](const SeriesPair& pair) {
+    return std::min(pair.of->runs.size(), pair.to->runs.size()) >= kMinRepetitions;
   });
+  const std::vector<PooledCase> cases = pooled_cases(candidates.empty() ? pairs : candidates, &SeriesPair::of);
+  const BestChoice of = fastest_among(cases);
+  const std::vector<PooledCase> partners = pooled_cases(cases[of.place].pairs, &SeriesPair::to);
+  const BestChoice to = fastest_among(partners);
+  FastestPair fastest{partners[to.place].pairs.front()};
+  fastest.of = estimating(of, [&](std::size_t place) { return cases[place].runs; });
+  if (each_at_best) {
+    fastest.to = estimating(to, [&](std::size_t place) { return partners[place].runs; });
+    add_doubt(fastest, to, partners);
+  } else {
+    fastest.to = estimating(of, [&](std::size_t place) {  // the partners of the halves
+      const std::vector<PooledCase> own = pooled_cases(cases[place].pairs, &SeriesPair::to);
+      return own[fastest_among(own).place].runs;
+    });
+  }
+  add_doubt(fastest, of, cases);
+  return fastest;
 }
 
 std::vector<Warning> warnings_of(const SeriesPair& pair) {

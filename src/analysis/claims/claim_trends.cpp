@@ -1,11 +1,14 @@
 // Claims that a number grows with a size.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include "src/analysis/claims/claim_kinds.h"
+#include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
 
@@ -40,8 +43,9 @@ Answers answer_growing_ratio(const ClaimQuantity& quantity, const Evidence& evid
       missing = missing.empty() ? why_missing(evidence, quantity.of, model) : missing;
       continue;
     }
-    const SeriesPair pair = fastest(found);
-    const std::vector<double> of = metrics(*pair.of, quantity.measure), to = metrics(*pair.to, quantity.measure);
+    const FastestPair chosen = fastest(found, quantity.pairing == "best");
+    const SeriesPair& pair = chosen.pair;
+    const std::vector<double> of = metrics(chosen.of, quantity.measure), to = metrics(chosen.to, quantity.measure);
     const std::size_t repetitions = std::min(of.size(), to.size());
     if (repetitions == 0) continue;
     by_repetition.resize(count == 0 ? repetitions : std::min(by_repetition.size(), repetitions));
@@ -76,17 +80,35 @@ struct Trainings {
   }
 };
 
+constexpr const char* kSquareRoot = "square_root";
+
+// The learning rate over the square root of the batch, as text; "" if it is not known.
+std::string rate_over_root(const Workload& work) {
+  constexpr std::string_view kRate = " lr=";
+  const auto at = work.optimizer.find(kRate);
+  if (at == std::string::npos) return "";
+  const double rate = std::strtod(work.optimizer.c_str() + at + kRate.size(), nullptr);
+  return short_number(rate / std::sqrt(static_cast<double>(work.batch)), 3);
+}
+
 // On one backend, those with the most batches, then the most seeds, then the most epochs. Trainings that stopped at a quality
 // (--until) are excluded: they reach it by construction, whatever their batch.
 std::optional<Trainings> most_trainings(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& backend) {
-  std::map<std::tuple<std::size_t, std::string, std::string, std::string>, Trainings> all;
-  for (const Series* series : matching(evidence, quantity.of, quantity.models.front(), backend)) {
+  std::map<std::tuple<std::size_t, std::string, std::string, std::string, std::string>, Trainings> all;
+  const auto of_model = evidence.by_model.find(quantity.models.front());
+  if (of_model == evidence.by_model.end()) return std::nullopt;
+  for (const Series* series : of_model->second) {
+    const bool by_rule = quantity.learning_rate == kSquareRoot;
+    const std::string rate = by_rule ? rate_over_root(series->first().workload) : "";
+    const bool suited =
+        by_rule ? !rate.empty() && suits_but_for("learning_rate", quantity.of, *series) : suits(quantity.of, *series);
+    if (series->first().device.backend != backend || !suited) continue;
     // Trainings of one name may have several lengths, from several files.
     for (const Run* run : series->runs) {
       const std::optional<double> value = metric(*run, quantity.measure);
       const std::size_t epochs = epochs_trained(*run);
       if (!value || epochs == 0 || run->timing->stopped_by == "until") continue;
-      Trainings& trainings = all[{epochs, run->workload.dataset, run->device.name, series->origin}];
+      Trainings& trainings = all[{epochs, run->workload.dataset, run->device.name, series->origin, rate}];
       trainings.by_seed[run->workload.seed][run->workload.batch].push_back(*value);
       trainings.batches.insert(run->workload.batch);
       if (!trainings.first) trainings.first = run;
@@ -108,8 +130,10 @@ Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence&
   if (!trainings) return {unanswered(quantity, "no whole epochs were trained: " + why_missing(evidence, quantity.of, model))};
   const std::set<std::int64_t>& batches = trainings->batches;
   if (batches.size() < kMinSizes)
-    return {unanswered(
-        quantity, "a slope takes " + std::to_string(kMinSizes) + " batches, and there are " + std::to_string(batches.size()))};
+    return {
+        unanswered(quantity, "a slope takes " + std::to_string(kMinSizes) + " batches" +
+                                 (quantity.learning_rate.empty() ? "" : ", whose learning rates grow with their square roots") +
+                                 ", and there are " + std::to_string(batches.size()))};
   std::vector<double> slopes;
   for (const auto& [seed, values] : trainings->by_seed) {
     if (values.size() != batches.size()) continue;
@@ -139,6 +163,8 @@ ClaimKinds trend_kinds() {
        .check =
            [](const ClaimQuantity& quantity, const JsonFields& fields) {
              check_word(fields.path("over"), quantity.over, {quantity.to ? kOverParameters : "batch"});
+             if (!quantity.learning_rate.empty())
+               check_word(fields.path("learning_rate"), quantity.learning_rate, {kSquareRoot});
            }},
   };
   return kKinds;

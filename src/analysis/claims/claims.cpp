@@ -76,18 +76,34 @@ Answers judged_parts(const Claim& claim, const Evidence& evidence, std::size_t c
   return parts;
 }
 
-// How many measured parts could each be the one for which a claim about some model holds.
-std::size_t choices_among(const Answers& parts) {
-  return static_cast<std::size_t>(std::ranges::count_if(parts, [](const ClaimAnswer& part) {
-    return part.counts && part.carries && part.evidence == EvidenceClass::measured && part.measured_ci95;
-  }));
+// Whether the measured part could be the one for which a claim about some model holds.
+bool is_choice(const ClaimAnswer& part) {
+  return part.counts && part.carries && part.evidence == EvidenceClass::measured && part.measured_ci95;
+}
+
+// Holm's method ("A simple sequentially rejective multiple test procedure", 1979): k parts are judged with a k-th of the error;
+// those that hold are settled, and the others share the error among fewer.
+Answers judged_as_choices(const Claim& claim, const Evidence& evidence, Answers parts) {
+  auto left = static_cast<std::size_t>(std::ranges::count_if(parts, is_choice));
+  std::vector<bool> holds(parts.size(), false);
+  for (bool found = left > 1; found && left > 0;) {
+    const Answers again = judged_parts(claim, evidence, left);
+    found = false;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (holds[i]) continue;
+      parts[i] = again[i];
+      holds[i] = is_choice(parts[i]) && parts[i].verdict == Verdict::reproduced;
+      found = found || holds[i];
+      left -= holds[i] ? 1 : 0;
+    }
+  }
+  return parts;
 }
 
 ClaimAnswer judge(const Claim& claim, const Evidence& evidence) {
   ClaimAnswer answer;
   answer.parts = judged_parts(claim, evidence, 1);
-  if (const std::size_t choices = choices_among(answer.parts); claim.holds_for == HoldsFor::any && choices > 1)
-    answer.parts = judged_parts(claim, evidence, choices);
+  if (claim.holds_for == HoldsFor::any) answer.parts = judged_as_choices(claim, evidence, std::move(answer.parts));
   check_preconditions(answer.parts);
   conclude(answer, claim.holds_for);
   answer.id = claim.id;
@@ -160,8 +176,8 @@ ClaimAnswer answered(const ClaimQuantity& quantity, const Numbers& numbers) {
   ClaimAnswer answer = answered(quantity, estimate(numbers, quantity.choices), numbers.conditions);
   if (numbers.repeated && quantity.choices > 1 && answer.measured_ci95)
     append(answer.conditions,
-           "the interval is at " + short_number(100 - 5 / static_cast<double>(quantity.choices), 4) + " %, since the best of " +
-               std::to_string(quantity.choices) + " decides",
+           "the interval is at " + short_number(100 - 5 / static_cast<double>(quantity.choices), 4) +
+               " %, since it is one of " + std::to_string(quantity.choices) + " that may decide",
            "; ");
   answer.warnings = numbers.warnings;
   answer.sources = numbers.sources;
@@ -199,7 +215,7 @@ Numbers certain(double value, std::string conditions) {
 }
 
 Estimate estimate(const Numbers& numbers, std::size_t choices) {
-  const double error = kError / static_cast<double>(choices);
+  const double error = numbers.error / static_cast<double>(choices);
   const auto& [of, to] = std::tie(numbers.of, numbers.to);
   if (numbers.of_magnitudes && to.empty()) return geometric_mean_estimate(of, error);
   if (numbers.repeated && to.empty()) return arithmetic_mean_estimate(of, kMinRepetitions, numbers.repeated, error);
