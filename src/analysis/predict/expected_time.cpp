@@ -66,13 +66,14 @@ std::pair<double, double> busy_and_launches(const Demands& demands, const Demand
   return {busy, demands[at(Demand::launches)] * factors[at(Demand::launches)]};
 }
 
-// What takes the largest share of the seconds, and how much.
-void set_bound(ExpectedTime& time, const Demands& demands, const Demands& factors) {
+// What takes the largest share of the seconds, and how much. On a GPU, launches take none unless they take longer than all
+// else.
+void set_bound(ExpectedTime& time, const Demands& demands, const Demands& factors, bool is_gpu) {
   const auto part = [&](Demand demand) { return demands[at(demand)] * factors[at(demand)]; };
   const std::array<std::pair<const char*, double>, 3> parts{
       {{"compute", part(Demand::products) + part(Demand::convolutions) + part(Demand::energy)},
        {"bandwidth", part(Demand::memory)},
-       {"launches", part(Demand::launches)}}};
+       {"launches", is_gpu && !waits_for_launches(demands, factors) ? 0 : part(Demand::launches)}}};
   const auto [bound, seconds] =
       *std::ranges::max_element(parts, {}, [](const std::pair<const char*, double>& each) { return each.second; });
   time.bound = bound;
@@ -160,7 +161,7 @@ Expectation expected_time(const TimeFactors& kind, std::span<const NodeDemand> n
   time.program = kind.program;
   for (const auto& [source, share] : kind.sources)
     if (share.within < 0.5) time.weak_sources.push_back(source + " (" + format_percent(share.within) + ")");
-  set_bound(time, demands, kind.factors);
+  set_bound(time, demands, kind.factors, target.device->is_gpu);
   return {time, ""};
 }
 

@@ -14,9 +14,14 @@ namespace {
 constexpr double kOutlier = 0.05;                      // ratios nearer to 1 than this count by their square
 constexpr double kFirstStep = 1, kLastStep = 1e-4;     // by which the search changes the logarithm of a factor
 constexpr double kOfDevices = 0.8, kOfSources = 0.75;  // the shares of steps left out that an interval should contain
-constexpr std::array kTails{0.1, 0.05, 0.025, 0.0};    // the share of ratios on either side, the narrowest interval first
-constexpr Demands kStart{1.5, 1.5, 2, 1e-12, 1e-4};    // near any sensible fit
-constexpr Demands kMin{1, 1, 1, 1e-14, 1e-7};          // ratios by the roofline; the others so small that they say nothing
+// Intervals of ratios, the narrowest first: without a share on either side, and stretched in logarithms, since a range over two
+// or three sources seldom contains the next one.
+struct Width {
+  double tail, stretch;
+};
+constexpr std::array<Width, 7> kWidths{{{0.1, 1}, {0.05, 1}, {0.025, 1}, {0, 1}, {0, 1.25}, {0, 1.5}, {0, 2}}};
+constexpr Demands kStart{1.5, 1.5, 2, 1e-12, 1e-4};  // near any sensible fit
+constexpr Demands kMin{1, 1, 1, 1e-14, 1e-7};        // ratios by the roofline; the others so small that they say nothing
 
 class Search {
  public:
@@ -122,17 +127,20 @@ GroupsLeftOut leave_out(const std::vector<MeasuredStep>& steps, LeftOutGroup gro
   return left;
 }
 
-// The interval of measured over expected, without a tail on either side.
-Interval interval_of(std::vector<double> log_ratios, double tail) {
+// The interval of measured over expected.
+Interval interval_of(std::vector<double> log_ratios, const Width& width) {
   std::ranges::sort(log_ratios);
-  return {std::exp(quantile(log_ratios, tail)), std::exp(quantile(log_ratios, 1 - tail))};
+  const double low = quantile(log_ratios, width.tail), high = quantile(log_ratios, 1 - width.tail);
+  const double further = (width.stretch - 1) * (high - low) / 2;
+  return {std::exp(low - further), std::exp(high + further)};
 }
 
 // Records for each step whether it is within the interval of the other groups, and returns the share that is, by group.
-std::map<std::string, LeftOutShare> shares_within(GroupsLeftOut& left, double tail) {
+std::map<std::string, LeftOutShare> shares_within(GroupsLeftOut& left, const Width& width) {
   std::map<std::string, LeftOutShare> shares;
   for (const std::string& name : left.groups()) {
-    const auto [low, high] = interval_of(left.ratios([&](const MeasuredStep& step) { return step.*left.group != name; }), tail);
+    const auto [low, high] =
+        interval_of(left.ratios([&](const MeasuredStep& step) { return step.*left.group != name; }), width);
     LeftOutShare& share = shares[name];
     for (std::size_t i = 0; i < left.steps.size(); ++i) {
       LeftOutStep& result = left.results[i];
@@ -182,12 +190,12 @@ FittedFactors fit_with_left_out(const std::vector<MeasuredStep>& steps, bool is_
                 by_source = leave_out(steps, &MeasuredStep::source, is_gpu);
   std::vector<double> ratios = by_device.ratios(all);
   std::ranges::copy(by_source.ratios(all), std::back_inserter(ratios));
-  for (const double tail : kTails) {
-    shares_within(by_device, tail);
-    kind.sources = shares_within(by_source, tail);
+  for (const Width& width : kWidths) {
+    shares_within(by_device, width);
+    kind.sources = shares_within(by_source, width);
     kind.within = share_of_all(by_device);
     kind.within_sources = share_of_all(by_source);
-    const auto [low, high] = interval_of(ratios, tail);
+    const auto [low, high] = interval_of(ratios, width);
     kind.low = low;
     kind.high = high;
     if (kind.within >= kOfDevices && kind.within_sources >= kOfSources) break;
