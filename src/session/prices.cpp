@@ -6,6 +6,7 @@
 
 #include "epochbench/embedded.h"
 #include "src/analysis/predict/price_file.h"
+#include "src/analysis/series.h"
 #include "src/base/errors.h"
 #include "src/base/files.h"
 #include "src/base/numbers.h"
@@ -192,7 +193,7 @@ std::vector<std::string> Prices::without_case(std::span<const DeviceId> devices)
 
 namespace {
 
-DeviceKind kind_of(const Run& run) { return run.device.backend == name(DeviceKind::cuda) ? DeviceKind::cuda : DeviceKind::cpu; }
+DeviceKind kind_of(const Run& run) { return runs_on_gpu(run) ? DeviceKind::cuda : DeviceKind::cpu; }
 
 // A GPU other than the first is named by its setting, which a file may hold in any form.
 DeviceId device_of(const Run& run) {

@@ -249,6 +249,16 @@ TEST(Reprice, TakesAnotherPrice) {
   EXPECT_DOUBLE_EQ(*named.result.runs[0].cost->usd_per_epoch, 2) << "of the CPU alone";
 }
 
+TEST(Reprice, TakesPytorchOnAGpuForTheGpu) {
+  NamedResult named = priced("user", {}, "pytorch");
+  named.result.runs[0].device.threads.reset();
+  reprice(named, {"cpu=1,cuda=2", {}});
+  EXPECT_DOUBLE_EQ(*named.result.runs[0].cost->usd_per_epoch, 2);
+  named.result.runs[0].device.threads = 2;
+  reprice(named, {"cpu=1,cuda=2", {}});
+  EXPECT_DOUBLE_EQ(*named.result.runs[0].cost->usd_per_epoch, 1);
+}
+
 TEST(Prices, RefusesWhatIsNoPrice) {
   for (const char* text :
        {"cpu", "cpu=", "=1", "cpu=0", "cpu=-1", "cpu=nan", "cpu=1e9", "cpu=cheap", "tpu=1", "cpu=1,", "cpu=1,,cuda=2", "0.34"})

@@ -1,9 +1,12 @@
 """One estimator: what commands say of a case agrees to the last digit, for every published result."""
+import csv
+import io
 import json
 import math
 import os
 import pathlib
 import re
+import statistics
 
 from support import CliTest, known_peaks
 
@@ -75,7 +78,7 @@ class Numbers(CliTest):
             self.assertGreater(count, 5, command)
 
     def test_one_cost_for_one_run_everywhere(self):
-        compared = {"markdown": 0, "answers": 0, "cost": 0, "plan": 0, "shares": 0}
+        compared = {"markdown": 0, "answers": 0, "cost": 0, "plan": 0, "csv": 0, "shares": 0}
         for path in RESULTS:
             priced = [row for row in self.rows_of_page(path) if row["cost"]]
             if not priced:
@@ -108,15 +111,44 @@ class Numbers(CliTest):
                         compared["plan"] += 1
                         self.assertTrue(any(math.isclose(row["usd_per_epoch"]["value"], usd, rel_tol=1e-9)
                                             for usd in value.values()))
+            rows = list(csv.DictReader(io.StringIO(self.call("export", path, "--format", "csv").stdout)))
+            for name, usd in value.items():
+                costs = [float(row["cost_usd_per_epoch"]) for row in rows if row["cost_usd_per_epoch"]
+                         and row["status"] == "ok" and re.sub(r"/seed=\d+", "", row["name"]) == name]
+                if costs:
+                    compared["csv"] += 1
+                    self.assertAlmostEqual(statistics.geometric_mean(costs) / usd, 1, delta=1e-9)
+            for row in rows:
+                share = "hypothetical" in row["cost_price_source"]
+                self.assertEqual([bool(row[f"cost_whole_usd_per_{unit}"]) for unit in ("hour", "epoch")], [share, share])
+                if share:
+                    times = [float(row[f"cost_whole_usd_per_{unit}"]) / float(row[f"cost_usd_per_{unit}"])
+                             for unit in ("hour", "epoch")]
+                    self.assertAlmostEqual(times[0], times[1])
+                    self.assertGreater(times[0], 1)
             runs = json.loads(path.read_text())["runs"]
             if any((run["cost"] or {}).get("price_scaling", "whole") != "whole" for run in runs):
                 compared["shares"] += 1
                 self.assertIn("whole/epoch", markdown)
                 for text in (answers, cost, page, *([plan] if plan else [])):
                     self.assertIn("rented only whole, for $", " ".join(text.split()))
-                self.assertIn("hypothetical price for", self.call("export", path, "--format", "csv").stdout)
+                self.assertIn("hypothetical price for", "".join(row["cost_price_source"] for row in rows))
         for command, count in compared.items():
             self.assertGreater(count, 0, command)
+
+    def test_the_table_of_run_has_the_costs_of_its_file(self):
+        call = self.call("run", "--model", "mlp", "--batch", "16,32", "--steps", "12", "--repetitions", "2", *known_peaks(),
+                         "--price", "cpu=0.34", "--precision", "fp32", "--out", self.out)
+        self.assertEqual(call.returncode, 0, call.stderr)
+        rows = list(csv.DictReader(io.StringIO(self.call("export", self.out, "--format", "csv").stdout)))
+        markdown = self.call("export", self.out, "--format", "markdown").stdout
+        for name in ("mlp/cpu/fp32/b16", "mlp/cpu/fp32/b32"):
+            shown = re.search(rf"^{name}( †)?  .*?(\$\S+)", call.stdout, re.MULTILINE)
+            self.assertTrue(shown, call.stdout)
+            self.assertIn(f" {shown[2]} ", next(line for line in markdown.splitlines() if f"`{name}`" in line))
+            costs = [float(row["cost_usd_per_epoch"]) for row in rows if row["name"] == name]
+            self.assertEqual(len(costs), 2)
+            self.assertAlmostEqual(statistics.geometric_mean(costs) / float(shown[2].lstrip("$")), 1, delta=0.05)
 
     def test_a_table_after_repetitions_has_a_row_per_case(self):
         call = self.call("run", "--model", "mlp", "--batch", "16", "--steps", "12", "--repetitions", "5", "--verbose",

@@ -3,7 +3,7 @@
 // Quoted according to RFC 4180, but lines end with a line feed only, as Unix tools expect. Columns are the keys of the result
 // file, joined with '_', so they include units; they are the same for every result. A null is empty, an empty text is "".
 // Arrays are left out, except intervals: *_low and *_high. Each setting of a case has a column, which is empty if the run has
-// the default. A text that a spreadsheet would run as a formula, such as a name in a foreign result, gets a ' in front (OWASP,
+// the default, and so has what the whole instance costs, empty unless a share of it counts. A text that a spreadsheet would run as a formula, such as a name in a foreign result, gets a ' in front (OWASP,
 // "CSV Injection").
 #include <algorithm>
 #include <array>
@@ -19,7 +19,9 @@
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/case/case_option.h"
+#include "src/figures/figure.h"
 #include "src/report/export/export_formats.h"
+#include "src/result/price_source.h"
 #include "src/result/result_json.h"
 
 namespace epochbench {
@@ -111,6 +113,12 @@ template <class Each>
 void for_each_column(const Run& run, const Context& context, const Each& each) {
   Columns of_run(each, "", true), of_context(each, "context", true);
   fields(of_run, run);
+  // What the instance costs, where the run counts a share of it, which cannot be rented.
+  const auto usd = member_of(run.cost, &Cost::usd_per_hour);
+  const auto source = member_of(run.cost, &Cost::price_source);
+  const auto whole = source ? whole_over_share(*source) : std::nullopt;
+  each("cost_whole_usd_per_hour", usd && whole ? Json(*usd * *whole) : kNull);
+  each("cost_whole_usd_per_epoch", json_of(kWholeEpochCost.value(run)));
   fields(of_context, context);
 }
 
