@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import itertools
 import pathlib
 import sys
 import traceback
@@ -51,10 +52,11 @@ class ModuleTraining(training.Training):
         self.file = pathlib.Path(case["module"]).name
         self.user = self.during("its import", lambda: load(case["module"]))
         self.model = self.during("model()", lambda: self.user.model().train().to(self.device))
-        self.data = self.during("batch()", lambda: to_device(self.user.batch(self.device), self.device))
-        if not tensors(self.data) or not tensors(self.data)[0].dim():
+        data = self.during("batch()", lambda: to_device(self.user.batch(self.device), self.device))
+        if not tensors(data) or not tensors(data)[0].dim():
             raise ModuleError(f"{self.file}: batch() returns no tensor whose first size is the batch")
-        self.batch = tensors(self.data)[0].shape[0]
+        self.batches = itertools.repeat(data)
+        self.batch = tensors(data)[0].shape[0]
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.optimizer_spec = {}
         make = getattr(self.user, "optimizer", lambda model: torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9))
@@ -62,7 +64,7 @@ class ModuleTraining(training.Training):
         layout = next((p for p in self.model.parameters() if p.dim() == 4), torch.empty(1, 1, 1))
         last = layout.dim() == 4 and layout.is_contiguous(memory_format=torch.channels_last) and not layout.is_contiguous()
         self.conditions = {"clock": self.clock, "memory_format": "channels_last" if last else "contiguous"}
-        self.found = self.examine(case["seed"])
+        self.found = self.examine(data, case["seed"])
         self.during("torch.compile", lambda: self.make_ready(case["compile"]))
 
     def during(self, phase, act):
@@ -80,33 +82,32 @@ class ModuleTraining(training.Training):
         text = " ".join(str(error).split())[:300]
         return ModuleError(f"{self.file}{place} fails in {phase} on {self.device}: {type(error).__name__}: {text}")
 
-    def forward(self):
-        data = self.data
+    def forward(self, data):
         with self.autocast():
             if isinstance(data, dict):
                 return self.model(**data)
             return self.model(data[0] if isinstance(data, (list, tuple)) else data)
 
-    def eager_loss(self):
-        output = self.forward()
+    def eager_loss(self, batch):
+        output = self.forward(batch)
         with self.autocast():
-            loss = self.user.loss(output, self.data) if hasattr(self.user, "loss") else getattr(output, "loss", output)
+            loss = self.user.loss(output, batch) if hasattr(self.user, "loss") else getattr(output, "loss", output)
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or not loss.requires_grad:
             raise ModuleError(f"{self.file} returns no loss: define loss(output, batch), which returns one number with a gradient")
         return loss
 
-    def examine(self, seed):
+    def examine(self, data, seed):
         """A first pass, by phase: FLOPs of a sample, what identifies the work, and whether two passes are equal."""
         losses = []
         for _ in range(2):
             torch.manual_seed(seed)
             with FlopCounterMode(display=False) as forward:
-                loss = self.during("forward", self.eager_loss)
+                loss = self.during("forward", lambda: self.eager_loss(data))
             with FlopCounterMode(display=False) as backward:
                 self.during("backward", loss.backward)
             self.optimizer.zero_grad(set_to_none=True)
             losses.append(loss.item())
-        shapes = [[name, list(p.shape)] for name, p in self.model.named_parameters()] + [list(t.shape) for t in tensors(self.data)]
+        shapes = [[name, list(p.shape)] for name, p in self.model.named_parameters()] + [list(t.shape) for t in tensors(data)]
         flops = forward.get_total_flops(), backward.get_total_flops()
         return {"batch": self.batch, "forward_flops_per_sample": flops[0] / self.batch,
                 "train_flops_per_sample": sum(flops) / self.batch, "optimizer": type(self.optimizer).__name__.lower(),

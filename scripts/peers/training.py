@@ -6,6 +6,7 @@ sums to 16 bits, which epochbench's never do.
 """
 
 import contextlib
+import itertools
 import math
 import os
 import resource
@@ -21,6 +22,8 @@ import optimizers
 
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 FIRST_SCALE, GROWTH_INTERVAL = 65536.0, 2000  # of the GradScaler: PyTorch's defaults, and epochbench's
+SYNTHETIC_BATCHES = 4  # that steps take in turn, as epochbench's do (kInputSlots)
+MASK_ID = 259  # of epochbench's bytes as tokens (src/data/text.h)
 PASSES_TO_COMPILE = 3  # a captured graph exists after the second pass and replays in the third
 
 
@@ -30,13 +33,16 @@ class Diverged(Exception):
 
 def synthetic_batch(model, batch, tokens):
     """Normal images and uniform labels, or uniform ids with their targets, as in epochbench's texts: 20 of 128
-    positions, the next id of each, or a class."""
+    positions, eight tenths masked and one another id; the next id of each; or a class."""
     family, options = models.split_name(model)
     if family in models.BERT_SIZES:
         predictions = max(1, 20 * tokens // 128)
         ids = torch.randint(models.VOCABULARY, (batch, tokens))
         positions = torch.rand(batch, tokens).argsort(dim=1)[:, :predictions].sort(dim=1).values
-        return {"input_ids": ids, "masked_positions": positions, "labels": ids.gather(1, positions)}
+        labels = ids.gather(1, positions)
+        other, chance = torch.randint(models.VOCABULARY, labels.shape), torch.rand(labels.shape)
+        masked = torch.where(chance < 0.8, MASK_ID, torch.where(chance < 0.9, other, labels))
+        return {"input_ids": ids.scatter(1, positions, masked), "masked_positions": positions, "labels": labels}
     if family in models.LSTM_SIZES:
         sizes = models.LSTM_SIZES[family] | options
         ids = torch.randint(sizes["vocabulary"], (batch, sizes["sequence"] + 1))
@@ -106,12 +112,13 @@ class Training:
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.attends = models.split_name(case["model"])[0] in models.ATTENTION
         self.draws_masks = dropout > 0 and models.split_name(case["model"])[0] in models.DROPOUT
-        batch = synthetic_batch(case["model"], self.batch, case.get("tokens"))
-        layout = torch.channels_last if "images" in batch else torch.contiguous_format
+        batches = [synthetic_batch(case["model"], self.batch, case.get("tokens")) for _ in range(SYNTHETIC_BATCHES)]
+        layout = torch.channels_last if "images" in batches[0] else torch.contiguous_format
         self.model.to(self.device, memory_format=layout)
-        self.data = {name: tensor.to(self.device) for name, tensor in batch.items()}
-        if "images" in batch:
-            self.data["images"] = self.data["images"].contiguous(memory_format=layout)
+        for batch in batches:
+            if "images" in batch:
+                batch["images"] = batch["images"].contiguous(memory_format=layout)
+        self.batches = itertools.cycle([{name: tensor.to(self.device) for name, tensor in batch.items()} for batch in batches])
         spec, rate = optimizers.parse(case["optimizer"])
         rate = case["learning_rate"] or rate
         if case["weight_decay"] is not None:
@@ -126,9 +133,9 @@ class Training:
         half = HALF.get(self.precision)
         return torch.autocast(self.device.type, dtype=half) if half else contextlib.nullcontext()
 
-    def eager_loss(self):
+    def eager_loss(self, batch):
         with self.autocast():
-            return models.loss(self.model, self.data, self.label_smoothing)
+            return models.loss(self.model, batch, self.label_smoothing)
 
     def attention_backend(self):
         """The kernel that scaled_dot_product_attention takes in a forward pass, "flash" or "math"; None without attention."""
@@ -144,7 +151,7 @@ class Training:
         functional.scaled_dot_product_attention = noting
         try:
             with torch.no_grad():
-                self.eager_loss()
+                self.eager_loss(next(self.batches))
         finally:
             functional.scaled_dot_product_attention = attend
         names = {int(backend): name.lower() for name, backend in SDPBackend.__members__.items()}
@@ -154,7 +161,7 @@ class Training:
         """Builds and searches for all that is needed at first use, in passes that leave the weights as they are."""
         for _ in range(PASSES_TO_COMPILE):
             self.optimizer.zero_grad(set_to_none=True)
-            self.loss().backward()
+            self.loss(next(self.batches)).backward()
         self.optimizer.zero_grad(set_to_none=True)
         self.synchronize()
         if self.device_memory:
@@ -162,7 +169,7 @@ class Training:
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss()
+        loss = self.loss(next(self.batches))
         if self.scaler:
             self.scaler.scale(loss).backward()
             if self.optimizer_spec.get("clip_norm"):
