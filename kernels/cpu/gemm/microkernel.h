@@ -32,11 +32,9 @@ enum class AccessA : std::uint8_t { rows, columns };
 #endif
 #if EPOCHBENCH_INT8
 #include "kernels/cpu/int8/word.h"
-#elif EPOCHBENCH_WIDENED
-#include "kernels/cpu/gemm/word_widened.h"
 #elif EPOCHBENCH_BFMMLA
 #include "kernels/cpu/gemm/word_bf16_neon.h"
-#elif EPOCHBENCH_BF16
+#elif EPOCHBENCH_BF16 && !EPOCHBENCH_WIDENED
 #include "kernels/cpu/gemm/word_bf16.h"
 #else
 #include "kernels/cpu/gemm/word_float.h"
