@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 
 #include "epochbench/communicator.h"
 #include "epochbench/precision.h"
@@ -110,8 +111,8 @@ class CpuBackend final : public Backend {
     const bool can = found != std::end(cpu::kIsas<Real>) && cpu::supported(*found);
     if (!can) throw DeviceError("this CPU does not run " + options.kernels + " kernels; use the best, or portable ones");
     if (!cpu::compiled<cpu::Kernels<Real>>(*found))
-      throw DeviceError("this build has no " + options.kernels +
-                        " kernels; use the best, or build with EPOCHBENCH_KERNELS=all");
+      throw DeviceError("this build has no " + options.kernels + " kernels" + (std::is_same_v<Real, Bf16> ? " for bf16" : "") +
+                        "; use the best, or build with EPOCHBENCH_KERNELS=all");
     return cpu::kernels<Real>(*found);
   }
 
