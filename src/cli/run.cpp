@@ -156,7 +156,7 @@ int run(const RunOptions& call) {
   if (!request.budget_seconds && suite) request.budget_seconds = suite->budget_seconds;
   if (suite && suite->own) request.suite = suite->name;
   if (request.dry_run) return dry_run(request);
-  if (suite && !request.quiet) print_disturbances();
+  if ((suite || options.with) && !request.quiet) print_disturbances();
   if (options.json && request.out.empty() && request.resume.empty()) request.out = kStandardStream;
   const bool json = options.json || request.out == kStandardStream;
   std::FILE* const out = json ? stderr : stdout;

@@ -93,7 +93,9 @@ SystemCheck foreign_load(std::optional<double> cores) {
   if (!cores) return unknown("foreign load", "/proc/stat cannot be read, or stands still");
   const std::string found = significant(*cores, 2) + " cores by other processes";
   if (!is_loaded(cores)) return quiet("foreign load", *cores < 0.005 ? "none" : found);
-  return {"foreign load", Disturbance::disturbs, found, "they take CPU time, caches and memory bandwidth",
+  return {"foreign load", Disturbance::disturbs, found,
+          "they take CPU time, caches and memory bandwidth; processes that take turns compare even so: epochbench compare "
+          "--interleave, scripts/peers/take_turns",
           "top -o %CPU    shows them; end them, or measure later"};
 }
 

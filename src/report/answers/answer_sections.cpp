@@ -233,9 +233,9 @@ AnswerSection speed_section(const std::vector<Run>& runs, const Speedup& speedup
   const bool gpu_ran = any_on_gpu(runs);
   section.answers.push_back(gpu_ran ? "no run on a GPU has a partner on the CPU (epochbench speedup says why)"
                                     : no_gpu_text(runs));
+  add_peers();
   const std::vector<RunGroup> works = compared_workloads(runs);
   for (const RunGroup& work : works) section.answers.push_back(epoch_text(work));
-  add_peers();
   section.read =
       (gpu_ran ? "this is the GPU's half of the answer; a CPU would show how many times as fast the GPU is"
                : "this is the CPU's half of the answer; a GPU would show how many times as fast these steps can be") +

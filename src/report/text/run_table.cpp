@@ -56,6 +56,15 @@ std::vector<RunGroup> rows_of(const Result& result, TableRows rows) {
   return list;
 }
 
+// "637 ms per step"; where the mean, from which samples/s follow, is far above that, "637 ms per step in the median, 997 ms in
+// the mean".
+std::string step_text(const Timing& timing) {
+  constexpr double kApart = 1.1;
+  const double mean = timing.steps_total_seconds / static_cast<double>(timing.steps()), median = timing.step_seconds_median;
+  const std::string text = format_seconds(median) + " per step";
+  return mean <= kApart * median ? text : text + " in the median, " + format_seconds(mean) + " in the mean";
+}
+
 // "resnet20 b32 cpu: bf16 is 1.90x fp32 (95 % interval 1.85 to 1.95)", "resnet20/cpu/fp32/b128: complete is 1.28x without
 // winograd".
 std::string ratio_line(const SpeedupPair& pair) {
@@ -109,8 +118,7 @@ std::string ratios_text(const Result& result) {
 std::string one_line(const Run& run) {
   if (!is_shown(run)) return run.name + ": " + describe(run.status, run.message);
   const std::string result = result_text({&run}), spread = spread_within_run_text(run);
-  return run.name + ": " + format_seconds(run.timing->step_seconds_median) + " per step" +
-         (spread.empty() ? "" : " (" + spread + " within this run)") + ", " +
+  return run.name + ": " + step_text(*run.timing) + (spread.empty() ? "" : " (" + spread + " within this run)") + ", " +
          cell(kThroughput.value(run), kThroughput.unit.text) + " samples/s" + (result.empty() ? "" : ", " + result);
 }
 
