@@ -70,8 +70,9 @@ class Elsewhere(CliTest):
         self.assertEqual(answers["elsewhere"], list(self.answers(file.name, "--on", "T4").values()))
         self.assertIn("with images from disk", " ".join(self.call("answers", file, "--on", "T4").stdout.split()))
         self.assertEqual(self.call("report", file, "--on", "T4", "-o", self.folder / "page.html").returncode, 0)
-        self.assertIn("resnet50 elsewhere: what was measured here, published by others and predicted",
-                      (self.folder / "page.html").read_text())
+        page = (self.folder / "page.html").read_text()
+        self.assertIn("resnet50 elsewhere: what was measured here, published by others and predicted", page)
+        self.assertRegex(page, '"lead": ?"elsewhere"', "the first screen shows what was asked for")
 
     def test_a_price_of_a_device_without_a_run_is_noted(self):
         call = self.call("plan", RESULTS / "zen4-2cores-hour.json", "--on", "T4", "--price", "cpu=0.09,cuda=0.2")

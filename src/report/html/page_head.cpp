@@ -301,6 +301,7 @@ bool is_a_sweep(const Json& data, const AllSeries& all) {
 }
 
 const char* lead_of(const Json& data, const AllSeries& all, const Speedup& speedup) {
+  if (data["tables"].contains("elsewhere0")) return "elsewhere";  // --on asks for it
   if (all.series.empty()) return data["turns"].empty() ? "none" : "turns";
   if (is_a_sweep(data, all)) return "sweeps";
   const bool across = std::ranges::any_of(speedup.pairs, [](const SpeedupPair& pair) {

@@ -25,7 +25,8 @@ const SECTIONS = [
 
 // The sections whose charts the first screen can show, with their headings there.
 const LEADS = {throughput: ["How fast", fastestSection], speedup: ["GPU against CPU", acrossSection],
-               sweeps: ["Rate against size", sweepsSection], turns: ["Two interleaved binaries", turnsSection]};
+               sweeps: ["Rate against size", sweepsSection], turns: ["Two interleaved binaries", turnsSection],
+               elsewhere: ["On other devices", elsewhereSection]};
 
 function readData() {
   const data = JSON.parse(document.getElementById("data").textContent);
