@@ -40,8 +40,9 @@ struct Suffix {
   std::string_view text;
   double factor;
 };
-constexpr std::array kSuffixes{Suffix{"", 1},      Suffix{"k", 1e3}, Suffix{"K", 1e3},  Suffix{"M", 1e6},  Suffix{"%", 0.01},
-                               Suffix{"ms", 1e-3}, Suffix{"s", 1},   Suffix{"min", 60}, Suffix{"h", 3600}, Suffix{"/h", 1}};
+constexpr std::array kSuffixes{Suffix{"", 1},     Suffix{"k", 1e3},   Suffix{"K", 1e3}, Suffix{"M", 1e6},
+                               Suffix{"%", 0.01}, Suffix{"ms", 1e-3}, Suffix{"s", 1},   Suffix{"m", 60},
+                               Suffix{"min", 60}, Suffix{"h", 3600},  Suffix{"/h", 1}};
 
 // "1000", "0.999": without the rounding error of a product.
 std::string written(double value) {

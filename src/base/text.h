@@ -105,8 +105,9 @@ class Table {
   explicit Table(const std::vector<std::string>& titles);
   void add(std::vector<std::string> cells);  // as many as there are columns
   // Columns without any text are left out. UTF-8: a code point counts as one column. If the table is too wide, a text that all
-  // rows share is first moved below it, except from the first column; then columns that may be left out are, and are named
-  // below, or in a table of one row moved there; then text cells are wrapped. Ends with a line break.
+  // rows share is first moved below it, except from the first column; then columns that may be left out are, unless only their
+  // texts tell two rows apart, and are named below, or in a table of one row moved there; then text cells are wrapped. Ends
+  // with a line break.
   std::string to_string(std::size_t columns = output_columns()) const;
 
  private:
@@ -118,7 +119,8 @@ class Table {
     bool below = false;  // shared by all rows, or of the only row
   };
   bool is_constant(std::size_t column) const;
-  std::vector<std::size_t> shown_within(std::vector<Column>& columns, std::size_t limit) const;
+  // `named_above`: the first column stands on lines of its own.
+  std::vector<std::size_t> shown_within(std::vector<Column>& columns, std::size_t limit, bool named_above) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <set>
 #include <stdexcept>
 
 #include <sys/ioctl.h>
@@ -220,12 +221,12 @@ bool Table::is_constant(std::size_t column) const {
 }
 
 // The columns that are shown, with their widths.
-std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::size_t limit) const {
+std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::size_t limit, bool named_above) const {
   constexpr std::size_t kNarrowest = 8;
   constexpr std::size_t kWholeWord = 12;                    // words up to "inconclusive" stay whole
   std::vector<std::size_t> shown, longest(columns.size());  // word of each column; of numbers, which stay whole, the longest
   std::size_t total = 0;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
+  for (std::size_t i = named_above ? 1 : 0; i < columns.size(); ++i) {
     longest[i] = longest_word(columns[i].title);
     for (const auto& row : rows_) {
       columns[i].width = std::max(columns[i].width, display_width(row[i]));
@@ -254,8 +255,21 @@ std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::
     columns[*spare].below = true;
     leave_out(spare);
   }
+  const auto different_rows = [&](std::size_t without) {
+    std::set<std::string> texts;
+    for (const auto& row : rows_) {
+      std::string text = row[0];
+      for (const std::size_t i : shown)
+        if (i != without && !columns[i].right) text += '\n' + row[i];
+      texts.insert(std::move(text));
+    }
+    return texts.size();
+  };
+  const auto tells_rows_apart = [&](std::size_t i) {
+    return !columns[i].right && different_rows(i) < different_rows(columns.size());
+  };
   while (total > limit) {
-    const auto spare = most_spare([&](std::size_t i) { return columns[i].spare > 0; });
+    const auto spare = most_spare([&](std::size_t i) { return columns[i].spare > 0 && !tells_rows_apart(i); });
     if (spare == shown.end()) break;
     leave_out(spare);
   }
@@ -289,7 +303,7 @@ std::vector<std::size_t> Table::shown_within(std::vector<Column>& columns, std::
 std::string Table::to_string(std::size_t limit) const {
   constexpr std::size_t kMaxNameLines = 2, kIndent = 2;
   std::vector<Column> columns = columns_;
-  std::vector<std::size_t> shown = shown_within(columns, limit);
+  std::vector<std::size_t> shown = shown_within(columns, limit, false);
   const auto has_room = [&](const auto& row) { return pieces(row[0], columns[0].width).size() <= kMaxNameLines; };
   const auto is_lost = [&](std::size_t i) {
     const bool constant = columns[i].below && rows_.size() > 1;
@@ -300,10 +314,8 @@ std::string Table::to_string(std::size_t limit) const {
   for (std::size_t i = 0; i < columns.size(); ++i) named_above = named_above || is_lost(i);
   named_above = named_above && columns[0].width > 0 && columns.size() > 1;
   if (named_above) {
-    Table others = *this;
-    for (auto& row : others.rows_) row[0].clear();
     columns = columns_;
-    shown = others.shown_within(columns, limit - kIndent);
+    shown = shown_within(columns, limit - kIndent, true);
   }
   std::string text;
   const auto line = [&](const auto& cell_of) {

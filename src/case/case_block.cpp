@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "src/base/numbers.h"
@@ -42,6 +44,18 @@ void check_together(const CaseSpec& spec, const CaseBlock& block) {
                                 " needs to know how many steps there are; add epochs (with until, the maximum) or steps");
   if (spec.precision == Precision::int8 && spec.mode != Mode::forward)
     refuse({"precision"}, "int8 is for inference, which is mode forward; use fp32 to train");
+}
+
+// Errors: CallError for a value that a list has twice; `parsed` has what its values mean.
+void check_repeats(const CaseOption& option, const OptionValues& list, std::span<const CaseSpec> parsed) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < parsed.size(); ++i) {
+    // A model's options are another setting.
+    const auto meaning = option.value && option.key != "model" ? option.value(parsed[i]) : std::nullopt;
+    if (!seen.insert(meaning ? to_text(*meaning) : list.values[i]).second)
+      throw CallError(list.where + ": " + list.values[i] +
+                      " stands twice; to measure a case several times, give a number of repetitions");
+  }
 }
 
 }  // namespace
@@ -91,6 +105,7 @@ std::vector<CaseSpec> expand(const CaseBlock& block) {
           throw CallError(where + ": " + error.what());
         }
       }
+    check_repeats(option, found->second, std::span(next).first(values.size()));
     specs = std::move(next);
   }
   for (const CaseSpec& spec : specs) check_together(spec, block);

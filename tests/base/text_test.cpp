@@ -161,6 +161,20 @@ TEST(Text, TablesSayBelowWhatAllRowsShare) {
   EXPECT_THAT(unknown.to_string(16), testing::HasSubstr("columns hidden\n"));
 }
 
+TEST(Text, TablesKeepWhatTellsRowsApart) {
+  Table table({"instance", "-model", ">cost"});
+  table.add({"g4dn.xlarge", "bert-base", "$0.0158"});
+  table.add({"g4dn.xlarge", "resnet50", "$0.637"});
+  EXPECT_EQ(table.to_string(26),
+            "instance\n  model         cost\ng4dn.xlarge\n  bert-base  $0.0158\ng4dn.xlarge\n  resnet50    $0.637\n");
+  table.add({"c7i.large", "bert-base", "$1"});
+  EXPECT_THAT(table.to_string(30), testing::HasSubstr("resnet50")) << "some of them";
+  Table others({"instance", "-model", ">cost"});
+  others.add({"g4dn.xlarge", "bert-base", "$0.0158"});
+  others.add({"g5.xlarge", "resnet50", "$0.637"});
+  EXPECT_THAT(others.to_string(26), testing::StartsWith("instance        cost\ng4dn.xlarge  $0.0158\n"));
+}
+
 TEST(Text, TablesKeepWordsWhole) {
   Table table({"machine", "model"});
   table.add({"Google Cloud", "of bottlenecked"});

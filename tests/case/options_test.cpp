@@ -152,6 +152,20 @@ TEST(Expand, MultipliesListsWithTheModelSlowest) {
               ElementsAre("mlp/cpu/fp32/b8", "mlp/cpu/fp32/b16", "lenet5/cpu/fp32/b8", "lenet5/cpu/fp32/b16"));
 }
 
+TEST(Expand, RefusesAValueThatStandsTwice) {
+  const auto with = [](const char* key, const char* value) { return failure(block_of({{"model", "mlp"}, {key, value}})); };
+  for (const auto& [key, value] : {std::pair("batch", "8,16,8"),
+                                   {"batch", "8,8.0"},
+                                   {"precision", "fp32,bf16,fp32"},
+                                   {"device", "cuda,cpu,cuda:0"},
+                                   {"without", "none,winograd,winograd"}})
+    EXPECT_THAT(with(key, value),
+                testing::EndsWith(" stands twice; to measure a case several times, give a number of repetitions"))
+        << key;
+  EXPECT_THAT(failure(block_of({{"model", "mlp,mlp"}})), HasSubstr("--model: mlp stands twice"));
+  EXPECT_THAT(names(block_of({{"model", "mlp:width=8,mlp:width=16,mlp"}})), testing::SizeIs(3));
+}
+
 TEST(Expand, RefusesBadValuesWithThePlaceAndTheRange) {
   const auto with = [](const char* key, const char* value) { return failure(block_of({{"model", "lenet5"}, {key, value}})); };
   EXPECT_THAT(with("batch", "0"), HasSubstr("--batch: '0' must be a whole number from 1"));
@@ -257,7 +271,8 @@ TEST(PlanCases, RunsAllCasesOnceAndThenAgain) {
 }
 
 TEST(PlanCases, KeepsTwinsOnceAndRefusesTwinsThatStopOtherwise) {
-  auto drafts = expand(block_of({{"model", "mlp"}, {"batch", "8,8"}, {"steps", "1"}}));
+  auto drafts = expand(block_of({{"model", "mlp"}, {"batch", "8"}, {"steps", "1"}}));
+  drafts.push_back(drafts.front());
   EXPECT_EQ(plan_cases(drafts, 1).size(), 1u);
   drafts[1].stop.steps = 2;
   EXPECT_THROW(plan_cases(drafts, 1), CallError);
