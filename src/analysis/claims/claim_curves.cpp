@@ -63,10 +63,12 @@ ClaimAnswer existence(const ClaimQuantity& quantity, const std::string& conditio
 
 // The first size above `from` that is surely below kFlatFraction of the best; empty if none.
 std::optional<std::int64_t> falls_at(const std::vector<CurvePoint>& points, std::int64_t from) {
-  const auto best = std::ranges::max_element(points, {}, &CurvePoint::rate);
+  std::vector<const CurvePoint*> candidates;
+  for (const CurvePoint& point : points) candidates.push_back(&point);
+  const auto [choice, rates] = choose_point(candidates);
   for (const CurvePoint& point : points) {
-    if (point.value <= from || &point == &*best) continue;
-    const Estimate ratio = ratio_estimate(best->rates, point.rates);
+    if (point.value <= from || &point == candidates[choice.place]) continue;
+    const Estimate ratio = ratio_estimate(rates, point.rates, choice.error());
     if (ratio.ci95 && ratio.ci95->second < kFlatFraction) return point.value;
   }
   return std::nullopt;

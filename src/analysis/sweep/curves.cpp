@@ -10,7 +10,7 @@
 #include "src/analysis/case_settings.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
-#include "src/figures/best_choice.h"
+#include "src/figures/estimate.h"
 #include "src/figures/figure.h"
 
 namespace epochbench {
@@ -177,7 +177,6 @@ std::string why_no_interval(const std::vector<const CurvePoint*>& points, const 
   return fewest < kMinRepetitions ? too_few_per_point(fewest) : ratio.reason;
 }
 
-// The fastest of the points, and the rates that estimate it. Precondition: there are points.
 std::pair<BestChoice, std::vector<double>> choose_point(const std::vector<const CurvePoint*>& points) {
   std::vector<std::vector<double>> rates;
   for (const CurvePoint* point : points) rates.push_back(point->rates);

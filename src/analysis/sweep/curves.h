@@ -10,9 +10,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/statistics.h"
+#include "src/figures/best_choice.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -52,6 +54,9 @@ struct Curve {
 // are in no curve, nor are those that `wanted` leaves out. A run of one rank is in every curve of what several divide. Points
 // to runs of `result`, which must outlive the curves.
 std::vector<Curve> curves_of(const Result& result, Axis axis, const std::function<bool(const Run&)>& wanted = {});
+
+// The fastest of the points, and the rates that estimate it. Precondition: at least one, each with rates.
+std::pair<BestChoice, std::vector<double>> choose_point(const std::vector<const CurvePoint*>& points);
 
 // The value with the highest rate, and those that cannot be distinguished from it.
 CurveBest best_of(const Curve& curve);
