@@ -28,10 +28,11 @@ constexpr std::int64_t kTriadBytes = 128 << 20;  // per array, larger than the c
 constexpr int kTriadPasses = 4;
 
 template <typename Real>
-std::unique_ptr<PeerCall> prepare(const NamedPeer& peer, const Work& work, Operands<Real>& o) {
+std::unique_ptr<LibraryCall> prepare(const NamedPeer& peer, const Work& work) {
   constexpr Element element = sizeof(Real) == sizeof(float) ? Element::f32 : Element::bf16;
-  return work.gemm ? peer.peer->gemm(o.first.data(), o.second.data(), o.third.data(), *work.gemm, element)
-                   : peer.peer->conv2d(o.first.data(), o.second.data(), o.third.data(), work.conv2d, work.pass, element);
+  if (!work.gemm) return peer.peer->conv2d(work.conv2d, work.pass, element, {});
+  if (peer.name.ends_with("-plain")) return nullptr;  // the same product as without the variant
+  return peer.peer->gemm(*work.gemm, element, {});
 }
 
 // Sums of n products in different orders may differ by n roundings each, and be rounded once more where they are stored.
@@ -71,10 +72,14 @@ Measured measure(const Work& work, const cpu::Kernels<Real>& kernels, const Comp
   calls.front()();
   const std::vector<Real> ours(operands.result->data(), operands.result->data() + operands.result->size());
 
-  std::vector<std::unique_ptr<PeerCall>> prepared;
+  std::vector<std::unique_ptr<LibraryCall>> prepared;
+  std::vector<Buffer<float>> workspaces;
   for (std::size_t i = 0; i < settings.peers.size(); ++i) {
-    prepared.push_back(prepare(settings.peers[i], work, operands));
+    prepared.push_back(prepare<Real>(settings.peers[i], work));
     if (!prepared.back()) continue;
+    workspaces.push_back(Buffer<float>::workspace(prepared.back()->workspace_bytes()));
+    prepared.back()->bind(operands.first.data(), operands.second.data(), operands.third.data(), nullptr,
+                          workspaces.back().data());
     std::fill_n(operands.result->data(), operands.result->size(), Real{});
     prepared.back()->run();
     prepared.back()->finish();

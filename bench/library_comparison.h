@@ -14,7 +14,7 @@ namespace epochbench::bench {
 
 struct NamedPeer {
   std::string name;
-  std::shared_ptr<Peer> peer;
+  std::shared_ptr<Library> peer;
 };
 
 struct ComparisonSettings {

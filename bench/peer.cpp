@@ -3,11 +3,9 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include <dlfcn.h>
-
 namespace epochbench::bench {
 
-std::unique_ptr<Peer> load_peer(const std::string& name, int threads) {
+std::unique_ptr<Library> load_peer(const std::string& name, int threads) {
   const std::size_t hyphen = name.find('-');
   const std::string library = name.substr(0, hyphen);
   if (library != "onednn" && library != "openblas" && library != "mkl")
@@ -17,11 +15,7 @@ std::unique_ptr<Peer> load_peer(const std::string& name, int threads) {
   if (!std::filesystem::exists(path))
     throw std::runtime_error("--peers=" + name + " needs " + path + ": run scripts/peers/libraries DIR, configure with " +
                              "-DEPOCHBENCH_PEER_LIBRARIES=DIR, and build again");
-  void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its threads live as long as the program
-  void* make = module ? dlsym(module, "epochbench_peer") : nullptr;
-  if (!make) throw std::runtime_error("--peers=" + name + ": " + dlerror());
-  const std::string variant = hyphen == std::string::npos ? "" : name.substr(hyphen + 1);
-  return std::unique_ptr<Peer>(reinterpret_cast<MakePeer*>(make)(variant, threads));
+  return load_library(path, hyphen == std::string::npos ? "" : name.substr(hyphen + 1), threads);
 }
 
 }  // namespace epochbench::bench

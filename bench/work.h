@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/peer.h"
 #include "bench/problem.h"
+#include "kernels/libraries/library.h"
 #include "kernels/shapes.h"
 
 namespace epochbench::bench {

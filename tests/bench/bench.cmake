@@ -3,8 +3,8 @@ epochbench_tests(bench_tests LABEL unit LIBRARIES epochbench_bench_parts TESTS
   bench/comparison_table_test bench/figures_test bench/interleaved_calls_test bench/work_test)
 add_library(epochbench_cblas_peers OBJECT)
 foreach(peer openblas mkl)  # each makes its peer by a function of the same name
-  target_sources(epochbench_cblas_peers PRIVATE ${PROJECT_SOURCE_DIR}/bench/peers/${peer}.cpp)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/bench/peers/${peer}.cpp PROPERTIES COMPILE_DEFINITIONS epochbench_peer=${peer}_peer)
+  target_sources(epochbench_cblas_peers PRIVATE ${PROJECT_SOURCE_DIR}/kernels/libraries/${peer}.cpp)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/kernels/libraries/${peer}.cpp PROPERTIES COMPILE_DEFINITIONS "epochbench_library=${peer}_peer;EPOCHBENCH_SCIPY_OPENBLAS")
 endforeach()
 target_link_libraries(epochbench_cblas_peers PRIVATE epochbench_options)
 epochbench_test(bench/cblas_peers_test LABEL unit LIBRARIES epochbench_cblas_peers epochbench_kernels_reference)

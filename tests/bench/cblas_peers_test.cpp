@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/peers/cblas.h"
+#include "kernels/libraries/cblas.h"
 #include "kernels/reference/kernels.h"
 #include "tests/support/compare.h"
 
@@ -53,7 +53,7 @@ void MKL_Set_Num_Threads(int threads) { mkl_threads = threads > 64 ? 64 : thread
 int MKL_Get_Max_Threads() { return mkl_threads; }
 void MKL_Get_Version_String(char* text, int length) { std::strncpy(text, "MKL 1  ", static_cast<std::size_t>(length)); }
 
-epochbench::bench::MakePeer openblas_peer, mkl_peer;
+epochbench::MakeLibrary openblas_peer, mkl_peer;
 }
 
 namespace epochbench::bench {
@@ -62,25 +62,26 @@ namespace {
 using test::GuardedBuffer;
 using test::random_floats;
 
-std::unique_ptr<Peer> made(MakePeer* make, const std::string& variant, int threads) {
-  return std::unique_ptr<Peer>(make(variant, threads));
+std::unique_ptr<Library> made(MakeLibrary* make, const std::string& variant, int threads) {
+  return std::unique_ptr<Library>(make(variant, threads));
 }
 
 TEST(CblasPeers, MultiplyAsShapesSay) {
-  for (MakePeer* make : {openblas_peer, mkl_peer}) {
-    const std::unique_ptr<Peer> peer = made(make, "", 2);
+  for (MakeLibrary* make : {openblas_peer, mkl_peer}) {
+    const std::unique_ptr<Library> peer = made(make, "", 2);
     for (int transposed = 0; transposed < 4; ++transposed) {
       const GemmShape s{5, 3, 7, (transposed & 1) != 0, (transposed & 2) != 0};
       const GuardedBuffer<float> a = random_floats(s.m * s.k, 1), b = random_floats(s.k * s.n, 2);
       GuardedBuffer<float> c = random_floats(s.m * s.n, 3), expected(s.m * s.n);
       reference::gemm(expected.data(), a.data(), b.data(), s, {});
-      const std::unique_ptr<PeerCall> call = peer->gemm(c.data(), a.data(), b.data(), s, Element::f32);
+      const std::unique_ptr<LibraryCall> call = peer->gemm(s, Element::f32, {});
       ASSERT_NE(call, nullptr);
+      call->bind(c.data(), const_cast<float*>(a.data()), const_cast<float*>(b.data()), nullptr, nullptr);
       call->run();
       call->finish();
       for (std::int64_t i = 0; i < s.m * s.n; ++i) EXPECT_NEAR(c[i], expected[i], 1e-5) << peer->version() << ' ' << transposed;
       EXPECT_TRUE(c.guards_intact());
-      EXPECT_EQ(peer->gemm(c.data(), a.data(), b.data(), s, Element::bf16), nullptr) << "they have none in bf16";
+      EXPECT_EQ(peer->gemm(s, Element::bf16, {}), nullptr) << "they have none in bf16";
     }
   }
 }
@@ -90,7 +91,7 @@ TEST(CblasPeers, RunOnTheThreadsThatAreAskedFor) {
   EXPECT_EQ(openblas_threads, 2);
   EXPECT_EQ(made(mkl_peer, "", 3)->version(), "MKL 1");
   EXPECT_EQ(mkl_threads, 3);
-  for (MakePeer* make : {openblas_peer, mkl_peer}) {
+  for (MakeLibrary* make : {openblas_peer, mkl_peer}) {
     EXPECT_THROW(made(make, "", 65), std::runtime_error) << "fewer than asked for";
     EXPECT_THROW(made(make, "plain", 1), std::runtime_error) << "an unknown variant";
   }

@@ -3,10 +3,10 @@
 // installed.
 #include <stdexcept>
 
-#include "bench/peers/cblas.h"
+#include "kernels/libraries/cblas.h"
 
 extern "C" {
-epochbench::bench::CblasSgemm cblas_sgemm_64;
+epochbench::CblasSgemm<std::int64_t> cblas_sgemm_64;
 int MKL_Set_Threading_Layer(int layer);
 void MKL_Set_Dynamic(int dynamic);
 void MKL_Set_Num_Threads(int threads);
@@ -14,14 +14,14 @@ int MKL_Get_Max_Threads();
 void MKL_Get_Version_String(char* text, int length);
 }
 
-namespace epochbench::bench {
+namespace epochbench {
 namespace {
 
 constexpr int kGnuThreading = 3;  // MKL_THREADING_GNU
 
-class Mkl final : public CblasPeer {
+class Mkl final : public CblasLibrary<std::int64_t> {
  public:
-  explicit Mkl(int threads) : CblasPeer(cblas_sgemm_64) {
+  explicit Mkl(int threads) : CblasLibrary(cblas_sgemm_64) {
     if (MKL_Set_Threading_Layer(kGnuThreading) != kGnuThreading)
       throw std::runtime_error("MKL does not run on this program's OpenMP: unset MKL_THREADING_LAYER");
     MKL_Set_Dynamic(0);
@@ -38,9 +38,9 @@ class Mkl final : public CblasPeer {
 };
 
 }  // namespace
-}  // namespace epochbench::bench
+}  // namespace epochbench
 
-extern "C" epochbench::bench::Peer* epochbench_peer(const std::string& variant, int threads) {
+extern "C" epochbench::Library* epochbench_library(const std::string& variant, int threads) {
   if (!variant.empty()) throw std::runtime_error("mkl has no variant '" + variant + "'");
-  return new epochbench::bench::Mkl(threads);
+  return new epochbench::Mkl(threads);
 }
