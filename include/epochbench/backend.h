@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "epochbench/executable.h"
 #include "epochbench/program.h"
@@ -44,20 +45,26 @@ class Backend {
 };
 
 // Parts of a backend that can be left out, so that their effect can be measured. A backend without such a part ignores it.
+inline constexpr const char* kFastest = "fastest";  // for each product and convolution, our kernel or a library's
 struct BackendOptions {
   bool winograd = true;           // convolutions with fewer multiplications than the counted FLOPs
   bool packed_weights = true;     // CPU: a weight that no entry changes is packed once, not in every step
   std::string kernels = {};       // CPU: only those of this instruction set: "portable", "avx2"; empty: the best
+  std::string libraries = {};     // CPU: kFastest, or the library that runs what it can: "onednn"; empty: our kernels alone
   bool exchange_thread = false;   // CPU: one more thread exchanges between ranks while the others compute
   bool graph_capture = true;      // CUDA: a step is one captured graph; otherwise kernels are enqueued one by one
   bool library_attention = true;  // CUDA: cuDNN's attention where it has one; otherwise products and our own softmax
   bool tuning = true;             // CUDA: algorithms without a stored choice are timed; otherwise the first that works is taken
 };
 
+// The libraries of this build that kFastest chooses from: "oneDNN 2.6.3"; empty if it has none. One that does not load has the
+// reason in its place.
+std::vector<std::string> cpu_libraries();
+
 std::unique_ptr<Backend> make_reference_backend();
 // Uses kernels for the best instruction set of the CPU, unless the options select others. A program for ranks cannot be
 // compiled without `communicator`, which must live as long as the executable. Errors: DeviceError if the CPU or the build lacks
-// the kernels.
+// the kernels or the libraries.
 std::unique_ptr<Backend> make_cpu_backend(int threads, const BackendOptions& options = {},
                                           Communicator* communicator = nullptr);
 // The CUDA device with this index among the visible ones; allocates nothing on it before compile(). Errors: DeviceError with

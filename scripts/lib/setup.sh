@@ -5,7 +5,8 @@
 # folder and writes only to stderr, so that stdout belongs to the program. A failed setup exits with 2.
 #
 # Environment: CXX selects the compiler (one of Debian's, such as g++-14 or clang++-19, is installed if it is missing),
-# EPOCHBENCH_JOBS the number of parallel compilations; EPOCHBENCH_WERROR=ON makes warnings errors, here and in later calls;
+# EPOCHBENCH_JOBS the number of parallel compilations; EPOCHBENCH_WERROR=ON makes warnings errors, and EPOCHBENCH_LIBRARIES=ON lets
+# --kernels fastest choose between our kernels, OpenBLAS and oneDNN, both here and in later calls;
 # EPOCHBENCH_KERNELS=all builds what any machine can run, for a binary that travels, instead of what this one can (native); for CUDA
 # see cuda.sh.
 
@@ -20,6 +21,7 @@ case $compiler in
 esac
 build_packages="$compiler_packages cmake ninja-build nlohmann-json3-dev libcli11-dev libxxhash-dev libpcre2-dev libutf8proc-dev zlib1g-dev libjs-d3 libarchive-dev libjpeg-dev libpng-dev"
 test_packages="$build_packages libgtest-dev libgmock-dev libbenchmark-dev libopenmpi-dev openmpi-bin python3 python3-jsonschema"
+library_packages="libdnnl-dev libopenblas-openmp-dev"
 test_options="EPOCHBENCH_TESTS=ON EPOCHBENCH_BENCHMARKS=ON"
 job_kib=1572864  # memory of one compilation: 1.5 GiB covers the largest kernel file and the sanitizer builds
 
@@ -58,6 +60,7 @@ have() {
     libarchive-dev) have_header archive.h ;;
     libjpeg-dev) have_header jpeglib.h ;;
     libpng-dev) have_header png.h ;;
+    libdnnl-dev) have_header oneapi/dnnl/dnnl.hpp ;;
     libjs-d3) [ -e /usr/share/javascript/d3/d3.min.js ] ;;
     chromium) command -v chromium || command -v chromium-browser || command -v google-chrome ;;
     libopenmpi-dev) command -v mpicc ;;
@@ -177,6 +180,7 @@ build() {
 set_up() {
   mkdir -p "$build" 2>/dev/null || true
   case $kernels in all | native) ;; *) die "EPOCHBENCH_KERNELS is $kernels; use all or native" ;; esac
+  case ${EPOCHBENCH_LIBRARIES:-OFF} in ON | OFF) ;; *) die "EPOCHBENCH_LIBRARIES is $EPOCHBENCH_LIBRARIES; use ON or OFF" ;; esac
   [ -w "$build" ] || die "cannot write to $build: clone the repository into a folder that you own"
   if command -v flock >/dev/null 2>&1; then
     exec 9>"$build/.lock"
@@ -186,11 +190,13 @@ set_up() {
   changed=no
   # shellcheck disable=SC2086
   install_packages $3
+  # shellcheck disable=SC2086
+  if [ "${EPOCHBENCH_LIBRARIES:-OFF}" = ON ]; then install_packages $library_packages; fi
   choose_cuda
   prepare_cuda
   # shellcheck disable=SC2086
   configure $2 "EPOCHBENCH_KERNELS=$kernels" "EPOCHBENCH_CUDA=$cuda" "EPOCHBENCH_CUDA_ARCHITECTURES=$cuda_architectures" \
-    ${EPOCHBENCH_WERROR:+"EPOCHBENCH_WERROR=$EPOCHBENCH_WERROR"}
+    ${EPOCHBENCH_WERROR:+"EPOCHBENCH_WERROR=$EPOCHBENCH_WERROR"} ${EPOCHBENCH_LIBRARIES:+"EPOCHBENCH_LIBRARIES=$EPOCHBENCH_LIBRARIES"}
   build "$1"
   explain_missing_cuda
   exec 9>&-

@@ -234,8 +234,9 @@ Rows execution_options() {
           "fusion+prefetch, to measure their effect; none leaves out nothing",
           Class::ablation, &CaseSpec::without, parse_parts<Without>, {.group = kExperiments}),
       row("kernels", "KERNELS,...",
-          "best; avx2: those of CPUs without AVX-512; or portable: compiled for the baseline instruction set, without wide "
-          "vectors",
+          "best; avx2: those of CPUs without AVX-512; portable: compiled for the baseline instruction set, without wide "
+          "vectors; or fastest: for each product and convolution the best ones or OpenBLAS or oneDNN, whichever is faster "
+          "(needs a build with EPOCHBENCH_LIBRARIES=ON)",
           Class::rounding, &CaseSpec::kernels, {.group = kExperiments, .old_key = "gemm"}),
       row("meters", "M,...", "read energy and the GPU's state while steps run: on or off", Class::measurement,
           &CaseSpec::meters, parse_switch, {.group = kOutput, .protocol_key = "-"}),

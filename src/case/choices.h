@@ -24,7 +24,8 @@ enum class Cache : std::uint8_t { none, decoded };             // decoded: image
 enum class Pinning : std::uint8_t { automatic, cores, none };  // automatic: to one core each unless a quota shares the cores
 // How the learning rate changes (src/workload/schedule.h).
 enum class Schedule : std::uint8_t { constant, cosine, step };
-enum class Kernels : std::uint8_t { best, portable, avx2 };  // portable: those compiled for every processor of its kind
+// portable: those compiled for every processor of its kind; fastest: of the best ones and other libraries', by timing
+enum class Kernels : std::uint8_t { best, portable, avx2, fastest };
 // blocks: activations are dropped and recomputed (src/graph/checkpoint.cpp)
 enum class Checkpoint : std::uint8_t { none, blocks };
 enum class Shard : std::uint8_t { none, optimizer };  // what ranks divide among themselves (src/graph/data_parallel.cpp)
@@ -35,7 +36,7 @@ constexpr auto texts_of(Mode) { return std::array{"train", "forward"}; }
 constexpr auto texts_of(Cache) { return std::array{"none", "decoded"}; }
 constexpr auto texts_of(Pinning) { return std::array{"auto", "cores", "none"}; }
 constexpr auto texts_of(Schedule) { return std::array{"constant", "cosine", "step"}; }
-constexpr auto texts_of(Kernels) { return std::array{"best", "portable", "avx2"}; }
+constexpr auto texts_of(Kernels) { return std::array{"best", "portable", "avx2", "fastest"}; }
 constexpr auto texts_of(Checkpoint) { return std::array{"none", "blocks"}; }
 constexpr auto texts_of(Shard) { return std::array{"none", "optimizer"}; }
 constexpr auto texts_of(Framework) { return std::array{"epochbench", "pytorch"}; }

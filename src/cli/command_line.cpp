@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "epochbench/backend.h"
 #include "epochbench/dataset.h"
 #include "epochbench/executable.h"
 #include "src/base/errors.h"
@@ -56,8 +57,10 @@ std::string version_text() {
   const BuildInfo build = build_info();
   std::string text = "epochbench " + build.version + " (";
   if (build.git_sha) text += build.git_sha->substr(0, 12) + (build.git_dirty.value_or(false) ? "-dirty, " : ", ");
-  return text + build.build_type + ", " + build.compiler + ")\nCPU kernels: " + joined(*build.cpu_kernels) +
-         "\nGPU code: " + gpu_code_text(*build.gpu_code);
+  text += build.build_type + ", " + build.compiler + ")\nCPU kernels: " + joined(*build.cpu_kernels);
+  if (const std::vector<std::string> libraries = cpu_libraries(); !libraries.empty())
+    text += "\nCPU libraries: " + joined(libraries);
+  return text + "\nGPU code: " + gpu_code_text(*build.gpu_code);
 }
 
 // "help run" as "run --help". Errors: CallError.

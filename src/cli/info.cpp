@@ -84,6 +84,8 @@ void print_text(const BuildInfo& build, const CpuInfo& cpu, const std::vector<Gp
               cpu.fast_cores ? (", " + std::to_string(*cpu.fast_cores) + " of them fast").c_str() : "", cpu.threads_available);
   print_row("instructions", joined(cpu.isa, " "));
   print_row("kernels", joined(*build.cpu_kernels));
+  if (const std::vector<std::string> libraries = cpu_libraries(); !libraries.empty())
+    print_row("libraries", joined(libraries) + " (--kernels fastest)");
   std::printf("caches            L1d %s, L2 %s, L3 %s\n", bytes(cpu.l1d_bytes).c_str(), bytes(cpu.l2_bytes).c_str(),
               bytes(cpu.l3_bytes).c_str());
   std::printf("memory            %s\n", bytes(cpu.memory_bytes).c_str());
@@ -125,6 +127,7 @@ int info(const InfoOptions& options) {
                           {"reason", json_of(meter.obstacle)},
                           {"missing", meter.missing}});
   const Json document = {{"cpu_kernels", json_of(context.cpu_kernels)},
+                         {"cpu_libraries", cpu_libraries()},
                          {"gpu_code", json_of(context.gpu_code)},
                          {"cpu", json_of(cpu)},
                          {"gpus", gpus},

@@ -39,6 +39,8 @@ std::optional<std::string> nothing_to_leave_out(const CaseSpec& spec, const Back
   if (spec.kernels != Kernels::best && !on_cpu)
     return std::string("--kernels ") + name(spec.kernels) + " on " + to_string(spec.device) +
            ": these kernels are the CPU's; use it with --device cpu";
+  if (spec.kernels == Kernels::fastest && spec.precision == Precision::int8)
+    return std::string("--kernels fastest: the libraries run no int8; leave it out, or use another precision");
   if (spec.without.graph_capture && on_cpu)
     return std::string("--without graph-capture: only CUDA captures a step as a graph; leave it out on a CPU");
   if (spec.without.packed_weights && !packs_weights(workload_spec(spec), backend, spec))

@@ -237,7 +237,8 @@ BackendOptions backend_options(const CaseSpec& spec) {
   constexpr std::int64_t kFewSteps = 10;
   return {.winograd = !spec.without.winograd,
           .packed_weights = !spec.without.packed_weights,
-          .kernels = spec.kernels == Kernels::best ? "" : name(spec.kernels),
+          .kernels = spec.kernels == Kernels::best || spec.kernels == Kernels::fastest ? "" : name(spec.kernels),
+          .libraries = spec.kernels == Kernels::fastest ? kFastest : "",
           .exchange_thread = exchange_threads(spec) > 0,
           .graph_capture = !spec.without.graph_capture,
           .library_attention = !spec.without.library_attention,

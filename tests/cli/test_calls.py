@@ -232,11 +232,12 @@ class OtherCommands(CliTest):
         self.assertRegex(self.call("--version").stdout, r"^epochbench \d+\.\d+\.\d+")
 
     def test_info_and_what_a_build_contains(self):
-        _, kernels, gpu_code = self.call("--version").stdout.splitlines()
+        _, kernels, *libraries, gpu_code = self.call("--version").stdout.splitlines()
         self.assertRegex(kernels, r"^CPU kernels: portable(, \w+)*$")
         self.assertRegex(gpu_code, r"^GPU code: (none, since it has no CUDA backend|compute capability .+)$")
         machine = json.loads(self.call("info", "--json").stdout)
         self.assertEqual(", ".join(machine["cpu_kernels"]), kernels.removeprefix("CPU kernels: "))
+        self.assertEqual(libraries, ["CPU libraries: " + ", ".join(machine["cpu_libraries"])] if machine["cpu_libraries"] else [])
         self.assertEqual(bool(machine["gpu_code"]), "none" not in gpu_code)
         self.assertGreater(machine["cpu"]["peak_flops_per_second"]["fp32"], 1e8)
         self.assertGreater(machine["cpu"]["memory_bandwidth_bytes_per_second"], 1e7)
@@ -253,6 +254,23 @@ class OtherCommands(CliTest):
         self.assertNotIn("kernels_missing", call.stdout + call.stderr, "this machine built it")
         context = json.loads(self.out.read_text())["context"]
         self.assertEqual((context["cpu_kernels"], context["gpu_code"]), (machine["cpu_kernels"], machine["gpu_code"]))
+
+    def test_the_fastest_kernels_are_chosen_or_refused(self):
+        call = self.call("run", *QUICK, "--device", "cpu", "--kernels", "fastest", *known_peaks(), "-o", self.out)
+        libraries = json.loads(self.call("info", "--json").stdout)["cpu_libraries"]
+        if not libraries:
+            self.assertEqual(call.returncode, 3, call.stdout)
+            self.assertIn("build with EPOCHBENCH_LIBRARIES=ON scripts/run", call.stderr)
+            return
+        self.assertEqual(call.returncode, 0, call.stderr)
+        (run,) = json.loads(self.out.read_text())["runs"]
+        self.assertEqual((run["settings"]["kernels"], run["name"]), ("fastest", "lenet5/cpu/fp32/b16/gemm=fastest"))
+        for way in run["device"]["ways"]:
+            self.assertRegex(way, r"^(gemm|conv2d) .*: [\w. ]+ \[\w+ [\d.]+ \w+(, \w+ [\d.]+ [\d.]+ \w+)+\]$")
+        self.assertTrue(any(f", {library} " in way for way in run["device"]["ways"] for library in libraries))
+        call = self.call("run", "--model", "lenet5", "--mode", "forward", "--precision", "int8", "--kernels", "fastest")
+        self.assertEqual(call.returncode, 2, call.stderr)
+        self.assertIn("--kernels fastest: the libraries run no int8", call.stderr)
 
     def test_info_shows_the_spread_of_its_bursts(self):
         call = self.call("info")

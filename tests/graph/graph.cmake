@@ -24,6 +24,7 @@ epochbench_test(backend/exchange_order_test LABEL unit LIBRARIES epochbench_work
 epochbench_test(workload/ranks_test LABEL parity LIBRARIES epochbench_workload epochbench_communication)
 epochbench_test(workload/loss_scale_test LABEL parity LIBRARIES epochbench_workload)
 epochbench_test(backend/cpu_bf16_test LABEL parity LIBRARIES epochbench_workload)
+epochbench_test(backend/cpu_libraries_test LABEL parity LIBRARIES epochbench_workload epochbench_kernels_reference)
 epochbench_test(workload/mixed_training_test LABEL parity LIBRARIES epochbench_workload)
 epochbench_test(workload/step_memory_test LABEL slow LIBRARIES epochbench_workload epochbench_worker)
 target_sources(step_memory_test PRIVATE support/allocations.cpp)

@@ -377,6 +377,17 @@ class SetUp(unittest.TestCase):
         done = Machine(self.folder).run("info", EPOCHBENCH_KERNELS="avx2")
         self.assertEqual((done.returncode, done.stderr), (2, "scripts/run: EPOCHBENCH_KERNELS is avx2; use all or native\n"))
 
+    def test_libraries_are_installed_and_built_where_they_are_asked_for(self):
+        machine = Machine(self.folder)
+        machine.run("info")
+        self.assertNotIn("EPOCHBENCH_LIBRARIES", "".join(machine.calls("cmake -S")))
+        machine.run("info", EPOCHBENCH_LIBRARIES="ON")
+        installs = [call for call in machine.calls("apt-get") if " install " in call]
+        self.assertIn("libopenblas-openmp-dev", "".join(installs))
+        self.assertIn("-DEPOCHBENCH_LIBRARIES=ON", "".join(machine.calls("cmake -S")))
+        done = machine.run("info", EPOCHBENCH_LIBRARIES="yes")
+        self.assertEqual((done.returncode, done.stderr), (2, "scripts/run: EPOCHBENCH_LIBRARIES is yes; use ON or OFF\n"))
+
     def test_a_folder_that_moved_to_another_cpu_is_configured_again(self):
         machine = Machine(self.folder)
         machine.run("info")

@@ -38,8 +38,9 @@ class CpuBackend final : public Backend {
         only_(options.kernels),
         exchange_thread_(options.exchange_thread),
         packed_weights_(options.packed_weights),
-        fp32_(kernels<float>(options), threads, options.winograd, communicator),
-        bf16_(kernels<Bf16>(options), threads, options.winograd, communicator) {
+        libraries_(options.libraries.empty() ? nullptr : std::make_unique<CpuLibraries>(options.libraries, threads)),
+        fp32_(kernels<float>(options), threads, options.winograd, communicator, libraries_.get()),
+        bf16_(kernels<Bf16>(options), threads, options.winograd, communicator, libraries_.get()) {
     if (const auto* kernels = int8_kernels(options)) int8_.emplace(*kernels, threads);
   }
 
@@ -138,6 +139,7 @@ class CpuBackend final : public Backend {
   Communicator* communicator_;  // null: a single rank
   std::string only_;            // the instruction set of all kernels; empty: the best
   bool exchange_thread_, packed_weights_;
+  std::unique_ptr<CpuLibraries> libraries_;  // null: our kernels alone
   CpuNodes<float> fp32_;
   CpuNodes<Bf16> bf16_;
   std::optional<CpuInt8Nodes> int8_;  // set if the CPU has the instructions and they may be used

@@ -110,7 +110,7 @@ int CpuNodes<Real>::rank() const {
 }
 
 template <typename Real>
-std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node) const {
+std::size_t CpuNodes<Real>::own_workspace_bytes(const Graph& graph, const Node& node) const {
   switch (node.op) {
     case Op::matmul:
     case Op::linear:
@@ -119,7 +119,8 @@ std::size_t CpuNodes<Real>::workspace_bytes(const Graph& graph, const Node& node
     case Op::conv2d_bias:
       return k_->conv2d_workspace_bytes(convolution(graph, node), threads_);
     case Op::conv2d_batch_norm:
-      return moment_bytes(graph, node) + std::max(workspace_bytes(graph, node.parts[0]), workspace_bytes(graph, node.parts[1]));
+      return moment_bytes(graph, node) +
+             std::max(own_workspace_bytes(graph, node.parts[0]), own_workspace_bytes(graph, node.parts[1]));
     case Op::conv2d_grad_input:
       return k_->conv2d_grad_input_workspace_bytes(convolution(graph, node), threads_);
     case Op::conv2d_grad_weight:

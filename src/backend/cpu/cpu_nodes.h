@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/kernels.h"
+#include "src/backend/cpu/cpu_libraries.h"
 #include "src/backend/host/host_executable.h"
 
 namespace epochbench {
@@ -30,8 +31,9 @@ template <typename Real>
 class CpuNodes {
  public:
   // `winograd`: whether convolutions may use Winograd transforms. `communicator`: for nodes of several ranks; may be null.
-  CpuNodes(const cpu::Kernels<Real>& kernels, int threads, bool winograd, Communicator* communicator)
-      : k_(&kernels), threads_(threads), winograd_(winograd), communicator_(communicator) {}
+  // `libraries`: what may run in place of our kernels; may be null.
+  CpuNodes(const cpu::Kernels<Real>& kernels, int threads, bool winograd, Communicator* communicator, CpuLibraries* libraries)
+      : k_(&kernels), threads_(threads), winograd_(winograd), communicator_(communicator), libraries_(libraries) {}
 
   const char* isa() const { return k_->isa; }
   bool widens() const { return k_->widens; }
@@ -41,16 +43,17 @@ class CpuNodes {
   std::int64_t packed_weight_elements(const Graph& graph, const Node& node) const;  // likewise
   // `seed`: key of the random numbers that the node draws.
   CompiledNode compile(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
-                       std::uint64_t seed) const {
-    const std::string isa_and_op = std::string(k_->isa) + " " + name(node.op), used = algorithm(graph, node);
-    return {step(graph, node, memory, workspace, seed), used.empty() ? isa_and_op : isa_and_op + " " + used, used};
-  }
+                       std::uint64_t seed) const;
 
  private:
   Conv2dShape convolution(const Graph& graph, const Node& node) const;
   int rank() const;
   HostStep step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace, std::uint64_t seed) const;
   std::size_t moment_bytes(const Graph& graph, const Node& node) const;
+  std::size_t own_workspace_bytes(const Graph& graph, const Node& node) const;
+  std::optional<LibraryProblem> library_problem(const Graph& graph, const Node& node) const;
+  HostStep library_step(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace,
+                        const CpuLibraries::Offer& offer) const;
   HostStep convolution_norm(const Graph& graph, const Node& node, const ValueMemory& memory, void* workspace) const;
   HostStep pack_step(const Graph& graph, const Node& node, const ValueMemory& memory) const;
 
@@ -58,6 +61,7 @@ class CpuNodes {
   int threads_;
   bool winograd_;
   Communicator* communicator_;
+  CpuLibraries* libraries_;
 };
 
 }  // namespace epochbench

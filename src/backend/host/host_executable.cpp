@@ -152,6 +152,15 @@ void HostExecutable::read(std::string_view name, std::span<float> values) const 
   load_values(values, variables_.data() + offset, desc.dtype);
 }
 
+std::map<std::string, std::int64_t> HostExecutable::chosen_algorithms() const {
+  std::map<std::string, std::int64_t> chosen;
+  for (const auto& entry : entries_)
+    if (entry)
+      for (const CompiledNode& node : entry->nodes)
+        if (!node.chosen.empty()) ++chosen[node.chosen];
+  return chosen;
+}
+
 std::vector<NodeTime> HostExecutable::profile(Entry which, int passes) {
   const auto& entry = entry_of(entries_, which);
   std::vector<NodeTime> nodes = describe_step(entries_, which, layout_.parts());

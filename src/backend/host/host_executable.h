@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct CompiledNode {
   HostStep step;               // empty: nothing to do (a view)
   std::string implementation;  // "avx512 gemm"
   std::string algorithm = {};  // Executable::algorithms names it: "winograd"
+  std::string chosen = {};     // for Executable::chosen_algorithms; empty: there was no choice
 };
 
 // `memory` and `workspace` stay valid as long as the executable; variables and intermediates do not move, inputs do.
@@ -51,6 +53,7 @@ class HostExecutable final : public Executable {
   void read(std::string_view variable, std::span<float> values) const override;
   void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override;
   std::string algorithms() const override { return algorithm_of(entries_); }
+  std::map<std::string, std::int64_t> chosen_algorithms() const override;
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 
  private:
