@@ -36,4 +36,4 @@ if(NOT d3_text MATCHES "version:\"3\\.5\\.")
   message(FATAL_ERROR "${EPOCHBENCH_D3} is not D3 3.5 (it does not contain version:\"3.5.*\"): pass another file as "
                       "-DEPOCHBENCH_D3=FILE")
 endif()
-set(chart_library ELSEWHERE libraries/d3.min.js=${EPOCHBENCH_D3})
+set(chart_library libraries/d3.min.js=${EPOCHBENCH_D3})

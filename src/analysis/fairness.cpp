@@ -1,12 +1,15 @@
 #include "src/analysis/fairness.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
 #include "src/analysis/cost/cost.h"
+#include "src/analysis/library_checks.h"
 #include "src/analysis/parity.h"
 #include "src/analysis/unusable.h"
 #include "src/base/lookup.h"
@@ -118,6 +121,13 @@ void add_kernels(std::vector<Warning>& warnings, const Series& series) {
     warnings.push_back({WarningCode::unused_instruction, series.name(), 0, 0, *device.isa, best});
 }
 
+void add_libraries(std::vector<Warning>& warnings, const Series& series) {
+  const Run& run = series.first();
+  if (run.device.backend != "cpu" || series.settings.contains("kernels")) return;
+  for (const FasterLibrary& faster : faster_libraries(context_of(series).cpu.model, run))
+    warnings.push_back({WarningCode::library_is_faster, series.name(), 0, 0, faster.text, faster.file});
+}
+
 void add_threads(std::vector<Warning>& warnings, const Series& series) {
   const auto threads = cpu_threads(series.first()), cores = context_of(series).cpu.cores;
   if (!series.on_gpu() && threads && cores && *threads < *cores)
@@ -154,6 +164,7 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   add_price(warnings, series);
   above(WarningCode::foreign_load, max_over_runs(series, foreign_cores), kQuietForeignCores);
   add_kernels(warnings, series);
+  add_libraries(warnings, series);
   if (const auto& products = series.first().device.products)
     warnings.push_back({WarningCode::widened_products, name, 0, 0, *products, series.first().precision});
   above(WarningCode::noisy_sample, max_over_runs(series, [](const Run* run) { return relative_spread_within_run(*run); }),
@@ -224,7 +235,7 @@ void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const S
 
 struct Handicaps {
   std::set<std::string> without;  // parts that were left out
-  std::string kernels;            // of one instruction set, though the CPU may have better ones
+  std::string kernels;            // as --kernels has it; empty: the default
   double decode_cost_seconds = 0;
   bool decodes_in_time = false;  // slowed decoding goes on while steps run
   bool cold = false;             // files come from the disk, though the page cache may hold them
@@ -245,12 +256,18 @@ Handicaps handicaps_of(const Series& series) {
   return handicaps;
 }
 
+// The place of a setting of --kernels among them, from the slowest; empty: the default.
+std::ptrdiff_t kernel_rank(const std::string& kernels) {
+  constexpr std::array<std::string_view, 4> kFromSlowest{"portable", "avx2", "", "fastest"};
+  return std::ranges::find(kFromSlowest, kernels) - kFromSlowest.begin();
+}
+
 std::string beyond(const Handicaps& baseline, const Handicaps& contender) {
   std::string text;
   for (const std::string& part : baseline.without)
     if (!contender.without.contains(part)) append(text, "without " + part);
-  const bool worse_kernels = baseline.kernels == "portable" ? contender.kernels != "portable" : contender.kernels.empty();
-  if (!baseline.kernels.empty() && worse_kernels) append(text, baseline.kernels + kKernels);
+  const std::string kernels = baseline.kernels.empty() ? "best" : baseline.kernels;
+  if (kernel_rank(baseline.kernels) < kernel_rank(contender.kernels)) append(text, kernels + kKernels);
   if (baseline.decode_cost_seconds > contender.decode_cost_seconds)
     append(text, "decoding made slower");
   else if (baseline.decodes_in_time && !contender.decodes_in_time)
@@ -294,8 +311,9 @@ const char* name(WarningCode code) {
                                     "unpinned",
                                     "dirty_build",
                                     "resumed",
-                                    "fastest_in_doubt"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(WarningCode::fastest_in_doubt) + 1);
+                                    "fastest_in_doubt",
+                                    "library_is_faster"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(WarningCode::library_is_faster) + 1);
   return kNames[static_cast<std::size_t>(code)];
 }
 

@@ -44,6 +44,7 @@ enum class WarningCode : std::uint8_t {
   dirty_build,               // first: the files whose build has changes that no commit has
   resumed,                   // first: the files whose runs several calls measured; value: the most calls of one
   fastest_in_doubt,          // it is the fastest of several; first: how it was chosen (FastestSeries::doubt())
+  library_is_faster,         // first: at which layers a check of this CPU found one faster than our kernels; second: its file
 };
 const char* name(WarningCode code);
 
@@ -71,10 +72,11 @@ std::vector<std::string> missing_kernels(const Context& context);
 // Those that put a series' own times in doubt, whatever it is compared with: foreign_load, noisy_repetitions, throttled.
 std::vector<Warning> doubts_of(const Series& series);
 
-inline constexpr const char* kKernels = " kernels";  // of one instruction set, in a handicap: "portable kernels"
+inline constexpr const char* kKernels = " kernels";  // in a handicap, after a value of --kernels: "portable kernels"
 
 // What a run does without on purpose, so that anything beats it as a baseline for a run that has it: parts left out, kernels
-// of a lesser instruction set, a slowed input. As text, "without fusion, portable kernels"; "" if there is nothing of the kind.
+// of a lesser instruction set or without other libraries', a slowed input. As text, "without fusion, portable kernels"; "" if
+// there is nothing of the kind.
 std::string handicap_of(const Series& series);
 // The baseline's handicap that the contender does not share.
 std::string handicap_of(const Series& baseline, const Series& contender);

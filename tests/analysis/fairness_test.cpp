@@ -66,6 +66,10 @@ const std::vector<Unfair>& unfair_changes() {
       {"unpinned", cpu([](auto& run) { run.device.pinned = run.repetition != 3; })},
       {"dirty_build", [](NamedResult& named) { named.result.context.git_dirty = true; }},
       {"resumed", [](NamedResult& named) { named.result.context.earlier_calls.emplace_back(); }},
+      {"library_is_faster",
+       [](NamedResult& named) {
+         named.result.context.cpu.model = "Intel(R) Xeon(R) Processor (family 6, model 167, stepping 1)";
+       }},
       {"epoch_samples_differ", gpu([](auto& run) { run.workload.samples_per_epoch = 12'816; })},
   };
   return changes;

@@ -103,6 +103,21 @@ TEST(Speedup, PairsInt8WithWiderPrecisionsOfItsDevice) {
                            "resnet50/cpu/int8/b16 : resnet50/cpu/bf16/b16"));
 }
 
+TEST(Speedup, PairsOurKernelsAsTheBaselineOfTheFastest) {
+  const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 100}, {"cpu", "fp32", 110, 16, "/kernels=fastest"}});
+  EXPECT_THAT(pairs_of(speedup), ElementsAre("resnet50/cpu/fp32/b16/kernels=fastest : resnet50/cpu/fp32/b16"));
+  EXPECT_DOUBLE_EQ(speedup.pairs[0].ratio.value, 1.1);
+  EXPECT_EQ(speedup.pairs[0].compares, Compares::parts);
+  EXPECT_EQ(speedup.pairs[0].lacks, "best kernels");
+}
+
+// Also where the fastest run is the baseline of a GPU: it lacks nothing that the GPU has.
+TEST(Speedup, TheFastestOfAllKernelsIsABaselineOfAGpu) {
+  const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 110, 16, "/kernels=fastest"}, {"cuda", "fp32", 800}});
+  EXPECT_THAT(pairs_of(speedup), ElementsAre("resnet50/cuda/fp32/b16 : resnet50/cpu/fp32/b16/kernels=fastest"));
+  EXPECT_THAT(codes_of(speedup.pairs[0]), ElementsAre("settings_differ"));
+}
+
 TEST(Speedup, TakesTheFastestOfSeveralPlacements) {
   const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 60},
                                            {"cpu", "fp32", 100, 16, "/threads=6"},

@@ -32,10 +32,13 @@ std::vector<SettingPair> setting_pairs(const AllSeries& all) {
   }
   std::vector<SettingPair> pairs;
   for (const Series& series : all.series) {
-    if (!series.settings.contains("without") && !series.settings.contains("kernels")) continue;
-    const auto found = complete.find(key_without(series, {"without", "kernels"}));
-    if (found != complete.end() && multiply_alike(series.first(), found->second->first()))
-      pairs.push_back({&series, found->second, Compares::parts});
+    const auto kernels = series.settings.find("kernels");
+    const bool fastest = kernels != series.settings.end() && to_text(kernels->second) == "fastest";
+    if (!series.settings.contains("without") && kernels == series.settings.end()) continue;
+    const auto found = complete.find(fastest ? key_without(series, {"kernels"}) : key_without(series, {"without", "kernels"}));
+    if (found == complete.end() || !multiply_alike(series.first(), found->second->first())) continue;
+    pairs.push_back(fastest ? SettingPair{found->second, &series, Compares::parts}
+                            : SettingPair{&series, found->second, Compares::parts});
   }
   for (const Series& series : all.series) {
     const auto found = fewest_threads.find(key_without(series, {"threads"}));

@@ -14,8 +14,9 @@ struct SettingPair {
   Compares compares = Compares::parts;
 };
 
-// Each case without a part, or with portable kernels, as the baseline of the complete case; then each number of threads over
-// the fewest. Both sides are of one machine and build and do the same work. Points to `all`.
+// Each case without a part, or with portable kernels, as the baseline of the complete case, which is the baseline of the case
+// with the fastest of our kernels and other libraries'; then each number of threads over the fewest. Both sides are of one
+// machine and build and do the same work. Points to `all`.
 std::vector<SettingPair> setting_pairs(const AllSeries& all);
 
 }  // namespace epochbench

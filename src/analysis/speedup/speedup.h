@@ -35,7 +35,7 @@ struct SpeedupSide {
 // What the sides of a pair differ in.
 enum class Compares : std::uint8_t {
   devices_or_precisions,  // also machines, builds and frameworks
-  parts,                  // the baseline lacks parts (--without) or has the portable kernels; the contender is complete
+  parts,                  // the baseline lacks parts (--without) or has lesser kernels; the contender is complete
   threads,                // the contender has more
 };
 constexpr auto texts_of(Compares) { return std::array{"devices_or_precisions", "parts", "threads"}; }
@@ -102,7 +102,7 @@ enum class SpeedupOf : std::uint8_t { same_batch, best_batch, to_quality };
 //   a CPU                  the first CPU in its precision of an earlier file, where that is another machine or build
 //   PyTorch                ours on the same device in its precision; on a GPU also PyTorch on the CPU; else as above
 //   a GPU without any CPU  the first GPU in its precision, where that is another; else in tf32, fp32 of the same device
-//   a complete case        the same case without a part or with portable kernels
+//   a complete case        the same case without a part or with lesser kernels
 //   several threads        the same case with the fewest threads
 //
 // Runs in one precision are a pair only if their products multiply in one precision, too, except for each device at its best.

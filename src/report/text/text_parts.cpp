@@ -102,6 +102,8 @@ std::string sentence(const Warning& w) {
       return w.first;
     case WarningCode::resumed:
       return format_whole(w.value) + " calls measured the runs of " + w.first + " (--resume), and may have replaced some";
+    case WarningCode::library_is_faster:
+      return w.run + " could be faster: on this CPU " + w.first + " as our kernels (" + w.second + "); try --kernels fastest";
   }
   return "";
 }
@@ -270,8 +272,10 @@ PairText pair_text(const SpeedupPair& pair) {
   if (pair.compares == Compares::devices_or_precisions) return device_pair_text(pair);
   if (pair.compares == Compares::parts) {
     const std::string kernels = pair.lacks.substr(0, pair.lacks.find(' '));
-    return pair.lacks == kernels + kKernels ? PairText{pair.contender.name, "best kernels", kernels + " ones", true}
-                                            : PairText{pair.contender.name, "complete", pair.lacks, false};
+    if (pair.lacks != kernels + kKernels) return {pair.contender.name, "complete", pair.lacks, false};
+    const auto theirs = pair.contender.settings.find("kernels");
+    const std::string better = theirs == pair.contender.settings.end() ? "best" : to_text(theirs->second);
+    return {pair.contender.name, better + kKernels, kernels + " ones", true};
   }
   const auto threads = [](const SpeedupSide& side) {
     return counted(static_cast<std::size_t>(side.device.threads.value_or(0)), "thread", "threads");
