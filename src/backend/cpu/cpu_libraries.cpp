@@ -1,24 +1,25 @@
 #include "src/backend/cpu/cpu_libraries.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <omp.h>
 
 #include "epochbench/backend.h"
 #include "src/base/clock.h"
 #include "src/base/numbers.h"
-#include "src/base/statistics.h"
 #include "src/base/text.h"
 
 namespace epochbench {
 namespace {
 
-// Work is timed in turns until it has taken this long, at least five times and at most this often.
+// Work is timed in turns until it has taken this long, at least five times and at most this often. The shortest turn counts:
+// other processes lengthen turns, and on a shared machine more than half of them.
 constexpr double kSecondsPerWork = 0.2;
 constexpr std::size_t kMinTurns = 5, kMaxTurns = 51;
 // What timing may take in all. ResNet-50 with batch 16 has 100 kinds of work, and takes 20 s on two cores.
 constexpr double kSecondsPerProgram = 60;
-constexpr double kNoise = 0.01;  // of medians on a quiet machine
+constexpr double kNoise = 0.01;  // of the shortest of several turns
 
 // "OpenBLAS 0.3.21" of a version with more words.
 std::string name_and_number(const std::string& version) {
@@ -34,9 +35,9 @@ double seconds_of(const HostStep& step) {
 
 }  // namespace
 
-std::size_t place_of_fastest(const std::vector<double>& medians) {
-  const auto fastest = std::ranges::min_element(medians);
-  return *fastest < medians[0] * (1 - kNoise) ? static_cast<std::size_t>(fastest - medians.begin()) : 0;
+std::size_t place_of_fastest(const std::vector<double>& seconds) {
+  const auto fastest = std::ranges::min_element(seconds);
+  return *fastest < seconds[0] * (1 - kNoise) ? static_cast<std::size_t>(fastest - seconds.begin()) : 0;
 }
 
 std::vector<std::string> cpu_libraries() {
@@ -116,25 +117,22 @@ const std::vector<CpuLibraries::Offer>& CpuLibraries::offers(const LibraryProble
 CpuLibraries::Decision CpuLibraries::decide(const std::vector<Candidate>& candidates) {
   if (!timed_) return {candidates.size() - 1, ""};
   if (seconds_ > kSecondsPerProgram) return {0, " [not timed: " + format_seconds(kSecondsPerProgram) + " are used up]"};
-  std::vector<std::vector<double>> seconds(candidates.size());
+  std::vector<double> shortest(candidates.size(), std::numeric_limits<double>::infinity());
   const double begin = steady_seconds();
   for (const Candidate& candidate : candidates) candidate.node.step();  // a first call touches memory and code
   for (std::size_t turn = 0; turn < kMaxTurns; ++turn) {
     if (turn >= kMinTurns && steady_seconds() - begin > kSecondsPerWork) break;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const std::size_t at = turn % 2 == 0 ? i : candidates.size() - 1 - i;
-      seconds[at].push_back(seconds_of(candidates[at].node.step));
+      shortest[at] = std::min(shortest[at], seconds_of(candidates[at].node.step));
     }
   }
   seconds_ += steady_seconds() - begin;
 
-  std::vector<double> medians;
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    medians.push_back(median(seconds[i]));
-    texts.push_back(candidates[i].kernels + " " + format_seconds(medians[i]));
-  }
-  return {place_of_fastest(medians), " [" + joined(texts) + "]"};
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    texts.push_back(candidates[i].kernels + " " + format_seconds(shortest[i]));
+  return {place_of_fastest(shortest), " [" + joined(texts) + "]"};
 }
 
 CompiledNode CpuLibraries::choose(const std::string& work, std::vector<Candidate> candidates) {

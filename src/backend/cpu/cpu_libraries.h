@@ -22,9 +22,8 @@ struct LibraryProblem {
   LibraryEpilogue epilogue = {};
 };
 
-// The place of the candidate that runs, by their median seconds: the first, ours, unless another is faster by more than the
-// noise of medians.
-std::size_t place_of_fastest(const std::vector<double>& medians);
+// The place of the candidate that runs, by the seconds of each: the first, ours, unless another is faster by more than noise.
+std::size_t place_of_fastest(const std::vector<double>& seconds);
 
 // As a line of bench/shapes: "gemm m=64 n=128 k=32 transpose_b=1 bf16 bias relu".
 std::string to_text(const LibraryProblem& problem);
