@@ -8,6 +8,7 @@
 
 #include "epochbench/precision.h"
 #include "src/analysis/case_settings.h"
+#include "src/analysis/compare/peer_ratios.h"
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/library_checks.h"
 #include "src/analysis/parity.h"
@@ -148,7 +149,7 @@ void add_energy(std::vector<Warning>& warnings, const Series& series) {
 }
 
 // Warnings that either side may have alone.
-void add_of_side(std::vector<Warning>& warnings, const Series& series) {
+void add_of_side(std::vector<Warning>& warnings, const Series& series, bool shares_load = false) {
   const std::string name = series.name();
   const auto above = [&](WarningCode code, const std::optional<double>& value, double limit) {
     if (value && *value > limit) warnings.push_back({code, name, *value, limit});
@@ -156,7 +157,7 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series) {
   const auto data_wait = [](const Run* run) { return member_of(run->efficiency, &Efficiency::data_wait_fraction); };
   const auto foreign_cores = [](const Run* run) { return member_of(run->interference, &Interference::foreign_cpu_cores); };
   const auto throttled_steps = [](const Run* run) { return member_of(run->gpu, &GpuState::throttled_steps); };
-  const std::string reason = why_unusable(series);
+  const std::string reason = why_unusable(series, shares_load);
   if (!reason.empty()) warnings.push_back({WarningCode::unusable, name, 0, 0, reason});
   if (reason.empty()) above(WarningCode::far_from_bound, times_of_bound(series), kFarFromBound);
   add_threads(warnings, series);
@@ -351,8 +352,9 @@ std::vector<Warning> fairness_warnings(const Series& baseline, const Series& con
   // What both sides lack: a baseline lacks no more than its contender, unless the pair measures what it lacks.
   const std::string shared = handicap_of(handicap_of(baseline, contender).empty() ? baseline : contender);
   if (!shared.empty()) warnings.push_back({WarningCode::handicap, baseline.name(), 0, 0, shared});
-  add_of_side(warnings, baseline);
-  add_of_side(warnings, contender);
+  const bool shares_load = !turn_log_ratios(baseline.runs, contender.runs).empty();
+  add_of_side(warnings, baseline, shares_load);
+  add_of_side(warnings, contender, shares_load);
   add_parity(warnings, baseline, contender, false);
   add_parity(warnings, contender, baseline, true);
   add_of_pair(warnings, baseline, contender);

@@ -27,7 +27,7 @@ std::string times_of_bound_text(double times) {
   return significant(times, 2) + " times their lower bound (the roofline, less what caches can hold)";
 }
 
-std::string why_unusable(const Series& series) {
+std::string why_unusable(const Series& series, bool shares_load) {
   if (series.source->result.context.build_type == "Debug") return "a debug build measured it";
   double foreign = 0;
   for (const Run* run : series.runs) {
@@ -39,10 +39,17 @@ std::string why_unusable(const Series& series) {
     foreign += run->interference ? run->interference->foreign_cpu_cores.value_or(0) : 0;
   }
   foreign /= static_cast<double>(series.runs.size());
-  if (foreign > kUnusableForeignCores) return "other processes took " + significant(foreign, 2) + " CPU cores meanwhile";
+  if (foreign > kUnusableForeignCores && !shares_load)
+    return "other processes took " + significant(foreign, 2) + " CPU cores meanwhile";
   if (const auto times = times_of_bound(series); times && *times > kUnusableFromBound)
     return "its steps take " + times_of_bound_text(*times);
   return "";
+}
+
+std::vector<const Series*> usable_ones(std::vector<const Series*> candidates) {
+  const auto usable = [](const Series* each) { return why_unusable(*each).empty(); };
+  if (std::ranges::any_of(candidates, usable)) std::erase_if(candidates, [&](const Series* each) { return !usable(each); });
+  return candidates;
 }
 
 }  // namespace epochbench

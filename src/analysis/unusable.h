@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/analysis/series.h"
 
@@ -21,7 +22,11 @@ std::optional<double> times_of_bound(const Series& series);
 // "18 times their lower bound (the roofline, less what caches can hold)", with the digits of other times of a roofline.
 std::string times_of_bound_text(double times);
 
-// "its steps take 18 times their lower bound (…)"; "" if it can carry an answer.
-std::string why_unusable(const Series& series);
+// "its steps take 18 times their lower bound (…)"; "" if it can carry an answer. `shares_load`: its partner took turns with it,
+// so other processes do not count.
+std::string why_unusable(const Series& series, bool shares_load = false);
+
+// Those that can carry an answer; all of them if none can.
+std::vector<const Series*> usable_ones(std::vector<const Series*> candidates);
 
 }  // namespace epochbench

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "src/analysis/speedup/peer_speedup.h"
 #include "src/report/text/answer_text.h"
 
 namespace epochbench {
@@ -92,6 +93,69 @@ TEST(PeerRows, RunsWithoutTurnsAreNotTheirs) {
   MeasuredRun alone = made_run("epochbench", 0, {1, 1});
   alone.turns.reset();
   EXPECT_THAT(peer_rows({alone}), SizeIs(0));
+}
+
+// Five repetitions of each; the second worker is half as fast, and load makes rounds up to 40 times slower for all alike.
+std::vector<MeasuredRun> five_repetitions(const std::vector<const char*>& workers) {
+  std::vector<MeasuredRun> runs;
+  for (int group = 0; group < 5; ++group)
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      std::vector<double> seconds;
+      for (const double load : {1., 40., 3.})
+        for (int step = 0; step < 2; ++step) seconds.push_back(load * (1 + 0.001 * group) * static_cast<double>(i + 1));
+      runs.push_back(made_run(workers[i], group, seconds));
+      runs.back().interference = Interference{1.5};
+      runs.back().workload.mode = "train";
+      runs.back().throughput = Throughput{10 / runs.back().timing->steps_total_seconds, {}};
+    }
+  return runs;
+}
+
+Repetitions of_worker(const std::vector<MeasuredRun>& runs, const std::string& worker) {
+  Repetitions found;
+  for (const MeasuredRun& run : runs)
+    if (run.turns && run.turns->worker == worker) found.push_back(&run);
+  return found;
+}
+
+TEST(TurnsRatio, IsThatOfTheRoundsOfBoth) {
+  std::vector<MeasuredRun> runs = five_repetitions({"PyTorch eager", "epochbench"});
+  const Repetitions theirs = of_worker(runs, "PyTorch eager"), ours = of_worker(runs, "epochbench");
+  const auto ratio = turns_ratio(ours, theirs);
+  ASSERT_TRUE(ratio);
+  EXPECT_NEAR(ratio->value, 2, 1e-12);
+  ASSERT_TRUE(ratio->ci95);
+  EXPECT_NEAR(ratio->ci95->first, 2, 1e-9);
+  EXPECT_NEAR(turns_ratio(theirs, ours)->value, 0.5, 1e-12);
+}
+
+TEST(TurnsRatio, NeedsTurnsWithEachOther) {
+  const std::vector<MeasuredRun> runs = five_repetitions({"PyTorch eager", "epochbench"});
+  const auto unequal = [&](const auto& change) {
+    std::vector<MeasuredRun> changed = runs;
+    change(changed.back());
+    return turns_ratio(of_worker(changed, "PyTorch eager"), of_worker(changed, "epochbench")).has_value();
+  };
+  EXPECT_TRUE(unequal([](MeasuredRun&) {}));
+  EXPECT_FALSE(unequal([](MeasuredRun& run) { run.precision = "bf16"; }));
+  EXPECT_FALSE(unequal([](MeasuredRun& run) { run.turns->order_seed = 1; }));
+  EXPECT_FALSE(unequal([](MeasuredRun& run) { run.repetition = 7; }));
+  EXPECT_FALSE(unequal([](MeasuredRun& run) { run.turns.reset(); })) << "one repetition fewer";
+}
+
+TEST(TurnsRatio, CarriesAnAnswerBesideOtherProcesses) {
+  Result result;
+  result.runs = five_repetitions({"epochbench", "PyTorch eager"});
+  const Speedup speedup = speedup_of({{"turns.json", result}}, SpeedupOf::same_batch);
+  ASSERT_THAT(speedup.pairs, SizeIs(1));
+  EXPECT_EQ(why_unusable(speedup.pairs[0]), "");
+  EXPECT_NEAR(speedup.pairs[0].ratio.value, 0.5, 1e-12);
+  const std::vector<PeerRatio> peers = peer_ratios(result.runs);
+  ASSERT_THAT(peers, SizeIs(1));
+  EXPECT_NEAR(peers[0].ratio.value, 2, 1e-12);
+  for (MeasuredRun& run : result.runs) run.turns.reset();
+  EXPECT_THAT(why_unusable(speedup_of({{"apart.json", result}}, SpeedupOf::same_batch).pairs.at(0)),
+              HasSubstr("other processes took 1.5 CPU cores"));
 }
 
 TEST(PeerTable, MarksTheRowsThatOtherProcessesDisturbed) {

@@ -1,6 +1,7 @@
 #include "src/analysis/compare/peer_ratios.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -19,8 +20,14 @@ struct WorkerRuns {
   bool ours() const { return is_ours(*runs.front()); }
 };
 
+// What the runs share that took turns with each other.
+using TurnsKey = std::tuple<std::string, std::int64_t, std::string, std::optional<int>, std::uint64_t>;
+TurnsKey turns_key(const Run& run) {
+  return {run.workload.model, run.workload.batch, run.precision, run.device.threads, run.turns.value().order_seed};
+}
+
 struct Case {
-  std::tuple<std::string, std::int64_t, std::string, std::optional<int>> key;
+  TurnsKey key;
   ListByKey<&WorkerRuns::worker> workers;
 };
 
@@ -28,8 +35,7 @@ std::vector<Case> cases_of(const std::vector<Run>& runs) {
   ListByKey<&Case::key> cases;
   for (const Run& run : runs) {
     if (!run.turns) continue;
-    const auto key = std::tuple(run.workload.model, run.workload.batch, run.precision, run.device.threads);
-    cases[key].workers[run.turns->worker].runs.push_back(&run);
+    cases[turns_key(run)].workers[run.turns->worker].runs.push_back(&run);
   }
   return cases.take();
 }
@@ -119,6 +125,30 @@ std::vector<PeerRow> peer_rows(const std::vector<Run>& runs) {
     for (const WorkerRuns& worker : one.workers) rows.push_back(row_of(worker, ours == one.workers.end() ? nullptr : &*ours));
   }
   return rows;
+}
+
+std::vector<double> turn_log_ratios(const Repetitions& baseline, const Repetitions& contender) {
+  std::vector<double> ratios;
+  if (baseline.size() != contender.size()) return ratios;
+  for (const Run* before : baseline) {
+    const auto after = std::ranges::find(contender, before->repetition, &Run::repetition);
+    if (after == contender.end() || !before->turns || !(*after)->turns || turns_key(*before) != turns_key(**after)) return {};
+    const std::vector<double> old_turns = turn_seconds(*before), new_turns = turn_seconds(**after);
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < std::min(old_turns.size(), new_turns.size()); ++i)
+      logs.push_back(std::log(new_turns[i] / old_turns[i]));
+    const auto middle = median_if_any(std::move(logs));
+    if (!middle) return {};
+    ratios.push_back(*middle);
+  }
+  return ratios;
+}
+
+std::optional<Estimate> turns_ratio(const Repetitions& baseline, const Repetitions& contender) {
+  std::vector<double> ratios = turn_log_ratios(baseline, contender);
+  if (ratios.empty()) return std::nullopt;
+  for (double& ratio : ratios) ratio = std::exp(-ratio);
+  return geometric_mean_estimate(ratios);
 }
 
 }  // namespace epochbench

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/figures/estimate.h"
+#include "src/figures/summarize.h"
 #include "src/result/result.h"
 
 namespace epochbench {
@@ -30,5 +30,11 @@ struct PeerRow {
 std::vector<double> turn_seconds(const Run& run);
 
 std::vector<PeerRow> peer_rows(const std::vector<Run>& runs);
+
+// For each repetition, the log of the contender's time per step over the baseline's: the median of the rounds of both, which
+// other processes disturb alike. Empty unless both sides took turns with each other in all repetitions.
+std::vector<double> turn_log_ratios(const Repetitions& baseline, const Repetitions& contender);
+// Samples per second of the contender over the baseline's, from these; empty without them.
+std::optional<Estimate> turns_ratio(const Repetitions& baseline, const Repetitions& contender);
 
 }  // namespace epochbench

@@ -200,27 +200,10 @@ std::vector<Repetition> repetitions_of(const Runs& ok) {
   return repetitions;
 }
 
-// What one repetition of each side says of the new side, if their processes took turns.
-std::optional<double> log_ratio(const Run& before, const Run& after) {
-  if (!before.turns || !after.turns || before.turns->order_seed != after.turns->order_seed) return std::nullopt;
-  const std::vector<double> old_turns = turn_seconds(before), new_turns = turn_seconds(after);
-  std::vector<double> logs;
-  for (std::size_t i = 0; i < std::min(old_turns.size(), new_turns.size()); ++i)
-    logs.push_back(std::log(new_turns[i] / old_turns[i]));
-  return median_if_any(logs);
-}
-
-// Those of all repetitions; empty if one took no turns.
-std::vector<double> log_ratios(const Runs& before, const Runs& after) {
-  std::vector<double> logs;
-  for (const RecordedRun& each : before) {
-    const auto twin =
-        std::ranges::find(after, each.run->repetition, [](const RecordedRun& other) { return other.run->repetition; });
-    const auto log = twin == after.end() ? std::nullopt : log_ratio(*each.run, *twin->run);
-    if (!log || before.size() != after.size()) return {};
-    logs.push_back(*log);
-  }
-  return logs;
+Repetitions runs_of(const Runs& recorded) {
+  Repetitions runs;
+  for (const RecordedRun& each : recorded) runs.push_back(each.run);
+  return runs;
 }
 
 // By seed. A different library version may draw different dropout masks, so such losses are not compared.
@@ -307,8 +290,8 @@ class Comparing {
   void compare(const std::string& name, const Runs& all_before, const Runs& all_after) {
     const Runs before = ok_ones(all_before), after = ok_ones(all_after);
     const auto [undecidable, remedy] = obstacle(before, after);
-    const RecordedCase& recorded = recorded_.emplace_back(
-        RecordedCase{repetitions_of(before), repetitions_of(after), undecidable, remedy, log_ratios(before, after)});
+    const RecordedCase& recorded = recorded_.emplace_back(RecordedCase{
+        repetitions_of(before), repetitions_of(after), undecidable, remedy, turn_log_ratios(runs_of(before), runs_of(after))});
     runs_.push_back({before, after});
     ComparedCase& compared = answer_.cases.emplace_back();
     compared.name = name;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "src/analysis/compare/peer_ratios.h"
 #include "src/analysis/speedup/trainings.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
@@ -85,6 +86,10 @@ SpeedupPair speed_pair(const FastestSeries& baseline, const FastestSeries& conte
   for (const FastestSeries* side : {&baseline, &contender})
     if (const std::string doubt = side->doubt(); !doubt.empty())
       pair.warnings.push_back({WarningCode::fastest_in_doubt, side->series().name(), 0, 0, doubt});
+  if (auto ratio = turns_ratio(baseline.series().runs, contender.series().runs)) {
+    pair.ratio = *std::move(ratio);
+    pair.by_rounds = true;
+  }
   pair.parts = explain(pair.baseline, pair.contender, pair.ratio);
   return pair;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "src/analysis/compare/peer_ratios.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
 
@@ -54,8 +55,10 @@ std::vector<PeerRatio> peer_ratios(const std::vector<Run>& runs) {
     const FastestGroup theirs = fastest(peers, [&](const Run& other) {
       return same_work(other.workload, run.workload) && other.precision == run.precision && same_device(run, other);
     });
-    if (theirs.group)
-      ratios.push_back({ours, *theirs.group, ratio_estimate(theirs.rates, values_of(ours.runs, kThroughput), theirs.error())});
+    if (!theirs.group) continue;
+    const auto by_turns = turns_ratio(theirs.group->runs, ours.runs);
+    ratios.push_back({ours, *theirs.group,
+                      by_turns.value_or(ratio_estimate(theirs.rates, values_of(ours.runs, kThroughput), theirs.error()))});
   }
   return ratios;
 }

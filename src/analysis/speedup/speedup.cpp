@@ -84,9 +84,7 @@ class Pairing {
     };
     for (const Series& series : all_.series) groups[group_of(series)].push_back(&series);
     for (const auto& [key, members] : groups) {
-      std::vector<const Series*> usable;
-      std::ranges::copy_if(members, std::back_inserter(usable), [](const Series* each) { return why_unusable(*each).empty(); });
-      FastestSeries best = choose_series(usable.empty() ? members : std::move(usable));
+      FastestSeries best = choose_series(usable_ones(members));
       for (const Series* series : members)
         if (series != &best.series()) slower_than_[series] = &best.series();
       fastest_.emplace(&best.series(), std::move(best));

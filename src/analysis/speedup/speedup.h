@@ -61,6 +61,7 @@ struct SpeedupPair {
   std::string lacks = {};  // the baseline, if parts are compared: "without fusion, portable kernels"
   // Why devices or precisions differ at work, if both rooflines are known; not for times to a target, parts and threads.
   std::optional<SpeedupParts> parts = {};
+  bool by_rounds = false;  // the processes took turns, so the ratio is that of their rounds, not of their rates
 };
 
 // Empty if a roofline is not known.

@@ -156,6 +156,9 @@ std::string speedup_text(const Speedup& speedup, bool verbose) {
           : "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's "
             "over the contender's. Above 1 the contender is the better. The interval is over repetitions, each a process "
             "of its own, within this session: another day may differ by more.");
+  if (std::ranges::any_of(speedup.pairs, &SpeedupPair::by_rounds))
+    text += wrapped("", "",
+                    "Where processes took turns, the ratio is the median of their rounds, so other processes do not matter.");
   std::vector<std::string> notes = numbered(view.notes);
   for (std::string& line : gaps(speedup)) notes.push_back(std::move(line));
   for (const Unpaired& alone : speedup.unpaired)
