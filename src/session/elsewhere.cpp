@@ -57,10 +57,12 @@ void add_change(Elsewhere& answer, const std::string& setting, const CaseSpec& s
     if (!row.rate.value || !differs(row)) continue;
     ElsewhereChange::Ratio best{row.device};
     for (const Prediction& each : alternatives(device, spec, changed))
-      if (const double ratio = ratio_to_cpu(each, answer); ratio > best.value) best = {row.device, ratio, each.work.batch};
-    if (best.value > 0) change.ratios.push_back(std::move(best));
+      if (const double ratio = ratio_to_cpu(each, answer); ratio > best.value.value_or(0))
+        best = {row.device, ratio, each.work.batch};
+    change.ratios.push_back(std::move(best));
   }
-  if (!change.ratios.empty()) answer.changes.push_back(std::move(change));
+  if (std::ranges::any_of(change.ratios, [](const auto& ratio) { return ratio.value.has_value(); }))
+    answer.changes.push_back(std::move(change));
 }
 
 std::vector<std::string> all_gpus() {

@@ -1,6 +1,7 @@
 """epochbench plan --on and list devices --catalog: what is predicted says so, in text and in JSON, and bad calls are refused."""
 import json
 import pathlib
+import re
 import unittest
 
 from support import CliTest, reject_constant
@@ -71,8 +72,30 @@ class Elsewhere(CliTest):
         self.assertIn("with images from disk", " ".join(self.call("answers", file, "--on", "T4").stdout.split()))
         self.assertEqual(self.call("report", file, "--on", "T4", "-o", self.folder / "page.html").returncode, 0)
         page = (self.folder / "page.html").read_text()
-        self.assertIn("resnet50 elsewhere: what was measured here, published by others and predicted", page)
+        self.assertIn("resnet50 elsewhere: what was measured here (cpu: AMD EPYC), published by others and predicted", page)
         self.assertRegex(page, '"lead": ?"elsewhere"', "the first screen shows what was asked for")
+
+    def test_a_disturbed_cpu_is_marked_and_gives_no_ratio(self):
+        content = json.loads((RESULTS / "zen4-2cores-hour.json").read_text())
+        trainings = [run for run in content["runs"] if run["workload"]["model"] == "resnet50" and run["workload"]["mode"] == "train"]
+        self.assertTrue(trainings)
+        for cores, usable in ((0.4, True), (1.4, False)):
+            for run in trainings:
+                run["interference"]["foreign_cpu_cores"] = cores
+            file = self.folder / "loaded.json"
+            file.write_text(json.dumps(content))
+            with self.subTest(cores):
+                text = self.call("plan", file, "--on", "T4")
+                self.assertEqual(text.returncode, 0, text.stderr)
+                resnet = text.stdout[text.stdout.index("resnet50; cpu: AMD EPYC"):].split("\n\n")[0]
+                self.assertRegex(resnet, r"(?m)^cpu † +measured")
+                ratio = r"T4 +predicted[^\n]* (\()?[0-9.]+x(\))?"
+                self.assertEqual(bool(re.search(ratio, resnet).group(1)), not usable)
+                answer = next(each for each in json.loads(self.call("plan", file, "--on", "T4", "--json").stdout)
+                              if each["model"] == "resnet50")
+                self.assertEqual(answer["unusable"] is None, usable)
+                self.assertEqual("other processes took 1.4 CPU cores" in " ".join(answer["rows"][0]["notes"]), not usable)
+                self.assertEqual(self.call("report", file, "--on", "T4", "-o", self.folder / "page.html", "--overwrite").returncode, 0)
 
     def test_a_price_of_a_device_without_a_run_is_noted(self):
         call = self.call("plan", RESULTS / "zen4-2cores-hour.json", "--on", "T4", "--price", "cpu=0.09,cuda=0.2")
@@ -259,7 +282,7 @@ class Predictions(CliTest):
         text = self.call("plan", "resnet50", "--on", "T4").stdout
         self.assertIsNone(rows["t4"]["device_error"])
         self.assertIn("rtx-3060", rows)
-        self.assertIn("no step of t4 is in the fit", " ".join(text.split()))
+        self.assertIn("the fit has no measured step on t4", " ".join(text.split()))
         self.assertRegex(text, r"T4 .* unknown +yes")
 
     def test_rent(self):

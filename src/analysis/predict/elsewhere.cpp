@@ -9,6 +9,7 @@
 #include "src/analysis/unusable.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
+#include "src/result/load.h"
 
 namespace epochbench {
 namespace {
@@ -29,10 +30,11 @@ struct Measured {
 
 ElsewhereRow measured_row(const Series& series, const Measured& measured, const Run& baseline) {
   const Run& run = series.first();
-  ElsewhereRow row{.device = series.on_gpu() ? run.device.name : "cpu (" + run.device.name + ")",
+  ElsewhereRow row{.device = series.on_gpu() ? run.device.name : "cpu",
                    .program = is_ours(run) ? kOurs : run.device.backend,
                    .precision = run.precision,
-                   .batch = run.workload.batch};
+                   .batch = run.workload.batch,
+                   .disturbed = any_disturbed(measured.runs)};
   row.rate = measured.shown(kThroughput);
   row.epoch_seconds = measured.shown(kEpochTime);
   row.usd_per_epoch = measured.shown(kEpochCostInUsd);
@@ -107,12 +109,11 @@ std::vector<FastestSeries> cpu_baselines(const AllSeries& all) {
   ListByKey<&OfModel::model> models;
   for (const Series& series : all.series) {
     const Run& run = series.first();
-    if (!series.on_gpu() && is_ours(run) && run.workload.mode == "train" && !run.ranks && handicap_of(series).empty() &&
-        why_unusable(series).empty())
+    if (!series.on_gpu() && is_ours(run) && run.workload.mode == "train" && !run.ranks && handicap_of(series).empty())
       models[run.workload.model].series.push_back(&series);
   }
   std::vector<FastestSeries> fastest;
-  for (OfModel& model : models) fastest.push_back(choose_series(std::move(model.series)));
+  for (OfModel& model : models) fastest.push_back(choose_series(usable_ones(std::move(model.series))));
   return fastest;
 }
 
@@ -121,6 +122,12 @@ Elsewhere measured_rows(const AllSeries& all, const FastestSeries& fastest, cons
   const Run& run = baseline.first();
   Elsewhere answer{&run, {measured_row(baseline, {fastest.runs, fastest.error()}, run)}};
   if (const std::string doubt = fastest.doubt(); !doubt.empty()) answer.rows.front().notes.push_back(doubt);
+  answer.unusable = why_unusable(baseline);
+  if (!answer.unusable.empty())
+    answer.rows.front().notes.insert(answer.rows.front().notes.begin(),
+                                     answer.unusable +
+                                         ", so its rate and the ratios in parentheses are too uncertain; measure "
+                                         "again when `epochbench system` finds nothing that disturbs");
   answer.rows.front().ratio.value = 1;
   for (const SpeedupPair& pair : speedup.pairs) {
     const bool of_baseline = pair.baseline.name == baseline.name() && pair.baseline.file == baseline.source->path;

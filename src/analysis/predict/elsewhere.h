@@ -24,10 +24,11 @@ struct ElsewhereFigure {
 
 struct ElsewhereRow {
   EvidenceClass evidence = EvidenceClass::measured;
-  std::string device;   // "cpu (AMD EPYC 9R14)", "NVIDIA T4"
+  std::string device;   // "cpu", "NVIDIA T4"
   std::string program;  // "epochbench", "PyTorch", "PyTorch, tuned"
   std::string precision;
   std::int64_t batch = 0;
+  bool disturbed = false;              // its times are marked (src/result/load.h)
   ElsewhereFigure rate = {};           // samples per second
   ElsewhereFigure ratio = {};          // of rates, over the first row's
   ElsewhereFigure epoch_seconds = {};  // of as many samples as the first row's epoch has
@@ -41,7 +42,7 @@ struct ElsewhereRow {
 struct ElsewhereChange {
   struct Ratio {
     std::string device;
-    double value = 0;
+    std::optional<double> value = {};  // empty: no rate is expected in this setting
     std::int64_t batch = 0;
   };
   std::string setting;  // "at the CPU's batch, 16", "in fp32"
@@ -52,9 +53,11 @@ struct Elsewhere {
   const Run* baseline = nullptr;   // the first repetition of the first row
   std::vector<ElsewhereRow> rows;  // the CPU at its best first, then measured, published and predicted rows
   std::vector<ElsewhereChange> changes = {};
+  std::string unusable = {};  // why the first row, and so no ratio to it, carries an answer; empty: it does
 };
 
-// The CPU at its best, for each model that the results trained on a CPU without a restriction. Points to series of `all`.
+// The CPU at its best, for each model that the results trained on a CPU without a restriction; one that cannot carry an answer
+// where no other did. Points to series of `all`.
 std::vector<FastestSeries> cpu_baselines(const AllSeries& all);
 
 // The rows that the result has: the baseline, and each GPU at its best with the ratio of `speedup`, whose pairs are of the same

@@ -1,6 +1,7 @@
 // The answer of `plan FILE --on`, `answers --on` and `report --on`.
 #include <algorithm>
 
+#include "src/base/cpu_name.h"
 #include "src/base/json_fields.h"
 #include "src/base/text.h"
 #include "src/report/text/answer_text.h"
@@ -26,8 +27,11 @@ std::string marks(const ElsewhereRow& row, Notes& notes) {
       texts, [&](const std::string& text) { return notes.mark(text); }, "");
 }
 
-// "an epoch: ImageNet, 1,281,167 images".
-std::string epoch_line(const Elsewhere& answer) { return "an epoch: " + epochs_text({&answer.baseline->workload}); }
+// "resnet50; cpu: AMD EPYC, Zen 4 (Genoa); an epoch: ImageNet, 1,281,167 images".
+std::string subject_line(const Elsewhere& answer) {
+  const Run& run = *answer.baseline;
+  return run.workload.model + "; cpu: " + short_cpu_name(run.device.name) + "; an epoch: " + epochs_text({&run.workload});
+}
 
 // " (batch 128)" where the setting leaves room for another batch than the device's row has.
 std::string batch_note(const ElsewhereChange::Ratio& ratio, const Elsewhere& answer) {
@@ -38,12 +42,20 @@ std::string batch_note(const ElsewhereChange::Ratio& ratio, const Elsewhere& ans
   return "";
 }
 
+// In parentheses where they cannot carry an answer, as in the tables of `speedup`.
+NumberText ratio_text(const Elsewhere& answer) {
+  return [usable = answer.unusable.empty()](double ratio) {
+    return usable ? format_times(ratio) : "(" + format_times(ratio) + ")";
+  };
+}
+
 // At most three lines on what would change the answer.
 std::vector<std::string> change_lines(const Elsewhere& answer) {
   std::vector<std::string> lines;
   for (const ElsewhereChange& change : answer.changes)
     lines.push_back(change.setting + ": " + joined(change.ratios, [&](const ElsewhereChange::Ratio& ratio) {
-                      return without_maker(ratio.device) + " " + format_times(ratio.value) + batch_note(ratio, answer);
+                      if (!ratio.value) return without_maker(ratio.device) + " not known";
+                      return without_maker(ratio.device) + " " + ratio_text(answer)(*ratio.value) + batch_note(ratio, answer);
                     }));
   double fastest = 0;
   for (const ElsewhereRow& row : answer.rows)
@@ -77,12 +89,14 @@ Json elsewhere_json(const Elsewhere& answer) {
   Json changes = Json::array();
   for (const ElsewhereChange& change : answer.changes) {
     const auto ratio_json = [](const ElsewhereChange::Ratio& ratio) {
-      return Json{{"device", ratio.device}, {"ratio", ratio.value}, {"batch", ratio.batch}};
+      return Json{{"device", ratio.device}, {"ratio", json_of(ratio.value)}, {"batch", ratio.batch}};
     };
     changes.push_back({{"setting", change.setting}, {"ratios", json_list(change.ratios, ratio_json)}});
   }
   return {{"model", answer.baseline->workload.model},
+          {"cpu", short_cpu_name(answer.baseline->device.name)},
           {"samples_per_epoch", answer.baseline->workload.samples_per_epoch},
+          {"unusable", text_or_null(answer.unusable)},
           {"rows", json_list(answer.rows, row_json)},
           {"changes", std::move(changes)}};
 }
@@ -90,14 +104,16 @@ Json elsewhere_json(const Elsewhere& answer) {
 }  // namespace
 
 View elsewhere_view(const Elsewhere& answer) {
-  View view = {answer.baseline->workload.model + " elsewhere: what was measured here, published by others and predicted",
+  View view = {answer.baseline->workload.model + " elsewhere: what was measured here (cpu: " +
+                   short_cpu_name(answer.baseline->device.name) + "), published by others and predicted",
                columns("/device|evidence|-program|-precision|->batch|>samples/s|>ratio|->interval|>epoch|>cost/epoch|"
                        "-->interval of cost|notes")};
   Notes notes;
+  const NumberText ratio = ratio_text(answer);
   for (const ElsewhereRow& row : answer.rows)
-    view.rows.push_back({without_maker(row.device) + (row.tuned ? ", tuned" : ""), name(row.evidence), row.program,
-                         row.precision, format_count(row.batch), figure_cell(row.rate, format_rate),
-                         figure_cell(row.ratio, format_times), ends_cell(row.ratio),
+    view.rows.push_back({without_maker(row.device) + (row.tuned ? ", tuned" : "") + load_mark(row.disturbed),
+                         name(row.evidence), row.program, row.precision, format_count(row.batch),
+                         figure_cell(row.rate, format_rate), figure_cell(row.ratio, ratio), ends_cell(row.ratio),
                          figure_cell(row.epoch_seconds, format_seconds), figure_cell(row.usd_per_epoch, format_usd),
                          ends_cell(row.usd_per_epoch, format_usd), marks(row, notes)});
   view.notes = notes.all();
@@ -108,7 +124,7 @@ std::string elsewhere_text(const std::vector<Elsewhere>& answers, bool verbose) 
   std::string text;
   for (const Elsewhere& answer : answers) {
     const View view = elsewhere_view(answer);
-    append(text, answer.baseline->workload.model + ", " + epoch_line(answer) + "\n", "\n");
+    append(text, subject_line(answer) + "\n", "\n");
     text += terminal_table(view);
     for (const std::string& line : change_lines(answer)) text += wrapped("", "", line);
     text += notes_below(numbered(view.notes), verbose);

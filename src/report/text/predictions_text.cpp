@@ -166,7 +166,8 @@ std::vector<std::string> unknown_error_lines(const std::vector<Prediction>& pred
   for (const Prediction& each : predictions)
     if (each.expected && !each.expected->device_error && !contains(names, each.device)) names.push_back(each.device);
   if (names.empty()) return {};
-  return {"no step of " + joined(names) + " is in the fit, so their error is unknown: an interval is that of other devices"};
+  std::ranges::replace(names, std::string("cpu"), std::string("this CPU"));
+  return {"the fit has no measured step on " + joined(names) + ": the intervals there are those of other devices"};
 }
 
 // A hint if launches limit the time.
