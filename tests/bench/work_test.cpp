@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include "bench/peer.h"
+
 namespace epochbench::bench {
 namespace {
 
