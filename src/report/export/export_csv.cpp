@@ -3,8 +3,8 @@
 // Quoted according to RFC 4180, but lines end with a line feed only, as Unix tools expect. Columns are the keys of the result
 // file, joined with '_', so they include units; they are the same for every result. A null is empty, an empty text is "".
 // Arrays are left out, except intervals: *_low and *_high. Each setting of a case has a column, which is empty if the run has
-// the default, and so has what the whole instance costs, empty unless a share of it counts. A text that a spreadsheet would run as a formula, such as a name in a foreign result, gets a ' in front (OWASP,
-// "CSV Injection").
+// the default, and so has what the whole instance costs, empty unless a share of it counts. A text that a spreadsheet would run
+// as a formula, such as a name in a foreign result, gets a ' in front (OWASP, "CSV Injection").
 #include <algorithm>
 #include <array>
 #include <cmath>
