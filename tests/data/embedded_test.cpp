@@ -15,6 +15,7 @@ TEST(Embedded, EveryFileEqualsTheOneOnDisk) {
   const auto paths = embedded_files("");
   ASSERT_NE(std::find(paths.begin(), paths.end(), "bench/data/digits-images.idx3-ubyte"), paths.end());
   for (std::string_view path : paths) {
+    if (path == "library_checks.json") continue;  // made of files in results/
     const auto place = path == "libraries/d3.min.js" ? std::filesystem::path(EPOCHBENCH_D3)
                                                      : std::filesystem::path(EPOCHBENCH_SOURCE_DIR) / path;
     std::ifstream file(place, std::ios::binary);
