@@ -44,8 +44,9 @@ class Backend {
   virtual std::unique_ptr<Executable> compile(const Program& program) const = 0;  // outside any timed region
 };
 
-// Parts of a backend that can be left out, so that their effect can be measured. A backend without such a part ignores it.
 inline constexpr const char* kFastest = "fastest";  // for each product and convolution, our kernel or a library's
+
+// Parts of a backend that can be left out, so that their effect can be measured. A backend without such a part ignores it.
 struct BackendOptions {
   bool winograd = true;           // convolutions with fewer multiplications than the counted FLOPs
   bool packed_weights = true;     // CPU: a weight that no entry changes is packed once, not in every step

@@ -16,6 +16,7 @@
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
+#include "src/case/choices.h"
 #include "src/result/load.h"
 
 namespace epochbench {
@@ -259,7 +260,8 @@ Handicaps handicaps_of(const Series& series) {
 
 // The place of a setting of --kernels among them, from the slowest; empty: the default.
 std::ptrdiff_t kernel_rank(const std::string& kernels) {
-  constexpr std::array<std::string_view, 4> kFromSlowest{"portable", "avx2", "", "fastest"};
+  constexpr std::array<std::string_view, 4> kFromSlowest{name(Kernels::portable), name(Kernels::avx2), "",
+                                                         name(Kernels::fastest)};
   return std::ranges::find(kFromSlowest, kernels) - kFromSlowest.begin();
 }
 
@@ -267,7 +269,7 @@ std::string beyond(const Handicaps& baseline, const Handicaps& contender) {
   std::string text;
   for (const std::string& part : baseline.without)
     if (!contender.without.contains(part)) append(text, "without " + part);
-  const std::string kernels = baseline.kernels.empty() ? "best" : baseline.kernels;
+  const std::string kernels = baseline.kernels.empty() ? name(Kernels::best) : baseline.kernels;
   if (kernel_rank(baseline.kernels) < kernel_rank(contender.kernels)) append(text, kernels + kKernels);
   if (baseline.decode_cost_seconds > contender.decode_cost_seconds)
     append(text, "decoding made slower");

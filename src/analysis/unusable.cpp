@@ -7,12 +7,13 @@
 #include "src/analysis/parity.h"
 #include "src/base/numbers.h"
 #include "src/base/statistics.h"
+#include "src/case/choices.h"
 
 namespace epochbench {
 
 std::optional<double> times_of_bound(const Series& series) {
   const auto kernels = series.conditions.find("kernels");
-  const bool lesser = kernels != series.conditions.end() && to_text(kernels->second) != "fastest";
+  const bool lesser = kernels != series.conditions.end() && to_text(kernels->second) != name(Kernels::fastest);
   if (lesser || series.conditions.contains("without")) return std::nullopt;
   std::vector<double> times;
   for (const Run* run : series.runs) {

@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -172,6 +173,17 @@ class TrainPytorch(unittest.TestCase):
         self.out.write_text("{")
         done = self.call("--model", "lenet5", into="--resume")
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1))
+
+
+class SyntheticData(unittest.TestCase):
+    """The worker in Python knows two numbers of the program's headers."""
+
+    def test_is_as_many_batches_and_masks_as_epochbench_has(self):
+        root = PEERS.parents[1]
+        for name, constant, header in (("SYNTHETIC_BATCHES", "kInputSlots", "include/epochbench/executable.h"),
+                                       ("MASK_ID", "kMaskId", "src/data/text.h")):
+            here = re.search(rf"^{name} = (\d+)", (PEERS / "training.py").read_text(), re.MULTILINE)[1]
+            self.assertEqual(here, re.search(rf"\b{constant} = (\d+)", (root / header).read_text())[1], constant)
 
 
 class RunWith(unittest.TestCase):

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "src/case/choices.h"
+
 namespace epochbench {
 namespace {
 
@@ -33,7 +35,7 @@ std::vector<SettingPair> setting_pairs(const AllSeries& all) {
   std::vector<SettingPair> pairs;
   for (const Series& series : all.series) {
     const auto kernels = series.settings.find("kernels");
-    const bool fastest = kernels != series.settings.end() && to_text(kernels->second) == "fastest";
+    const bool fastest = kernels != series.settings.end() && to_text(kernels->second) == name(Kernels::fastest);
     if (!series.settings.contains("without") && kernels == series.settings.end()) continue;
     const auto found = complete.find(fastest ? key_without(series, {"kernels"}) : key_without(series, {"without", "kernels"}));
     if (found == complete.end() || !multiply_alike(series.first(), found->second->first())) continue;
