@@ -13,10 +13,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "epochbench_version.h"
 #include "src/base/cpu_name.h"
 #include "src/machine/cgroup.h"
 #include "src/machine/clean_start.h"
+#include "src/machine/source_version.h"
 #include "src/machine/system_files.h"
 #include "src/machine/topology.h"
 
@@ -148,10 +148,11 @@ CpuInfo cpu_info() {
 
 BuildInfo build_info() {
   BuildInfo build;
-  build.version = EPOCHBENCH_VERSION;
-  if (const std::string sha = EPOCHBENCH_GIT_SHA; !sha.empty()) {
-    build.git_sha = sha;
-    build.git_dirty = EPOCHBENCH_GIT_DIRTY != 0;
+  const SourceVersion source = source_version();
+  build.version = source.version;
+  if (const std::string commit = source.commit; !commit.empty()) {
+    build.git_sha = commit;
+    build.git_dirty = source.changed;
   }
   build.build_type = EPOCHBENCH_BUILD_TYPE;
   build.compiler = compiler();
