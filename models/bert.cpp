@@ -34,9 +34,7 @@ class Bert {
         heads_(config.options.at("heads")),
         sample_(sample(config)),
         batch_(config.batch),
-        dropout_(dropout_of(config, kDropout)) {
-    step_ = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
-  }
+        dropout_(dropout_of(config, kDropout)) {}
 
   ValueId build() {
     const ValueId ids = graph_.add_input("input_ids", {{batch_, sample_.sequence}, DType::i32});
@@ -58,9 +56,7 @@ class Bert {
     return layers_.linear(x, name, outputs, {Initializer::Kind::normal, kDeviation}, {});
   }
   ValueId layer_norm(ValueId x, const std::string& name) { return layers_.layer_norm(x, name, kLayerNormEpsilon); }
-  ValueId dropout(ValueId x, const std::string& name) {
-    return dropout_ > 0 ? graph_.add_node(Op::dropout, DropoutAttributes{dropout_}, {x, step_}, name)[0] : x;
-  }
+  ValueId dropout(ValueId x, const std::string& name) { return layers_.dropout(x, name, dropout_); }
 
   // Words, one segment and positions; x is [batch*sequence, units] from here on.
   ValueId embeddings(ValueId ids, ValueId word_table) {
@@ -102,7 +98,7 @@ class Bert {
   SampleSpec sample_;
   std::int64_t batch_;
   double dropout_;
-  ValueId step_;
+  ValueId step_ = layers_.step();
 };
 
 ModelFamily family(const std::string& size, const std::string& description, std::int64_t layers, std::int64_t units,

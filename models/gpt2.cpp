@@ -40,9 +40,7 @@ class Gpt2 {
         heads_(config.options.at("heads")),
         sample_(sample(config)),
         batch_(config.batch),
-        dropout_(dropout_of(config, kDropout)) {
-    step_ = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
-  }
+        dropout_(dropout_of(config, kDropout)) {}
 
   ValueId build() {
     const ValueId ids = graph_.add_input("input_ids", {{batch_, sample_.sequence}, DType::i32});
@@ -61,9 +59,7 @@ class Gpt2 {
   ValueId table(const std::string& name, std::int64_t rows) {
     return graph_.add_variable({name, {{rows, units_}, DType::f32}, VariableRole::parameter, normal(kDeviation)});
   }
-  ValueId dropout(ValueId x, const std::string& name) {
-    return dropout_ > 0 ? graph_.add_node(Op::dropout, DropoutAttributes{dropout_}, {x, step_}, name)[0] : x;
-  }
+  ValueId dropout(ValueId x, const std::string& name) { return layers_.dropout(x, name, dropout_); }
   ValueId linear(ValueId x, const std::string& name, std::int64_t outputs, double deviation) {
     return layers_.linear(x, name, outputs, normal(deviation), {}, true);
   }
@@ -95,7 +91,7 @@ class Gpt2 {
   SampleSpec sample_;
   std::int64_t batch_;
   double dropout_;
-  ValueId step_;
+  ValueId step_ = layers_.step();
 };
 
 ModelFamily family(const std::string& name, std::int64_t layers, std::int64_t units, std::int64_t heads,

@@ -161,10 +161,11 @@ ValueId Layers::squeeze_excite(ValueId x, const std::string& name, std::int64_t 
   return graph_.add_node(Op::scale_channels, {}, {x, y}, name + ".scale")[0];
 }
 
+ValueId Layers::step() { return graph_.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}}); }
+
 ValueId Layers::drop(Op op, ValueId x, const std::string& name, double probability) {
   if (!training_ || probability == 0) return x;
-  const ValueId step = graph_.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
-  return graph_.add_node(op, DropoutAttributes{probability}, {x, step}, name)[0];
+  return graph_.add_node(op, DropoutAttributes{probability}, {x, step()}, name)[0];
 }
 
 ValueId Layers::dropout(ValueId x, const std::string& name, double probability) {

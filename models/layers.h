@@ -64,6 +64,7 @@ class Layers {
   // Squeeze-and-excitation (Hu et al. 2018): the mean of every channel, two layers with `squeezed` channels in between, and x
   // times the sigmoid of their output. In files the weights are those of 1x1 convolutions.
   ValueId squeeze_excite(ValueId x, const std::string& name, std::int64_t squeezed);
+  ValueId step();  // a variable, i32 [1], which random numbers depend on
   // Zeroes elements or whole samples with this probability in training; returns x, without random numbers, if it is 0.
   ValueId dropout(ValueId x, const std::string& name, double probability);
   ValueId stochastic_depth(ValueId x, const std::string& name, double probability);

@@ -78,7 +78,6 @@ class Llama {
         sample_(sample(config)),
         batch_(config.batch),
         tied_(tied) {
-    step_ = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
     const std::int64_t width = units_ / heads_;
     table_ = graph.add_variable({"rotary",
                                  {{sample_.sequence, width}, DType::f32},
@@ -148,7 +147,7 @@ class Llama {
   SampleSpec sample_;
   std::int64_t batch_;
   bool tied_;
-  ValueId step_, table_;
+  ValueId step_ = layers_.step(), table_;
 };
 
 ModelFamily family(const std::string& name, const Size& size) {

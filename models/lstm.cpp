@@ -34,7 +34,7 @@ class Lstm {
         vocabulary_(config.options.at("vocabulary")),
         batch_(config.batch),
         dropout_(dropout_of(config, dropout)) {
-    if (dropout_ > 0) step_ = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
+    if (dropout_ > 0) layers_.step();  // the first variable
   }
 
   // Logits of class 1 of each sequence.
@@ -57,9 +57,7 @@ class Lstm {
   }
 
   // On the input of a layer or the head, never between the steps of a layer (Zaremba et al. 2014).
-  ValueId dropout(ValueId x, const std::string& name) {
-    return dropout_ > 0 ? graph_.add_node(Op::dropout, DropoutAttributes{dropout_}, {x, step_}, name)[0] : x;
-  }
+  ValueId dropout(ValueId x, const std::string& name) { return layers_.dropout(x, name, dropout_); }
 
   // [batch*sequence, units]: h of the last layer at each position.
   ValueId states() {
@@ -93,7 +91,6 @@ class Lstm {
   Names names_;
   std::int64_t units_, count_, sequence_, vocabulary_, batch_;
   double dropout_;
-  ValueId step_ = kNoValue;
 };
 
 std::vector<ModelOption> options(std::int64_t units, std::int64_t layers, std::int64_t sequence, std::int64_t vocabulary,

@@ -47,9 +47,7 @@ class Vit {
         heads_(config.options.at("heads")),
         count_(config.options.at("layers")),
         patch_(config.options.at("patch")),
-        patches_((sample_.height / patch_) * (sample_.width / patch_)) {
-    step_ = graph.add_variable({"step", {{1}, DType::i32}, VariableRole::control, {}});
-  }
+        patches_((sample_.height / patch_) * (sample_.width / patch_)) {}
 
   ValueId build() {
     ValueId x = tokens();
@@ -123,7 +121,7 @@ class Vit {
   Layers layers_;
   SampleSpec sample_;
   std::int64_t batch_, units_, heads_, count_, patch_, patches_;
-  ValueId step_;
+  ValueId step_ = layers_.step();
 };
 
 ModelFamily family(const std::string& size, std::int64_t units, std::int64_t heads) {
