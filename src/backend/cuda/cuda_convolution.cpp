@@ -165,15 +165,6 @@ class ByProducts {
   CudaChunks chunks_;
 };
 
-// The first two inputs of the node: x or dy, and the weight or x.
-std::vector<Operand> inputs_of(const CudaNodeSource& source) {
-  const NodeOperands<void> o = source.operands();
-  std::vector<Operand> inputs;
-  for (std::size_t i = 0; i < 2; ++i)
-    inputs.push_back({o.x(i), source.graph.desc(source.in()[i]).bytes(), source.element(source.in()[i])});
-  return inputs;
-}
-
 // cuDNN's plan for this convolution, and what follows it.
 CudaNode planned(const CudaNodeSource& source, const cuda::ConvolutionSpec& spec, const char* then,
                  const std::function<void(cuda::Stream)>& enqueue_then = {}) {
@@ -188,8 +179,8 @@ CudaNode planned(const CudaNodeSource& source, const cuda::ConvolutionSpec& spec
                               strict = is_strict(spec)](const cuda::Convolution& plan) {
     return strict && rate > 0 && plan.algorithm().empty() ? flops / rate : 0;
   };
-  const auto chosen = source.choices.choose<cuda::Convolution>(source.layer, *engines,
-                                                               {run, inputs_of(source), source.context.stream, least_seconds});
+  const auto chosen = source.choices.choose<cuda::Convolution>(
+      source.layer, *engines, {run, source.float_inputs(), source.context.stream, least_seconds});
   return {[=, plan = chosen.plan, keep = source.libraries](cuda::Stream stream) {
             run(*plan, stream);
             if (enqueue_then) enqueue_then(stream);
@@ -253,7 +244,7 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
   else
     algorithms.push_back({"im2col and product", by_product, half && spec.pass == ConvolutionPass::grad_input});
   Listed<CudaNode> listed("ways of " + source.layer, std::move(algorithms));
-  return source.choose(listed, inputs_of(source));
+  return source.choose(listed, source.float_inputs());
 }
 
 }  // namespace epochbench

@@ -30,14 +30,6 @@ Scratch lay_out(const cuda::ConvolutionSpec& spec, void* workspace) {
   return scratch;
 }
 
-std::vector<Operand> inputs_of(const CudaNodeSource& source) {
-  const NodeOperands<void> o = source.operands();
-  std::vector<Operand> inputs;
-  for (std::size_t i = 0; i < 2; ++i)
-    inputs.push_back({o.x(i), source.graph.desc(source.in()[i]).bytes(), source.element(source.in()[i])});
-  return inputs;
-}
-
 CudaNode planned(const CudaNodeSource& source, const cuda::ConvolutionSpec& spec) {
   const NodeOperands<void> o = source.operands();
   const auto engines = source.libraries->convolution(spec);
@@ -52,7 +44,7 @@ CudaNode planned(const CudaNodeSource& source, const cuda::ConvolutionSpec& spec
     }
   };
   const auto chosen =
-      source.choices.choose<cuda::Convolution>(source.layer, *engines, {run, inputs_of(source), source.context.stream});
+      source.choices.choose<cuda::Convolution>(source.layer, *engines, {run, source.float_inputs(), source.context.stream});
   return {[=, plan = chosen.plan, keep = source.libraries](cuda::Stream stream) { run(*plan, stream); },
           "cuda transpose + " + chosen.plan->implementation() + chosen.how};
 }
@@ -93,7 +85,7 @@ CudaNode cuda_depthwise(const CudaNodeSource& source, const CudaNode& own) {
   Listed<CudaNode> listed("ways of " + source.layer,
                           {{"kernel", [&] { return std::make_shared<CudaNode>(own); }},
                            {"cuDNN", [&] { return std::make_shared<CudaNode>(planned(source, *spec)); }}});
-  return source.choose(listed, inputs_of(source));
+  return source.choose(listed, source.float_inputs());
 }
 
 }  // namespace epochbench
