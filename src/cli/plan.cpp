@@ -40,6 +40,7 @@ PredictionRequest prediction_request(std::vector<std::string> on, CaseBlock case
                                      std::optional<std::int64_t> tokens) {
   PredictionRequest request{std::move(on), {}, takes_largest_batch(cases), epochs, tokens};
   request.halve_batch = !request.largest_batch && !cases.contains("batch");
+  if (!cases.contains("precision")) request.fastest_of.assign(std::begin(kPrecisions), std::end(kPrecisions));
   request.cases = expand(cases);
   if (request.halve_batch)
     for (CaseSpec& spec : request.cases) spec.batch = std::max<std::int64_t>(1, kGpuBatch / spec.accumulate) * spec.accumulate;
@@ -68,9 +69,10 @@ is at most --memory, or what is free on the device: the CPU, if --device does no
 node once in bytes, and each plan of a library as one launch. --without leaves out only what a plan shows: fusion, and winograd on a CPU.
 
 With --on the answer is predicted from the rated figures of devices (list devices --catalog) and from what others measured on such
-devices; only --on cpu uses this machine: its measured peaks. Without --batch a batch is 256, halved until it fits. Each time has an 80 %
-interval, the error on devices that the fit did not see, and a lower bound. With --epochs or --tokens the cheapest comes first, priced for
-the whole instance, using one of its GPUs; `epochbench rent` compares all instances. A result instead of a model adds what it measured and
+devices; only --on cpu uses this machine: its measured peaks. Without --batch a batch is 256, halved until it fits; without --precision each
+device uses its fastest one, as in `epochbench rent`. Each time has an 80 % interval, the error on devices that the fit did not see, and a
+lower bound. With --epochs or --tokens the cheapest comes first, priced for the whole instance, using one of its GPUs; `epochbench rent`
+compares all instances. A result instead of a model adds what it measured and
 what others published: ratios to its CPU, times and costs of an epoch.)";
 
 struct PlanOptions {
@@ -324,6 +326,8 @@ void add_plan(Commands& commands) {
   commands.add_case_options(command, options.cases, OfferedTo::calls,
                             {"model", "batch", "accumulate", "checkpoint", "ranks", "shard", "precision", "mode", "device",
                              "without", "epoch_samples"});
+  command.get_option("--precision")
+      ->description("fp32, tf32, bf16, fp16, int8 (default fp32; with --on the fastest of each device)");
   commands.add_model_argument(command, options.cases, &options.result);
   add_parsed(command, "--memory", options.memory_bytes, parse_memory, "memory that --batch max may use (default: the device's)")
       ->type_name("BYTES");

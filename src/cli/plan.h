@@ -38,7 +38,8 @@ struct Plan {
 // Whether --batch is max, which is removed from the cases. Errors: CallError if it is not the only value.
 bool takes_largest_batch(CaseBlock& cases);
 
-// The cases on devices of the catalog. Without a batch they have kGpuBatch, halved until it fits. Errors: CallError.
+// The cases on devices of the catalog. Without a batch they have kGpuBatch, halved until it fits, and without a precision each
+// device takes its fastest. Errors: CallError.
 PredictionRequest prediction_request(std::vector<std::string> on, CaseBlock cases, std::optional<std::int64_t> epochs,
                                      std::optional<std::int64_t> tokens);
 

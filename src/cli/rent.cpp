@@ -22,8 +22,8 @@ constexpr const char* kRentExamples = R"(Examples:
 
 The cheapest instance comes first, priced on demand for the whole instance (list prices), using one of its GPUs. Every figure is a
 prediction, from a fit to measured steps (for GPUs, published ones), with an 80 % interval and the error on devices that the fit did
-not see. Without --batch a batch is 256, halved until it fits; without --precision each instance uses the cheapest precision that it
-has. An epoch has the size of the model's usual data set (SQuAD for BERT); --samples sets another size. --price-file adds prices of
+not see. Without --batch a batch is 256, halved until it fits; without --precision each device uses its fastest one, as in
+`epochbench plan --on`; of several that --precision names, the fastest, too. An epoch has the size of the model's usual data set (SQuAD for BERT); --samples sets another size. --price-file adds prices of
 yours, as CSV with the columns provider,instance,usd_per_hour,date,kind,region: an instance is one of `list prices`, or GPUs of the
 catalog, such as h100-sxm or 2x rtx-4090, and kind is on-demand or spot.)";
 
@@ -51,10 +51,15 @@ RentalQuestion question_of(const RentOptions& options) {
         "--on cpu: this machine is not for rent; measure it, and compare with `epochbench plan FILE.json --on "
         "T4,h100-sxm --price cpu=0.09`");
   CaseBlock cases = options.cases;
-  if (!cases.contains("precision")) cases["precision"] = {{"bf16", "fp16", "tf32", "fp32"}, "rent"};
+  std::vector<Precision> precisions;
+  if (const auto given = cases.find("precision"); given != cases.end()) {
+    for (const CaseSpec& spec : expand({*given})) precisions.push_back(spec.precision);
+    cases.erase(given);
+  }
   if (options.samples) cases["epoch_samples"] = {{std::to_string(*options.samples)}, "--samples"};
   RentalQuestion question;
   question.request = prediction_request(options.on, std::move(cases), options.epochs, options.tokens);
+  if (!precisions.empty()) question.request.fastest_of = precisions;
   question.request.prices = price_list(options.prices);
   question.max_usd = options.max_usd;
   return question;
@@ -102,7 +107,7 @@ void add_rent(Commands& commands) {
   commands.add_case_options(command, options.cases, OfferedTo::calls, {"model", "batch", "precision"});
   command.get_option("--batch")->description(
       "samples per update, or max: the most that fit into the memory (default: 256, halved until it fits)");
-  command.get_option("--precision")->description("fp32, tf32, fp16 or bf16 (default: the cheapest that an instance has)");
+  command.get_option("--precision")->description("fp32, tf32, bf16 or fp16 (default: the fastest of each device)");
   commands.add_model_argument(command, options.cases);
   add_parsed(command, "--epochs", options.epochs, whole(1, kMaxEpochs), "epochs to train for")->type_name("N");
   add_parsed(command, "--samples", options.samples, whole(1, kMaxSamples),

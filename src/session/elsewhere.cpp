@@ -18,34 +18,20 @@ CaseSpec case_of(const Run& run) {
   return spec;
 }
 
-// One epoch on one device in each of these precisions, at each price that is known; a batch that does not fit is halved.
-std::vector<Prediction> predicted(const std::string& device, CaseSpec spec, const std::vector<Precision>& precisions,
-                                  std::int64_t batch, const std::vector<CatalogPrice>& prices) {
-  PredictionRequest request{{device}, {}, false, 1, {}, false, true, prices};
-  spec.batch = batch;
-  for (const Precision precision : precisions) {
-    spec.precision = precision;
-    request.cases.push_back(spec);
-  }
+// One epoch on one device at each price that is known, at the batch that elsewhere() documents.
+std::vector<Prediction> predicted(const std::string& device, CaseSpec spec, const ElsewhereRequest& asked) {
+  PredictionRequest request{{device}, {}, false, 1, {}, false, true, {}, asked.prices};
+  if (asked.precision)
+    request.fastest_of = {*asked.precision};
+  else
+    request.fastest_of.assign(std::begin(kPrecisions), std::end(kPrecisions));
+  const bool on_gpu = find_target(embedded_devices(), asked.prices, device).device->is_gpu;
+  spec.batch = asked.batch ? *asked.batch : on_gpu ? std::max(*spec.batch, kGpuBatch) : *spec.batch;
+  request.cases.push_back(spec);
   return predictions_of(request);
 }
 
-// At the batch that elsewhere() documents.
-std::vector<Prediction> alternatives(const std::string& device, const CaseSpec& spec, const ElsewhereRequest& request) {
-  std::vector<Precision> precisions = precisions_on({device});
-  std::erase(precisions, Precision::int8);
-  if (request.precision) precisions = {*request.precision};
-  const std::int64_t own = spec.batch.value();
-  if (request.batch) return predicted(device, spec, precisions, *request.batch, request.prices);
-  const PredictionTarget target = find_target(embedded_devices(), request.prices, device);
-  return predicted(device, spec, precisions, target.device->is_gpu ? std::max(own, kGpuBatch) : own, request.prices);
-}
-
-double ratio_to_cpu(const Prediction& prediction, const Elsewhere& answer) {
-  return expected_rate(prediction).value_or(0) / answer.rows.front().rate.value.value();
-}
-
-// The best ratio of each device whose predicted row has another setting.
+// The ratio of each device whose predicted row has another setting.
 template <typename Differs>
 void add_change(Elsewhere& answer, const std::string& setting, const CaseSpec& spec, const ElsewhereRequest& request,
                 const ElsewhereRequest& changed, const Differs& differs) {
@@ -55,11 +41,10 @@ void add_change(Elsewhere& answer, const std::string& setting, const CaseSpec& s
     if (row.evidence != EvidenceClass::predicted || row.tuned) continue;
     const std::string& device = *device_of++;  // one row per device, in their order
     if (!row.rate.value || !differs(row)) continue;
-    ElsewhereChange::Ratio best{row.device};
-    for (const Prediction& each : alternatives(device, spec, changed))
-      if (const double ratio = ratio_to_cpu(each, answer); ratio > best.value.value_or(0))
-        best = {row.device, ratio, each.work.batch};
-    change.ratios.push_back(std::move(best));
+    const Prediction other = predicted(device, spec, changed).front();
+    const std::optional<double> rate = expected_rate(other);
+    change.ratios.push_back({row.device, rate ? std::optional(*rate / *answer.rows.front().rate.value) : std::nullopt,
+                             rate ? other.work.batch : 0});
   }
   if (std::ranges::any_of(change.ratios, [](const auto& ratio) { return ratio.value.has_value(); }))
     answer.changes.push_back(std::move(change));
@@ -84,7 +69,7 @@ std::vector<Elsewhere> elsewhere(const std::vector<NamedResult>& results, Elsewh
     const CaseSpec spec = case_of(baseline.series().first());
     Elsewhere answer = measured_rows(all, baseline, speedup);
     for (const std::string& device : request.on)
-      add_device(answer, embedded_published_steps(), alternatives(device, spec, request));
+      add_device(answer, embedded_published_steps(), predicted(device, spec, request));
     ElsewhereRequest other = request;
     other.batch = spec.batch;
     add_change(answer, "at the CPU's batch, " + std::to_string(*spec.batch), spec, request, other,

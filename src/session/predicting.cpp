@@ -142,30 +142,61 @@ std::vector<PredictionTarget> targets_of(const std::vector<std::string>& on, std
   return targets;
 }
 
+bool has_precision(const PredictionTarget& target, Precision precision) {
+  return limits_of(target, precision).flops_per_second.has_value();
+}
+
 // Those that at least one of the targets has.
 std::vector<Precision> precisions_of(const std::vector<PredictionTarget>& targets) {
   std::vector<Precision> precisions(std::begin(kPrecisions), std::end(kPrecisions));
   std::erase_if(precisions, [&](Precision precision) {
-    return std::ranges::none_of(
-        targets, [&](const PredictionTarget& target) { return limits_of(target, precision).flops_per_second.has_value(); });
+    return std::ranges::none_of(targets, [&](const PredictionTarget& target) { return has_precision(target, precision); });
   });
   return precisions;
 }
 
-// Errors: CallError if none of the devices has the precision.
-void check_precision(const std::vector<PredictionTarget>& targets, Precision precision) {
-  const std::vector<Precision> known = precisions_of(targets);
-  if (contains(known, precision)) return;
+// Throws CallError: none of the devices has the precision.
+[[noreturn]] void refuse_precision(const std::vector<PredictionTarget>& targets, Precision precision) {
   throw CallError(std::string("--precision ") + name(precision) + ": none of the devices of --on has it, " +
                   targets.front().name() + ": " + limits_of(targets.front(), precision).reason + "; choose from " +
-                  joined(known, [](Precision other) { return std::string(name(other)); }));
+                  joined(precisions_of(targets), [](Precision other) { return std::string(name(other)); }));
 }
 
-// Removes cases in a precision that none of the targets has, unless these are all cases.
-void keep_possible(std::vector<CaseSpec>& cases, const std::vector<PredictionTarget>& targets) {
-  const std::vector<Precision> known = precisions_of(targets);
-  const auto possible = [&](const CaseSpec& spec) { return contains(known, spec.precision); };
-  if (std::ranges::any_of(cases, possible)) std::erase_if(cases, [&](const CaseSpec& spec) { return !possible(spec); });
+// A case on a target, once per price, without its largest batch unless the request needs that.
+std::vector<Prediction> predicted(const PredictionRequest& request, const PredictionTarget& target, const CaseSpec& spec,
+                                  WorkByBatch& works) {
+  MemoryByBatch& memory = works.memory_on(target);
+  const double limit_bytes = limits_of(target, spec.precision).memory_bytes;
+  const std::int64_t asked = workload_spec(spec).config.batch;
+  const std::int64_t batch = request.largest_batch ? std::max(memory.largest_within(limit_bytes), spec.accumulate)
+                             : request.halve_batch ? memory.halved_within(limit_bytes, asked)
+                                                   : asked;
+  const PredictionQuestion question{target, works.work(target, batch), {}, epochs_of(request, spec)};
+  return predict(embedded_devices(), request.prices, question, today());
+}
+
+// A case on each target, in the fastest of `precisions` that it has.
+void add_predictions(std::vector<Prediction>& predictions, const PredictionRequest& request,
+                     const std::vector<PredictionTarget>& targets, CaseSpec spec, const std::vector<Precision>& precisions) {
+  std::map<Precision, WorkByBatch> works;
+  for (const PredictionTarget& target : targets) {
+    std::vector<Prediction> fastest;
+    const bool has_any = std::ranges::any_of(precisions, [&](Precision each) { return has_precision(target, each); });
+    for (const Precision precision : precisions) {
+      if (has_any && !has_precision(target, precision)) continue;
+      spec.precision = precision;
+      std::vector<Prediction> each = predicted(request, target, spec, works.try_emplace(precision, spec).first->second);
+      if (fastest.empty() || is_faster(each.front(), fastest.front())) fastest = std::move(each);
+    }
+    std::optional<std::int64_t> largest;
+    if (request.largest_batch || request.search_largest)
+      largest = works.at(fastest.front().work.precision).memory_on(target).largest_within(fastest.front().device_memory_bytes);
+    for (Prediction& each : fastest) {
+      each.fastest_precision = precisions.size() > 1;
+      each.largest_batch = largest;
+      predictions.push_back(std::move(each));
+    }
+  }
 }
 
 }  // namespace
@@ -195,20 +226,11 @@ std::vector<Prediction> predictions_of(const PredictionRequest& request) {
       request.on.empty() ? priced_targets(request.prices) : targets_of(request.on, request.prices);
   std::vector<Prediction> predictions;
   for (const CaseSpec& spec : request.cases) {
-    check_precision(targets, spec.precision);
-    WorkByBatch works(spec);
-    const std::int64_t asked = workload_spec(spec).config.batch;
-    for (const PredictionTarget& target : targets) {
-      const double limit_bytes = limits_of(target, spec.precision).memory_bytes;
-      std::optional<std::int64_t> largest;
-      if (request.largest_batch || request.search_largest) largest = works.memory_on(target).largest_within(limit_bytes);
-      const std::int64_t batch = request.largest_batch ? std::max(*largest, spec.accumulate)
-                                 : request.halve_batch ? works.memory_on(target).halved_within(limit_bytes, asked)
-                                                       : asked;
-      const PredictionQuestion question{target, works.work(target, batch), largest, epochs_of(request, spec)};
-      for (Prediction& each : predict(embedded_devices(), request.prices, question, today()))
-        predictions.push_back(std::move(each));
-    }
+    const std::vector<Precision> named = request.fastest_of.empty() ? std::vector{spec.precision} : request.fastest_of;
+    const std::vector<Precision> known = precisions_of(targets);
+    if (std::ranges::none_of(named, [&](Precision each) { return contains(known, each); }))
+      refuse_precision(targets, named.front());
+    add_predictions(predictions, request, targets, spec, named);
   }
   if (request.epochs || request.tokens)
     sort_by_cost(predictions);
@@ -239,7 +261,6 @@ const CatalogPrice* instance_price(const std::string& device) {
 
 Rentals rentals_of(const RentalQuestion& question) {
   PredictionRequest request = question.request;
-  keep_possible(request.cases, request.on.empty() ? priced_targets(request.prices) : targets_of(request.on, request.prices));
   request.search_largest = false;
   Rentals rentals;
   rentals.max_usd = question.max_usd;

@@ -21,11 +21,12 @@ inline constexpr std::int64_t kMaxEpochs = 1'000'000'000, kMaxSamples = 1'000'00
 struct PredictionRequest {
   std::vector<std::string> on;  // as the call names them; "all": every GPU and instance of the catalog; "cpu": this machine's
   std::vector<CaseSpec> cases;
-  bool largest_batch = false;          // instead of the cases' own
-  std::optional<std::int64_t> epochs;  // then hours and costs are predicted too
-  std::optional<std::int64_t> tokens;  // instead of epochs: one epoch of this many tokens, for a language model
-  bool search_largest = true;          // the largest batch of each device, which takes most of the time
-  bool halve_batch = false;            // where it does not fit, until it does
+  bool largest_batch = false;              // instead of the cases' own
+  std::optional<std::int64_t> epochs;      // then hours and costs are predicted too
+  std::optional<std::int64_t> tokens;      // instead of epochs: one epoch of this many tokens, for a language model
+  bool search_largest = true;              // the largest batch of each device, which takes most of the time
+  bool halve_batch = false;                // where it does not fit, until it does
+  std::vector<Precision> fastest_of = {};  // each device takes the fastest of these; empty: the cases' own precisions
   std::vector<CatalogPrice> prices = embedded_prices().prices;
 };
 
@@ -36,7 +37,7 @@ inline constexpr std::int64_t kGpuBatch = 256;
 std::vector<Precision> precisions_on(const std::vector<std::string>& on);
 
 // Each case on each device, in their order; for "all", the smallest memory first; with epochs or tokens, the cheapest first.
-// Errors: CallError, also if none of the devices has a precision.
+// Errors: CallError, also if none of the devices has a precision, or any of `fastest_of`.
 std::vector<Prediction> predictions_of(const PredictionRequest& request);
 
 // Each device for one case, which is planned once; null if the device lacks the case's precision. Errors: CallError.
@@ -50,8 +51,8 @@ struct RentalQuestion {
   std::optional<double> max_usd;  // of the expected cost
 };
 
-// What training costs on instances that can be rented, cheapest first, each with the cheapest precision of the cases. Those
-// that do not fit, have no price or are too expensive are left out and counted. Errors: as predictions_of().
+// What training costs on instances that can be rented, cheapest first. Those that do not fit, have no price or are too
+// expensive are left out and counted. Errors: as predictions_of().
 Rentals rentals_of(const RentalQuestion& question);
 
 // "10e9", "10000000000". Errors: CallError.

@@ -172,13 +172,14 @@ class Predictions(CliTest):
 
     def test_text_says_what_it_is(self):
         text = self.call("plan", "resnet50", "--on", CARDS, "--batch", "max").stdout
-        self.assertTrue(text.startswith("Predicted, not measured: expected step time, its 80 % interval"), text)
+        self.assertTrue(text.startswith("Predicted, not measured; each device in its fastest precision (--precision sets one): "), text)
         self.assertRegex(" ".join(text.split()), r"median error [0-9.]+ % on [0-9]+ steps \(leave-one-device-out\)")
         titles = next(line for line in text.splitlines() if line.startswith("device"))
         for title in ("memory ≥", "largest batch ≤", "step ", "80 %", "tuned", "program", "error", "step ≥", "samples/s", "bound by"):
             self.assertIn(title, titles)
         self.assertTrue(any(line.startswith("A100 SXM 80GB ") for line in text.splitlines()), "without its maker")
-        shared = self.call("plan", "resnet50", "--on", CARDS, "--batch", "32").stdout
+        shared = self.call("plan", "resnet50", "--on", CARDS, "--batch", "32", "--precision", "fp32").stdout
+        self.assertTrue(shared.startswith("Predicted, not measured: expected step time, its 80 % interval"), shared)
         self.assertIn("\nresnet50, fp32, batch 32\ndevice ", shared)
         self.assertRegex(shared, r"T4 +[0-9.]+ of 16.0 GiB ")
         priced = self.call("plan", "resnet50", "--on", CARDS, "--batch", "32", "--epochs", "90").stdout
@@ -206,6 +207,34 @@ class Predictions(CliTest):
         self.assertIsNone(row["usd_expected"])
         self.assertGreater(row["usd_at_least"], 0)
         self.assertIn("at most 2 cores", row["expected_reason"])
+
+    def test_plan_and_rent_answer_alike(self):
+        """Each device in its fastest precision, unless the call names one."""
+        on = ("--on", "t4,l4,p5.4xlarge,c2d-highmem-4", "--epochs", "3")
+        for model in ("resnet50", "mlp:width=4096"):
+            by_precision = {precision: {row["instance"]: row for row in self.predictions(model, *on, "--precision", precision)}
+                            for precision in ("fp32", "tf32", "bf16", "fp16")}
+            for named in ((), ("--precision", "fp32")):
+                planned = {row["instance"]: row for row in self.predictions(model, *on, *named)}
+                rented = json.loads(self.call("rent", model, *on, *named, "--json").stdout)
+                rows = rented["predictions"] + rented["bounded"]
+                self.assertGreater(len(rows), 2)
+                for row in rows:
+                    with self.subTest(model, named=named, instance=row["instance"]):
+                        plan = planned[row["instance"]]
+                        for key in ("precision", "batch", "hours_expected", "usd_expected", "usd_at_least"):
+                            self.assertEqual(plan[key], row[key], key)
+                        rates = [each[row["instance"]]["samples_per_second_expected"] or 0 for each in by_precision.values()]
+                        self.assertEqual(plan["samples_per_second_expected"] or 0, rates[0] if named else max(rates))
+            for command in ("plan", "rent"):
+                for named, said in (((), True), (("--precision", "fp32"), False)):
+                    first = self.call(command, model, *on, *named).stdout.splitlines()[0]
+                    self.assertEqual("each device in its fastest precision (--precision sets one)" in first, said, first)
+
+    def test_rent_takes_the_fastest_of_the_precisions_that_are_named(self):
+        rows = json.loads(self.call("rent", "bert-base", "--epochs", "1", "--on", "t4,l4", "--precision", "fp32,bf16",
+                                    "--json").stdout)["predictions"]
+        self.assertEqual({row["device"]: row["precision"] for row in rows if row["instance_gpus"] == 1}, {"t4": "fp32", "l4": "bf16"})
 
     def test_what_a_device_lacks_is_null_with_its_reason(self):
         rows = self.predictions("mlp", "--on", "T4,L4", "--precision", "bf16")

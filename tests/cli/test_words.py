@@ -238,7 +238,7 @@ class Widths(CliTest):
         for arguments, titles, row in [
             (["rent", "resnet50", "--epochs", 1], ["instance", "device", "precision", "hours", "cost", "cost, 80 %"],
              ["g4dn.xlarge", "v100-sxm2-16gb"]),
-            (["plan", "resnet50", "--on", "T4,a100"], ["device", "step", "80 %", "samples/s"], ["A100 SXM 40GB"]),
+            (["plan", "resnet50", "--on", "T4,a100"], ["device", "precision", "step", "samples/s"], ["A100 SXM", "fp16", "bf16"]),
             (["plan", hour, "--on", "T4"], ["device", "evidence", "samples/s", "ratio", "epoch", "cost/epoch", "notes"], ["T4", "predicted"]),
             (["cost", hour], ["run", "local/epoch", "cloud/epoch"], ["resnet20/cpu/fp32/b32/data=digits, 5 repetitions"]),
             (["speedup", hour], ["baseline", "contender", "speedup"], ["resnet50/cpu/"]),

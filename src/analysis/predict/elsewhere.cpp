@@ -145,11 +145,8 @@ Elsewhere measured_rows(const AllSeries& all, const FastestSeries& fastest, cons
   return answer;
 }
 
-void add_device(Elsewhere& answer, const PublishedSteps& published, const std::vector<Prediction>& alternatives) {
-  const auto rank = [](const Prediction& each) { return std::tuple(expected_rate(each), max_rate(each), -hourly_price(each)); };
-  const Prediction* best = &alternatives.front();
-  for (const Prediction& each : alternatives)
-    if (rank(each) > rank(*best)) best = &each;
+void add_device(Elsewhere& answer, const PublishedSteps& published, const std::vector<Prediction>& prices) {
+  const auto best = std::ranges::min_element(prices, {}, hourly_price);
   const PredictedCost* const price = best->cost ? &*best->cost : nullptr;
   if (const PublishedStep* step = fastest_step(published, best->device, answer.baseline->workload.model)) {
     const std::string& setting = published.settings.at(step->setting);

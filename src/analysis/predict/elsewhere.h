@@ -64,8 +64,8 @@ std::vector<FastestSeries> cpu_baselines(const AllSeries& all);
 // results.
 Elsewhere measured_rows(const AllSeries& all, const FastestSeries& fastest, const Speedup& speedup);
 
-// What others published for the device and what is predicted for it. `alternatives`: one device in several precisions and at
-// several prices, for one epoch of the baseline's samples; the fastest and cheapest is taken. At least one.
-void add_device(Elsewhere& answer, const PublishedSteps& published, const std::vector<Prediction>& alternatives);
+// What others published for the device and what is predicted for it. `prices`: one prediction of one epoch of the baseline's
+// samples, at each price of the device; the cheapest is taken. At least one.
+void add_device(Elsewhere& answer, const PublishedSteps& published, const std::vector<Prediction>& prices);
 
 }  // namespace epochbench

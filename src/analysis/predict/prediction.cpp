@@ -161,6 +161,13 @@ std::optional<double> max_rate(const Prediction& prediction) {
   return static_cast<double>(prediction.work.batch) / prediction.step->seconds;
 }
 
+bool is_faster(const Prediction& a, const Prediction& b) {
+  const auto rank = [](const Prediction& each) {
+    return std::tuple(expected_rate(each), max_rate(each), each.fits ? 0 : -each.work.memory_bytes);
+  };
+  return rank(a) > rank(b);
+}
+
 std::vector<Prediction> predict(const DeviceCatalog& catalog, std::span<const CatalogPrice> prices,
                                 const PredictionQuestion& question, Day day) {
   Prediction prediction = without_cost(catalog, question);

@@ -48,8 +48,9 @@ struct PredictedCost {
 };
 
 struct Prediction {
-  std::string device, name;  // the catalog's id; what the call named, in full
-  PlannedWork work;          // without its nodes; of batch 1 if not even that fits
+  std::string device, name;        // the catalog's id; what the call named, in full
+  PlannedWork work;                // without its nodes; of batch 1 if not even that fits
+  bool fastest_precision = false;  // work.precision is the device's fastest of several, not one that a call names
   double device_memory_bytes = 0;
   bool fits = false;
   std::optional<std::int64_t> largest_batch;  // 0: not even one sample fits; empty: it was not searched
@@ -70,6 +71,8 @@ std::optional<PredictedAmount> amount_of_step(const Prediction& prediction);
 // Samples per second: as expected, and by the bound; empty without an expectation, or without a step.
 std::optional<double> expected_rate(const Prediction& prediction);
 std::optional<double> max_rate(const Prediction& prediction);
+// By the expected rate, then by the bound; of two that do not fit, the one that needs less memory.
+bool is_faster(const Prediction& a, const Prediction& b);
 
 // Which sources the model predicts badly when it does not know them; "" if it predicts most steps of each.
 std::string weak_sources_text(const ExpectedTime& time);

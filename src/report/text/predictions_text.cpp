@@ -12,10 +12,16 @@
 namespace epochbench {
 namespace {
 
-constexpr const char* kHeading =
-    "Predicted, not measured: expected step time, its 80 % interval, and a roofline lower bound (≥) from the rated figures of "
-    "the "
-    "catalog (epochbench list devices --catalog)";
+// The first paragraph, which says whose choice the precisions are.
+std::string heading(const std::vector<Prediction>& predictions) {
+  const bool fastest = std::ranges::any_of(predictions, &Prediction::fastest_precision);
+  return wrapped("", "",
+                 std::string("Predicted, not measured") +
+                     (fastest ? "; each device in its fastest precision (--precision sets one)" : "") +
+                     ": expected step time, its 80 % interval, and a roofline lower bound (≥) from the rated figures of the "
+                     "catalog (epochbench list devices --catalog)");
+}
+
 constexpr const char* kReading =
     "program: whose steps were measured, as most people run them; tuned: expected of programs tuned by the GPU's maker or the "
     "model's authors, so two expectations compare programs, and the ratio of a GPU to a CPU does, too. error: median of "
@@ -49,6 +55,13 @@ std::string shared_work(const std::vector<Prediction>& predictions) {
 std::string batch_heading(const std::vector<Prediction>& predictions) {
   const auto divided = [](const Prediction& each) { return each.work.parts > 1 || each.work.checkpoint != Checkpoint::none; };
   return std::ranges::any_of(predictions, divided) ? ">batch" : "->batch";
+}
+
+// Likewise, for precisions.
+std::string precision_heading(const std::vector<Prediction>& predictions) {
+  const Precision first = predictions.front().work.precision;
+  const auto other = [&](const Prediction& each) { return each.work.precision != first; };
+  return std::ranges::any_of(predictions, other) ? "precision" : "-precision";
 }
 
 // "5.50 of 8.00 GiB".
@@ -116,7 +129,7 @@ std::string steps_table(const std::vector<Prediction>& predictions) {
   const std::string shared = shared_work(predictions);
   const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
   View view = {
-      "", columns("device|-model|-precision|" + batch_heading(predictions) +
+      "", columns("device|-model|" + precision_heading(predictions) + "|" + batch_heading(predictions) +
                   "|->memory ≥|>step|80 %|>tuned|-->error|fits|->largest batch ≤|->step ≥|>samples/s|--program|-bound by")};
   for (const Prediction& each : predictions) {
     const std::optional<PredictedAmount> step = amount_of_step(each);
@@ -132,7 +145,7 @@ std::string steps_table(const std::vector<Prediction>& predictions) {
 std::string epochs_table(const std::vector<Prediction>& predictions) {
   const std::string shared = shared_work(predictions);
   const auto cell = [&](std::string text) { return shared.empty() ? std::move(text) : ""; };
-  View view = {"", columns("instance|-device|-model|-precision|" + batch_heading(predictions) +
+  View view = {"", columns("instance|-device|-model|" + precision_heading(predictions) + "|" + batch_heading(predictions) +
                            "|>hours|-hours, 80 %|->tuned|->hours ≥|>error|->per hour|>cost|cost, 80 %|->cost ≥|"
                            "--program|-bound by|--price")};
   for (const Prediction& each : predictions) {
@@ -290,7 +303,7 @@ std::string notes_with_reading(std::vector<std::string> lines, bool verbose) {
 
 std::string predictions_text(const std::vector<Prediction>& predictions, bool verbose) {
   const bool epochs = std::ranges::any_of(predictions, of_epochs);
-  std::string text = wrapped("", "", kHeading) + "\n" + (epochs ? epochs_table(predictions) : steps_table(predictions));
+  std::string text = heading(predictions) + "\n" + (epochs ? epochs_table(predictions) : steps_table(predictions));
   std::vector<std::string> lines = asked_lines(predictions);
   for (std::string& line : old_prices_lines(predictions)) lines.push_back(std::move(line));
   for (std::string& line : unknown_error_lines(predictions)) lines.push_back(std::move(line));
@@ -364,7 +377,7 @@ std::string left_out_text(const Rentals& rentals) {
 }  // namespace
 
 std::string rentals_text(const Rentals& rentals, bool verbose) {
-  std::string text = wrapped("", "", kHeading);
+  std::string text = heading(rentals.predictions);
   if (rentals.predictions.empty()) return text + "no instance matches\n" + left_out_text(rentals);
   text += wrapped("", "", rental_question(rentals)) + "\n" + rentals_table(rentals) + left_out_text(rentals);
   std::vector<std::string> lines = old_prices_lines(rentals.predictions);
