@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/libraries/libraries.h"
+#include "src/analysis/predict/leader.h"
 #include "src/result/result_json.h"
 #include "src/session/predicting.h"
 #include "src/session/prices.h"
@@ -171,6 +172,18 @@ TEST(Prediction, StatesTheAgeOfAnOldPrice) {
   const Day day = parse_day("2026-11-25").value();
   EXPECT_THAT(predict(embedded_devices(), embedded_prices().prices, question, day).at(0).cost->price,
               HasSubstr("310 days old"));
+}
+
+TEST(Leader, HasTheOthersWhoseIntervalsOverlapAsRivals) {
+  const std::vector<RangedFigure> costs{{3, {{2, 4}}}, {}, {1.5, {{1, 2.5}}}, {9, {{8, 10}}}, {2.4, {}}, {2.6, {{2.55, 2.7}}}};
+  const Leader cheapest = find_leader(costs, Better::smaller).value();
+  EXPECT_EQ(cheapest.place, 2u);
+  EXPECT_EQ(cheapest.next, 4u);
+  EXPECT_THAT(cheapest.rivals, testing::ElementsAre(4, 0)) << "the best value first; one without an interval is a point";
+  const Leader largest = find_leader(costs, Better::bigger).value();
+  EXPECT_EQ(largest.place, 3u);
+  EXPECT_THAT(largest.rivals, testing::IsEmpty());
+  EXPECT_FALSE(find_leader({{}, {1, {}}}, Better::smaller)) << "nothing to compare with";
 }
 
 TEST(Prediction, RefusesAPrecisionThatNoneHas) {

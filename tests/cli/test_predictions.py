@@ -98,6 +98,65 @@ class Elsewhere(CliTest):
                 self.assertEqual("other processes took 1.4 CPU cores" in " ".join(answer["rows"][0]["notes"]), not usable)
                 self.assertEqual(self.call("report", file, "--on", "T4", "-o", self.folder / f"{cores}.html").returncode, 0)
 
+    def conclusions(self, *arguments):
+        """The lines below the table of resnet50 that say what is cheapest and what is fastest."""
+        text = self.call("plan", *arguments).stdout
+        text = text[text.index("resnet50; cpu: "):].split("\n\n")[0]
+        lines = re.split("at the CPU's batch, |in fp32: ", " ".join(text.split("\n")))[0]
+        return re.search(r"cheapest .*", lines)[0]
+
+    def test_says_what_is_cheapest_and_what_is_fastest(self):
+        file = RESULTS / "zen4-2cores-hour.json"
+        call = ("--on", "T4,L4,h100-sxm", "--price", "cpu=0.09")
+        rows = self.answers(file.name, *call)["resnet50"]["rows"]
+        cpu, *others = [row for row in rows if row["program"] in ("epochbench", "PyTorch") and row["evidence"] != "published"]
+        cheapest = min(others, key=lambda row: row["usd_per_epoch"]["value"])
+        fastest = max(others, key=lambda row: row["samples_per_second"]["value"])
+        self.assertEqual([cheapest["device"], fastest["device"]], ["NVIDIA T4", "NVIDIA H100 SXM 80GB"])
+        text = self.conclusions(file, *call)
+        sentence = (r"{} at \$[0-9.]+/h, predicted: ([0-9.]+)x \(([0-9.]+)x to ([0-9.]+)x\) as fast as cpu † "
+                    r"and ([0-9.]+) of its cost \(([0-9.]+) to ([0-9.]+)\)")
+        for title, row, named in (("cheapest epoch", cheapest, "T4"), ("fastest", fastest, "H100 SXM 80GB")):
+            with self.subTest(title):
+                found = re.search(title + ": " + sentence.format(named), text)
+                self.assertIsNotNone(found, text)
+                low, high = row["ratio"]["interval"]
+                share = [row["usd_per_epoch"]["value"] / cpu["usd_per_epoch"]["value"],
+                         row["usd_per_epoch"]["interval"][0] / cpu["usd_per_epoch"]["interval"][1],
+                         row["usd_per_epoch"]["interval"][1] / cpu["usd_per_epoch"]["interval"][0]]
+                for said, meant in zip(found.groups(), [row["ratio"]["value"], low, high] + share):
+                    self.assertAlmostEqual(float(said) / meant, 1, delta=0.05)
+        self.assertIn("; H100 SXM 80GB, L4 may be cheaper: the intervals overlap", text)
+        self.assertNotIn("may be faster", text)
+        self.assertNotIn("tuned", text)
+
+    def test_what_cannot_carry_an_answer_is_not_concluded_from(self):
+        content = json.loads((RESULTS / "zen4-2cores-hour.json").read_text())
+        for run in content["runs"]:
+            if run["interference"]:
+                run["interference"]["foreign_cpu_cores"] = 1.4
+        file = self.folder / "loaded.json"
+        file.write_text(json.dumps(content))
+        text = self.conclusions(file, "--on", "T4,h100-sxm", "--price", "cpu=0.09")
+        self.assertRegex(text, r"cheapest epoch: T4 at \$[0-9.]+/h, predicted: [0-9,]+ samples/s \([0-9,]+ to [0-9,]+\) and "
+                               r"\$[0-9.]+ \(\$[0-9.]+ to \$[0-9.]+\) per epoch; no ratio to cpu †: other processes took 1.4 CPU cores")
+        self.assertNotIn("as fast as", text)
+
+    def test_a_cpu_may_be_the_cheapest(self):
+        beside = (r"A100 SXM 40GB at \$[0-9.]+/h, predicted: [0-9.]+x \([0-9.]+x to [0-9.]+x\) as fast as cpu † and "
+                  r"[0-9]+ times its cost \([0-9.]+ to [0-9.]+\)")
+        for batch, said in (((), r"cheapest epoch: cpu †, measured: an epoch in [0-9.]+ ms for \$[0-9.]+ fastest: " + beside),
+                            (("--batch", "64"), r"cheapest epoch and fastest: cpu †, [^;]*; next: " + beside)):
+            text = self.call("plan", RESULTS / "zen4-2cores-hour.json", "--on", "a100", "--price", "cpu=0.09", *batch).stdout
+            self.assertRegex(" ".join(text[text.index("lenet5; cpu: "):].split("\n\n")[0].split("\n")), said)
+        single = self.conclusions(RESULTS / "h200-record.json", "--on", "T4", "--price", "cpu=0.09,cuda=3")
+        self.assertRegex(single, r"fastest: H200 at \$3.00/h, measured: [0-9.]+x \(no interval\) as fast as cpu ")
+
+    def test_what_was_measured_stands_for_its_device(self):
+        text = self.conclusions(RESULTS / "h200-record.json", "--on", "h200", "--price", "cpu=1.2,cuda=300")
+        self.assertIn("H200 at $300/h, measured", text)
+        self.assertNotIn("H200 SXM", text, "the catalog's name of the same card, predicted at about the CPU's cost")
+
     def test_a_price_of_a_device_without_a_run_is_noted(self):
         call = self.call("plan", RESULTS / "zen4-2cores-hour.json", "--on", "T4", "--price", "cpu=0.09,cuda=0.2")
         self.assertIn("--price cuda=... is ignored: no run of ", call.stderr)
@@ -349,6 +408,23 @@ class Predictions(CliTest):
                                   (["mlp", "--epochs", "1", "--samples", "0"], "--samples")]:
             with self.subTest(arguments):
                 self.assert_refused(self.call("rent", *arguments), 2, *parts)
+
+    def test_rent_says_what_is_cheapest_and_what_is_fastest(self):
+        for command in ("rent", "plan"):
+            call = (command, "resnet50", "--epochs", "90", "--on", "t4,l4,h100-sxm,a100-40gb")
+            rows = json.loads(self.call(*call, "--json").stdout)["predictions"]
+            text = " ".join(self.call(*call).stdout.split("\n"))
+            fastest = min(rows, key=lambda row: (row["hours_expected"], row["usd_expected"]))
+            for title, row in (("cheapest", rows[0]), ("fastest", fastest)):
+                self.assertRegex(text, title + r": %s \(%s\), \$[0-9.]+ \(\$[0-9.,]+ to \$[0-9.,]+\) and [0-9.]+ hours \([0-9.]+ to [0-9.]+\)"
+                                 % (row["instance"], row["device"]))
+            rivals = [row["instance"] for row in rows[1:] if row["usd_low"] <= rows[0]["usd_high"] and row["usd_high"] >= rows[0]["usd_low"]]
+            self.assertIn("p5.4xlarge", rivals)
+            said = re.search(r"cheapest: .*?; (.*?) may be cheaper: the intervals overlap", text)[1]
+            self.assertEqual(re.findall(r"(\S+) \(", said), rivals[:3])
+            self.assertNotIn("may be faster", text)
+        self.assertNotIn("cheapest: ", self.call("plan", "--model", "resnet50,mlp", "--on", "t4,l4", "--epochs", "1").stdout,
+                         "epochs of several models are not compared")
 
     def test_rent_without_a_batch_takes_what_fits(self):
         rows = json.loads(self.call("rent", "bert-large", "--epochs", "1", "--on", "t4,h200", "--json").stdout)["predictions"]

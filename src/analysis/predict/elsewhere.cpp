@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 
 #include "src/analysis/cost/cost.h"
 #include "src/analysis/fairness.h"
+#include "src/analysis/predict/device_catalog.h"
 #include "src/analysis/unusable.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
@@ -21,10 +21,10 @@ struct Measured {
   const Repetitions& runs;
   double error;
 
-  ElsewhereFigure shown(const Figure& figure) const {
+  RangedFigure shown(const Figure& figure) const {
     const auto summary = summarize(runs, figure);
-    return summary ? ElsewhereFigure{summary->value, geometric_mean_estimate(values_of(runs, figure), error).ci95}
-                   : ElsewhereFigure();
+    return summary ? RangedFigure{summary->value, geometric_mean_estimate(values_of(runs, figure), error).ci95}
+                   : RangedFigure();
   }
 };
 
@@ -49,9 +49,9 @@ ElsewhereRow measured_row(const Series& series, const Measured& measured, const 
 }
 
 // The value and the ends times a factor; divided into it, with the ends swapped, if `inverse`.
-ElsewhereFigure scaled(const ElsewhereFigure& figure, double factor, bool inverse = false) {
+RangedFigure scaled(const RangedFigure& figure, double factor, bool inverse = false) {
   const auto of = [&](double value) { return inverse ? factor / value : value * factor; };
-  ElsewhereFigure result;
+  RangedFigure result;
   if (figure.value) result.value = of(*figure.value);
   if (figure.ends)
     result.ends = inverse ? std::pair(of(figure.ends->second), of(figure.ends->first))
@@ -62,7 +62,7 @@ ElsewhereFigure scaled(const ElsewhereFigure& figure, double factor, bool invers
 // Ratio, epoch and cost of a row whose rate is known.
 void follow_from_rate(ElsewhereRow& row, const Elsewhere& answer, const PredictedCost* price) {
   const double samples = static_cast<double>(answer.baseline->workload.samples_per_epoch);
-  const ElsewhereFigure& cpu = answer.rows.front().rate;
+  const RangedFigure& cpu = answer.rows.front().rate;
   row.ratio = scaled(row.rate, 1 / cpu.value.value());
   if (row.ratio.ends && cpu.ends)
     row.ratio.ends = std::pair(row.rate.ends->first / cpu.ends->second, row.rate.ends->second / cpu.ends->first);
@@ -99,7 +99,30 @@ double hourly_price(const Prediction& prediction) {
   return prediction.cost ? prediction.cost->usd_per_hour : std::numeric_limits<double>::infinity();
 }
 
+// Whether a device of the catalog, by its name, is the GPU that a result names.
+bool is_same_gpu(const std::string& of_catalog, const std::string& reported) {
+  const auto& devices = embedded_devices().devices;
+  const auto device = std::ranges::find(devices, of_catalog, &CatalogDevice::name);
+  return device != devices.end() && (reported == of_catalog || contains(device->also, reported));
+}
+
 }  // namespace
+
+BestRows best_rows(const Elsewhere& answer) {
+  std::vector<RangedFigure> costs, rates;
+  for (const ElsewhereRow& row : answer.rows) {
+    const bool is_cpu = &row == &answer.rows.front();
+    const bool measured_too = std::ranges::any_of(answer.rows, [&](const ElsewhereRow& other) {
+      return other.evidence == EvidenceClass::measured && is_same_gpu(row.device, other.device);
+    });
+    const bool counts = row.evidence == EvidenceClass::measured    ? !is_cpu || answer.unusable.empty()
+                        : row.evidence == EvidenceClass::predicted ? !row.tuned && !measured_too
+                                                                   : false;
+    costs.push_back(counts ? row.usd_per_epoch : RangedFigure());
+    rates.push_back(counts ? row.rate : RangedFigure());
+  }
+  return {find_leader(costs, Better::smaller), find_leader(rates, Better::bigger)};
+}
 
 std::vector<FastestSeries> cpu_baselines(const AllSeries& all) {
   struct OfModel {

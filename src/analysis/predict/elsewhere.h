@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/analysis/predict/leader.h"
 #include "src/analysis/predict/prediction.h"
 #include "src/analysis/predict/published_steps.h"
 #include "src/analysis/series.h"
@@ -16,23 +17,17 @@
 
 namespace epochbench {
 
-// `ends`: the 95 % interval of a measurement over its processes, the 80 % interval of a prediction; empty: none is known.
-struct ElsewhereFigure {
-  std::optional<double> value = {};
-  std::optional<std::pair<double, double>> ends = {};
-};
-
 struct ElsewhereRow {
   EvidenceClass evidence = EvidenceClass::measured;
   std::string device;   // "cpu", "NVIDIA T4"
   std::string program;  // "epochbench", "PyTorch", "PyTorch, tuned"
   std::string precision;
   std::int64_t batch = 0;
-  bool disturbed = false;              // its times are marked (src/result/load.h)
-  ElsewhereFigure rate = {};           // samples per second
-  ElsewhereFigure ratio = {};          // of rates, over the first row's
-  ElsewhereFigure epoch_seconds = {};  // of as many samples as the first row's epoch has
-  ElsewhereFigure usd_per_epoch = {};
+  bool disturbed = false;           // its times are marked (src/result/load.h)
+  RangedFigure rate = {};           // samples per second
+  RangedFigure ratio = {};          // of rates, over the first row's
+  RangedFigure epoch_seconds = {};  // of as many samples as the first row's epoch has
+  RangedFigure usd_per_epoch = {};
   std::string price = {};               // "given with --price", "catalog: aws g4dn.xlarge ..."; empty: none is known
   std::vector<std::string> notes = {};  // what a reader must know, and why a figure is missing
   bool tuned = false;                   // the second prediction of a GPU
@@ -55,6 +50,13 @@ struct Elsewhere {
   std::vector<ElsewhereChange> changes = {};
   std::string unusable = {};  // why the first row, and so no ratio to it, carries an answer; empty: it does
 };
+
+// The rows with the lowest cost of an epoch and with the highest rate, by their places: over what was measured, the CPU too
+// unless it cannot carry an answer, and what is expected as most people run a device. Empty where fewer than two rows know it.
+struct BestRows {
+  std::optional<Leader> cheapest = {}, fastest = {};
+};
+BestRows best_rows(const Elsewhere& answer);
 
 // The CPU at its best, for each model that the results trained on a CPU without a restriction; one that cannot carry an answer
 // where no other did. Points to series of `all`.

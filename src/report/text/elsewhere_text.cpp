@@ -5,16 +5,17 @@
 #include "src/base/json_fields.h"
 #include "src/base/text.h"
 #include "src/report/text/answer_text.h"
+#include "src/report/text/conclusions.h"
 #include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
 
-Cell figure_cell(const ElsewhereFigure& figure, const NumberText& number) {
+Cell figure_cell(const RangedFigure& figure, const NumberText& number) {
   return figure.value ? Cell(number(*figure.value), "", *figure.value) : Cell();
 }
 
-Cell ends_cell(const ElsewhereFigure& figure, const NumberText& number = three_digits) {
+Cell ends_cell(const RangedFigure& figure, const NumberText& number = three_digits) {
   return figure.ends ? Cell(range_text(*figure.ends, number)) : Cell();
 }
 
@@ -67,9 +68,7 @@ std::vector<std::string> change_lines(const Elsewhere& answer) {
   return lines;
 }
 
-Json figure_json(const ElsewhereFigure& figure) {
-  return {{"value", json_of(figure.value)}, {"interval", json_of(figure.ends)}};
-}
+Json figure_json(const RangedFigure& figure) { return {{"value", json_of(figure.value)}, {"interval", json_of(figure.ends)}}; }
 
 Json row_json(const ElsewhereRow& row) {
   return {{"evidence", name(row.evidence)},
@@ -105,7 +104,9 @@ Json elsewhere_json(const Elsewhere& answer) {
 
 View elsewhere_view(const Elsewhere& answer) {
   View view = {answer.baseline->workload.model + " elsewhere: what was measured here (cpu: " +
-                   short_cpu_name(answer.baseline->device.name) + "), published by others and predicted",
+                   short_cpu_name(answer.baseline->device.name) + "), published by others and predicted" +
+                   joined(
+                       conclusions(answer), [](const std::string& line) { return "; " + line; }, ""),
                columns("/device|evidence|-program|-precision|->batch|>samples/s|>ratio|->interval|>epoch|>cost/epoch|"
                        "-->interval of cost|notes")};
   Notes notes;
@@ -126,6 +127,7 @@ std::string elsewhere_text(const std::vector<Elsewhere>& answers, bool verbose) 
     const View view = elsewhere_view(answer);
     append(text, subject_line(answer) + "\n", "\n");
     text += terminal_table(view);
+    for (const std::string& line : conclusions(answer)) text += wrapped("", "", line);
     for (const std::string& line : change_lines(answer)) text += wrapped("", "", line);
     text += notes_below(numbered(view.notes), verbose);
   }
@@ -134,7 +136,9 @@ std::string elsewhere_text(const std::vector<Elsewhere>& answers, bool verbose) 
                  "ratio: samples per second over the first row's. Intervals: 95 % over processes where measured; 80 % where "
                  "predicted, over the interval of the first row. Published and predicted rows are of other programs, so their "
                  "ratios compare programs as well as devices, and their costs are of the whole cheapest instance with the "
-                 "device; measured costs are as their notes say.");
+                 "device; measured costs are as their notes say. The cheapest and the fastest are chosen among rows that were "
+                 "measured "
+                 "or predicted as most people run them.");
 }
 
 Json elsewhere_json(const std::vector<Elsewhere>& answers) {

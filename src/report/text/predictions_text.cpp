@@ -6,6 +6,7 @@
 #include "src/base/text.h"
 #include "src/case/choices.h"
 #include "src/report/text/answer_text.h"
+#include "src/report/text/conclusions.h"
 #include "src/report/text/text_parts.h"
 #include "src/result/evidence.h"
 
@@ -104,11 +105,6 @@ template <class Format>
 std::string interval_text(const std::optional<PredictedAmount>& amount, const Format& format) {
   return amount && amount->low && amount->high ? format(*amount->low) + " to " + format(*amount->high) : "-";
 }
-// "$1,005": without cents from $100 on, which no prediction knows.
-std::string predicted_usd_text(double usd) {
-  constexpr double kWithoutCents = 100;
-  return usd < kWithoutCents ? format_usd(usd) : "$" + format_whole(usd);
-}
 // "$0.579*": of an old price.
 std::string cost_text(const std::optional<PredictedCost>& cost) {
   if (!cost || !cost->usd || !cost->usd->expected) return "-";
@@ -202,6 +198,12 @@ std::vector<std::string> old_prices_lines(const std::vector<Prediction>& predict
   std::vector<std::string> lines;
   for (const std::string& line : price_age_lines(ages)) lines.push_back("* " + line);
   return lines;
+}
+
+std::string conclusion_text(const std::vector<Prediction>& predictions) {
+  std::string text;
+  for (const std::string& line : conclusions(predictions)) text += wrapped("", "", line);
+  return text;
 }
 
 bool of_epochs(const Prediction& prediction) { return prediction.cost || !prediction.cost_reason.empty(); }
@@ -304,6 +306,7 @@ std::string notes_with_reading(std::vector<std::string> lines, bool verbose) {
 std::string predictions_text(const std::vector<Prediction>& predictions, bool verbose) {
   const bool epochs = std::ranges::any_of(predictions, of_epochs);
   std::string text = heading(predictions) + "\n" + (epochs ? epochs_table(predictions) : steps_table(predictions));
+  if (epochs) text += conclusion_text(predictions);
   std::vector<std::string> lines = asked_lines(predictions);
   for (std::string& line : old_prices_lines(predictions)) lines.push_back(std::move(line));
   for (std::string& line : unknown_error_lines(predictions)) lines.push_back(std::move(line));
@@ -379,7 +382,8 @@ std::string left_out_text(const Rentals& rentals) {
 std::string rentals_text(const Rentals& rentals, bool verbose) {
   std::string text = heading(rentals.predictions);
   if (rentals.predictions.empty()) return text + "no instance matches\n" + left_out_text(rentals);
-  text += wrapped("", "", rental_question(rentals)) + "\n" + rentals_table(rentals) + left_out_text(rentals);
+  text += wrapped("", "", rental_question(rentals)) + "\n" + rentals_table(rentals) + conclusion_text(rentals.predictions) +
+          left_out_text(rentals);
   std::vector<std::string> lines = old_prices_lines(rentals.predictions);
   for (std::string& line : unknown_error_lines(rentals.predictions)) lines.push_back(std::move(line));
   for (std::string& line : launches_lines(rentals.predictions)) lines.push_back(std::move(line));
