@@ -7,6 +7,7 @@
 #include "src/analysis/case_settings.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
+#include "src/result/load.h"
 
 namespace epochbench {
 namespace {
@@ -91,8 +92,46 @@ std::string FastestSeries::doubt() const {
   return choice_doubt(*this, candidates.size(), [&](std::size_t place) { return candidates[place]->name(); });
 }
 
+bool is_superseded(const Repetitions& runs, const std::vector<const void*>& sources, std::size_t at) {
+  const Run& run = *runs[at];
+  if (!is_loaded(run) || run.turns) return false;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Run& other = *runs[i];
+    const bool quiet = other.interference && other.interference->foreign_cpu_cores && !is_loaded(other) && !other.turns;
+    if (quiet && sources[i] != sources[at] && other.workload.seed == run.workload.seed) return true;
+  }
+  return false;
+}
+
+namespace {
+
+// `sources`: the file of each run of each series.
+void leave_out_superseded(AllSeries& all, const std::vector<std::vector<const NamedResult*>>& sources) {
+  for (std::size_t i = 0; i < all.series.size(); ++i) {
+    Series& series = all.series[i];
+    const std::vector<const void*> files(sources[i].begin(), sources[i].end());
+    Repetitions kept;
+    const NamedResult* first = nullptr;
+    for (std::size_t at = 0; at < series.runs.size(); ++at) {
+      if (is_superseded(series.runs, files, at)) {
+        all.left_out.push_back(
+            {series.runs[at], sources[i][at], "other processes took CPU time meanwhile, and another file has it without"});
+        continue;
+      }
+      if (kept.empty()) first = sources[i][at];
+      kept.push_back(series.runs[at]);
+    }
+    series.runs = std::move(kept);
+    series.file += static_cast<std::size_t>(first - series.source);
+    series.source = first;
+  }
+}
+
+}  // namespace
+
 AllSeries series_of(const std::vector<NamedResult>& results) {
   AllSeries all;
+  std::vector<std::vector<const NamedResult*>> sources;
   std::map<std::pair<std::string, CaseKey>, std::size_t> places;  // by origin and case
   for (std::size_t file = 0; file < results.size(); ++file) {
     const NamedResult& source = results[file];
@@ -113,15 +152,19 @@ AllSeries series_of(const std::vector<NamedResult>& results) {
                               origin,
                               std::get<Settings>(place->first.second),
                               conditions_of(run)});
+        sources.push_back({&source});
         continue;
       }
       Series& series = all.series[place->second];
-      if (std::ranges::any_of(series.runs, [&](const Run* other) { return same_measurement(*other, run); }))
+      if (std::ranges::any_of(series.runs, [&](const Run* other) { return same_measurement(*other, run); })) {
         all.left_out.push_back({&run, &source, "the same measurement is in " + series.source->path});
-      else
+      } else {
         series.runs.push_back(&run);
+        sources[place->second].push_back(&source);
+      }
     }
   }
+  leave_out_superseded(all, sources);
   return all;
 }
 

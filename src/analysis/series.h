@@ -74,6 +74,11 @@ struct FastestSeries : BestChoice {
 };
 FastestSeries choose_series(std::vector<const Series*> candidates);  // at least one
 
+// Whether other processes took CPU time from the repetition at `at`, and another source has one of the same seed that none
+// disturbed, which then stands for it. `sources`: one per repetition of a case. Repetitions that took turns with another side
+// are compared by round and so keep their places.
+bool is_superseded(const Repetitions& runs, const std::vector<const void*>& sources, std::size_t at);
+
 struct LeftOut {
   const Run* run = nullptr;
   const NamedResult* source = nullptr;
@@ -82,11 +87,12 @@ struct LeftOut {
 
 struct AllSeries {
   std::vector<Series> series;     // in the order of their first runs
-  std::vector<LeftOut> left_out;  // runs that are not ok, have no throughput, or occur in two files
+  std::vector<LeftOut> left_out;  // runs that are not ok, have no throughput, occur in two files, or are superseded
 };
 
 // Repetitions belong together if machine, build, case settings except for the seed, device, fingerprint and data set are the
-// same, also across files. A run that occurs in two files, as after --resume, counts once.
+// same, also across files. A run that occurs in two files, as after --resume, counts once; one that is_superseded() by another
+// file's is left out. Within one file disturbed repetitions count, and are marked.
 AllSeries series_of(const std::vector<NamedResult>& results);
 
 }  // namespace epochbench

@@ -146,6 +146,25 @@ TEST(Conclusion, WhatDoesNotCarryTheClaimSpeaksForNoModel) {
   EXPECT_EQ(concluded({rated, part("yes", Verdict::reproduced)}, HoldsFor::any).verdict, Verdict::reproduced);
 }
 
+TEST(Claims, ADisturbedRepetitionDoesNotCountBesideAnUndisturbedOneOfAnotherBuild) {
+  const auto measured = [](const std::string& path, double in_bf16, double foreign_cores) {
+    NamedResult named = result_of(on_gpu({{"fp32", 100}, {"tf32", 100}, {"bf16", in_bf16}, {"fp16", in_bf16}}));
+    named.path = path;
+    for (auto& run : named.result.runs) run.interference = Interference{foreign_cores};
+    return named;
+  };
+  const auto ratios = [](const std::vector<NamedResult>& results) {
+    std::vector<double> known;
+    for (const ClaimAnswer& part : answer_to("mixed-precision-2-3x", results).parts)
+      if (part.measured) known.push_back(*part.measured);
+    return known;
+  };
+  const NamedResult quiet = measured("a.json", 250, 0);
+  ASSERT_FALSE(ratios({quiet}).empty());
+  EXPECT_NE(ratios({quiet, measured("b.json", 260, 0)}), ratios({quiet}));
+  EXPECT_EQ(ratios({quiet, measured("b.json", 260, 0.3)}), ratios({quiet}));
+}
+
 TEST(Claims, MixedPrecisionCountsOverEitherBaseline) {
   EXPECT_EQ(answer_to("mixed-precision-2-3x", on_gpu({{"fp32", 100}, {"tf32", 300}, {"bf16", 750}, {"fp16", 750}})).verdict,
             Verdict::reproduced)

@@ -349,6 +349,37 @@ TEST(Speedup, PoolsRepetitionsOfOneMachineAndCountsACopyOnce) {
   EXPECT_THAT(reason_of(copied, "resnet50/cpu/fp32/b16"), HasSubstr("the same measurement is in a.json"));
 }
 
+TEST(Speedup, LeavesOutDisturbedRepetitionsThatAnotherFileHasUndisturbed) {
+  const auto a = made_result("a.json", "host", kCleanPair);
+  auto b = a;
+  b.path = "b.json";
+  for (auto& run : b.result.runs) {
+    run.timing->wall_seconds += 1;  // measured again
+    run.throughput->samples_per_second *= 0.7;
+    run.interference->foreign_cpu_cores = run.device.backend == "cpu" && run.repetition < 2 ? 0.3 : 0.0;
+  }
+  for (const std::vector<NamedResult>& files : {std::vector{a, b}, {b, a}}) {
+    const Speedup speedup = speedup_of(files, SpeedupOf::same_batch);
+    ASSERT_EQ(speedup.pairs.size(), 1u);
+    EXPECT_EQ(speedup.pairs[0].baseline.rates.size(), 8u);
+    EXPECT_EQ(speedup.pairs[0].contender.rates.size(), 10u);
+    EXPECT_THAT(codes_of(speedup.pairs[0]), Not(Contains("foreign_load")));
+    ASSERT_EQ(speedup.unpaired.size(), 1u);
+    EXPECT_EQ(speedup.unpaired[0].file, "b.json");
+    EXPECT_THAT(speedup.unpaired[0].repetitions, ElementsAre(0, 1));
+    EXPECT_THAT(speedup.unpaired[0].reason, HasSubstr("another file has it without"));
+  }
+  const Speedup alone = speedup_of({b}, SpeedupOf::same_batch);
+  EXPECT_EQ(alone.pairs.at(0).baseline.rates.size(), 5u) << "within one file they count, and are marked";
+  EXPECT_THAT(codes_of(alone.pairs[0]), Contains("foreign_load"));
+  for (auto& run : b.result.runs) run.interference->foreign_cpu_cores = 0.3;
+  const Speedup all_of_b = speedup_of({b, a}, SpeedupOf::same_batch);
+  EXPECT_EQ(all_of_b.pairs.at(0).baseline.file, "a.json") << "the file that its repetitions are of";
+  EXPECT_EQ(all_of_b.pairs[0].baseline.rates.size(), 5u);
+  for (auto& run : b.result.runs) run.workload.seed += 1;
+  EXPECT_EQ(speedup_of({a, b}, SpeedupOf::same_batch).pairs.at(0).baseline.rates.size(), 10u) << "no other has that seed";
+}
+
 TEST(Speedup, PairsPytorchWithOursOnTheSameDevice) {
   const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 100},
                                            {"cpu", "bf16", 220},

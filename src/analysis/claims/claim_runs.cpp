@@ -225,6 +225,7 @@ struct PooledCase {
   std::tuple<std::string, std::string, std::optional<int>> key;  // name, device, threads
   std::vector<SeriesPair> pairs = {};
   Repetitions runs = {};
+  std::vector<const void*> sources = {};  // the series of each run
 };
 using SideOfPair = const Series* SeriesPair::*;
 
@@ -235,9 +236,17 @@ std::vector<PooledCase> pooled_cases(const std::vector<SeriesPair>& pairs, SideO
     PooledCase& one = cases[{series.name(), series.first().device.name, series.first().device.threads}];
     const bool is_new = std::ranges::none_of(one.pairs, [&](const SeriesPair& known) { return known.*side == &series; });
     if (is_new) one.runs.insert(one.runs.end(), series.runs.begin(), series.runs.end());
+    one.sources.resize(one.runs.size(), &series);
     one.pairs.push_back(pair);
   }
-  return cases.take();
+  std::vector<PooledCase> pooled = cases.take();
+  for (PooledCase& one : pooled) {
+    Repetitions kept;
+    for (std::size_t at = 0; at < one.runs.size(); ++at)
+      if (!is_superseded(one.runs, one.sources, at)) kept.push_back(one.runs[at]);
+    one.runs = std::move(kept);
+  }
+  return pooled;
 }
 
 BestChoice fastest_among(const std::vector<PooledCase>& cases) {
