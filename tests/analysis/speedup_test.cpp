@@ -438,6 +438,25 @@ TEST(Speedup, OfTheBestBatchOfSingleRepetitionsSaysThatItMayLookTooFast) {
               HasSubstr("b16 was chosen as the fastest of 2 by the repetitions that estimate it"));
 }
 
+// No CPU has fp16, and its other precisions are as fast.
+TEST(Speedup, OfTheFastestOtherPrecisionIsEstimatedByRepetitionsThatDidNotChooseIt) {
+  NamedResult result = made_result(
+      "a.json", "host", {{"cpu", "fp32", 100}, {"cpu", "bf16", 100}, {"cuda", "fp16", 1000}, {"cuda", "fp16", 4000, 64}});
+  const std::vector<double> of_fp32{110, 90, 110, 90, 110}, of_bf16{95, 108, 95, 108, 95};
+  for (auto& run : result.result.runs)
+    if (run.device.backend == "cpu")
+      run.throughput->samples_per_second =
+          (run.precision == "fp32" ? of_fp32 : of_bf16).at(static_cast<std::size_t>(run.repetition));
+  const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
+  const auto pair = std::ranges::find_if(speedup.pairs, [](const SpeedupPair& each) {
+    return each.contender.name == "resnet50/cuda/fp16/b16" && each.baseline.name.find("/cpu/") != std::string::npos;
+  });
+  ASSERT_NE(pair, speedup.pairs.end());
+  EXPECT_EQ(pair->baseline.name, "resnet50/cpu/fp32/b16");
+  EXPECT_NEAR(pair->baseline.rate, std::pow(95 * 95 * 95 * 90 * 90.0, 0.2), 1e-9);
+  EXPECT_THAT(codes_of(*pair), Contains("fastest_in_doubt"));
+}
+
 TEST(Speedup, BeginsWithEachDeviceAtItsBest) {
   const Speedup speedup = speedup_of_runs({{"cpu", "fp32", 100},
                                            {"cpu", "bf16", 250},

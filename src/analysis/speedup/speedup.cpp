@@ -62,7 +62,7 @@ class Pairing {
 
   Speedup answer() {
     for (const Series* contender : chosen_)
-      for (const Series* baseline : baselines_of(*contender)) pair(fastest_.at(baseline), fastest_.at(contender));
+      for (const FastestSeries& baseline : baselines_of(*contender)) pair(baseline, fastest_.at(contender));
     if (!any_batch(what_)) add_setting_pairs();
     add_left_out();
     for (const Series& series : all_.series)
@@ -106,22 +106,29 @@ class Pairing {
     return mode == series.settings.end() ? "" : settings_text({*mode});
   }
 
-  // The chosen series that `fits` and does the contender's work: the nearest, and with `one_a_machine` that of every other
-  // machine whose name is known.
+  // The chosen series that `fits` and does the contender's work: as nearest_ones().
   template <typename Fits>
   std::vector<const Series*> nearest(const Series& contender, bool one_a_machine, const Fits& fits) const {
+    std::vector<const Series*> candidates;
+    for (const Series* series : of_same_work(contender))
+      if (is_baseline(*series, contender) && fits(*series)) candidates.push_back(series);
+    return nearest_ones(candidates, contender, one_a_machine);
+  }
+
+  // The nearest to the contender, and with `one_a_machine` that of every other machine whose name is known.
+  static std::vector<const Series*> nearest_ones(const std::vector<const Series*>& candidates, const Series& contender,
+                                                 bool one_a_machine) {
     const auto distance = [&](const Series& series) {
       return std::tuple(series.conditions != contender.conditions, series.file != contender.file,
                         series.origin != contender.origin, series.machine != contender.machine,
                         fairness_warnings(series, contender).size(), series.file);
     };
-    std::vector<std::pair<decltype(distance(contender)), const Series*>> candidates;
-    for (const Series* series : of_same_work(contender))
-      if (is_baseline(*series, contender) && fits(*series)) candidates.emplace_back(distance(*series), series);
-    std::ranges::stable_sort(candidates, {}, [](const auto& candidate) { return candidate.first; });
+    std::vector<std::pair<decltype(distance(contender)), const Series*>> sorted;
+    for (const Series* series : candidates) sorted.emplace_back(distance(*series), series);
+    std::ranges::stable_sort(sorted, {}, [](const auto& each) { return each.first; });
     std::set<std::string> machines;
     std::vector<const Series*> found;
-    for (const auto& [far, series] : candidates) {
+    for (const auto& [far, series] : sorted) {
       const bool another = machines.insert(series->machine).second;
       if (found.empty() || (one_a_machine && another && series->machine_is_known && contender.machine_is_known))
         found.push_back(series);
@@ -143,22 +150,34 @@ class Pairing {
 
   static bool on_cpu(const Series& series) { return series.first().device.backend == "cpu"; }
 
-  // In the contender's precision, or, without such a run, in the CPU's fastest.
+  // In the contender's precision; at its best in any.
   std::vector<const Series*> cpu_baselines(const Series& contender) const {
     const std::string own = contender.first().precision, fp32 = name(Precision::fp32);
     const std::string& precision = own == name(Precision::tf32) ? fp32 : own;
-    const auto found = nearest(contender, true, [&](const Series& other) {
+    return nearest(contender, true, [&](const Series& other) {
       return on_cpu(other) && (what_ == Question::each_at_best || other.first().precision == precision);
     });
-    if (!found.empty()) return found;
-    std::map<std::pair<std::string, Settings>, double> fastest;
-    for (const Series* other : of_same_work(contender))
-      if (on_cpu(*other) && is_baseline(*other, contender)) {
-        double& rate = fastest[{other->machine, other->conditions}];
-        rate = std::max(rate, other->rate());
-      }
-    const auto is_fastest = [&](const Series& one) { return one.rate() >= fastest.at({one.machine, one.conditions}); };
-    return nearest(contender, true, [&](const Series& other) { return on_cpu(other) && is_fastest(other); });
+  }
+
+  // The fastest of each CPU, whatever its precision.
+  std::vector<FastestSeries> fastest_cpus(const Series& contender) const {
+    std::map<std::pair<std::string, Settings>, std::vector<const Series*>> cpus;
+    for (const Series* other : of_same_work(contender)) {
+      if (!on_cpu(*other) || !is_baseline(*other, contender)) continue;
+      std::vector<const Series*>& candidates = cpus[{other->machine, other->conditions}];
+      const std::vector<const Series*>& own = fastest_.at(other).candidates;
+      candidates.insert(candidates.end(), own.begin(), own.end());
+    }
+    std::map<const Series*, FastestSeries> fastest;
+    std::vector<const Series*> best;
+    for (const auto& [cpu, candidates] : cpus) {
+      FastestSeries one = choose_series(usable_ones(candidates));
+      best.push_back(&one.series());
+      fastest.emplace(best.back(), std::move(one));
+    }
+    std::vector<FastestSeries> found;
+    for (const Series* series : nearest_ones(best, contender, true)) found.push_back(fastest.at(series));
+    return found;
   }
 
   // The first earlier run of the same backend and precision on another machine, another card or of another build.
@@ -201,15 +220,20 @@ class Pairing {
     });
   }
 
-  std::vector<const Series*> baselines_of(const Series& contender) const {
+  std::vector<FastestSeries> baselines_of(const Series& contender) const {
     const Run& run = contender.first();
-    if (what_ == Question::each_at_best)
-      return contender.on_gpu() && is_ours(run) ? cpu_baselines(contender) : std::vector<const Series*>();
-    std::vector<const Series*> found;
-    const auto add = [&](const std::vector<const Series*>& more) { found.insert(found.end(), more.begin(), more.end()); };
+    std::vector<FastestSeries> found;
+    const auto add = [&](const std::vector<const Series*>& more) {
+      for (const Series* series : more) found.push_back(fastest_.at(series));
+    };
+    if (what_ == Question::each_at_best) {
+      if (contender.on_gpu() && is_ours(run)) add(cpu_baselines(contender));
+      return found;
+    }
     if (!is_ours(run)) add(ours_on_same_device(contender));
     if (!is_ours(run) && contender.on_gpu()) add(peers_on_cpu(contender));
     if (found.empty() && run.device.backend != "cpu") add(cpu_baselines(contender));
+    if (found.empty() && run.device.backend != "cpu") found = fastest_cpus(contender);
     if (found.empty()) add(earlier(contender));
     const auto precision = precision_from_name(run.precision);
     if (precision == Precision::bf16 || precision == Precision::fp16)
