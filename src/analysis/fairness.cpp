@@ -13,6 +13,7 @@
 #include "src/analysis/library_checks.h"
 #include "src/analysis/parity.h"
 #include "src/analysis/unusable.h"
+#include "src/base/cpu_name.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
@@ -220,7 +221,9 @@ void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const S
 
   const Context &x = context_of(baseline), &y = context_of(contender);
   const bool other_host = x.host_name && y.host_name && differ(WarningCode::host_differs, *x.host_name, *y.host_name);
-  if (!other_host && !x.cpu.model.empty() && !y.cpu.model.empty()) differ(WarningCode::host_differs, x.cpu.model, y.cpu.model);
+  if (!other_host && !x.cpu.model.empty() && !y.cpu.model.empty() &&
+      differ(WarningCode::host_differs, x.cpu.model, y.cpu.model) && match_cpus(x.cpu.model, y.cpu.model) == CpuMatch::unknown)
+    warnings.back().value = 1;
   const bool other_version = differ(WarningCode::build_differs, x.version, y.version);
   if (!other_version && x.git_sha && y.git_sha && *x.git_sha != *y.git_sha)
     differ(WarningCode::build_differs, x.git_sha->substr(0, 12), y.git_sha->substr(0, 12));

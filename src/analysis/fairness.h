@@ -23,7 +23,7 @@ enum class WarningCode : std::uint8_t {
   parity_apart,              // value: the largest relative difference of losses; limit: what rounding explains
   epoch_kind_differs,        // first, second: projected and measured
   data_waits,                // value: the fraction of a step
-  host_differs,              // first, second: the machines
+  host_differs,              // first, second: the machines; value: 1 if their names leave open whether they differ
   price_of_other_machine,    // first: the price's source
   currency_differs,          // first, second
   foreign_load,              // value: cores

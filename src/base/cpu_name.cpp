@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "src/base/text.h"
 
@@ -75,7 +76,33 @@ bool has_model_number(const std::string& name) {
   });
 }
 
+std::string without_numbers(const std::string& name) { return name.substr(0, name.find(" (family ")); }
+
+// Without a clock and words that any name may have.
+std::vector<std::string> name_parts(const std::string& name) {
+  std::vector<std::string> parts = split(name, ' ');
+  std::erase_if(parts, [](const std::string& part) {
+    return part.empty() || part == "@" || part == "CPU" || part == "Processor" || part.find('.') != std::string::npos;
+  });
+  return parts;
+}
+
+// Whether it says less than the other name, and nothing else.
+bool is_more_general(const std::string& name, const std::string& other) {
+  const std::vector<std::string> parts = name_parts(other);
+  return !has_model_number(name) && std::ranges::all_of(name_parts(name), [&](const std::string& part) {
+    return std::ranges::find(parts, part) != parts.end();
+  });
+}
+
 }  // namespace
+
+CpuMatch match_cpus(const std::string& a, const std::string& b) {
+  if (a == b) return has_model_number(a) ? CpuMatch::same : CpuMatch::unknown;
+  const std::string x = without_numbers(a), y = without_numbers(b);
+  const bool both_have_numbers = x != a && y != b;
+  return !both_have_numbers && (is_more_general(x, y) || is_more_general(y, x)) ? CpuMatch::unknown : CpuMatch::different;
+}
 
 std::string x86_cpu_name(const std::string& reported, std::uint32_t signature) {
   const std::string name(trimmed(reported));

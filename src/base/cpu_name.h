@@ -14,6 +14,11 @@ std::string x86_cpu_name(const std::string& reported, std::uint32_t signature);
 // numbers of a kind of server become its generation: "AMD EPYC, Zen 3 (Milan)" of "AMD EPYC (family 25, model 1, stepping 1)".
 // Numbers that are not in the table stay.
 std::string short_cpu_name(std::string name);
+// Whether two names are of one kind of CPU. A name without a model number or the numbers of its kind, as older results have it,
+// is unknown beside any that has all its words: "AMD EPYC" beside "AMD EPYC (family 26, model 2, stepping 1)", and beside
+// itself.
+enum class CpuMatch : std::uint8_t { same, unknown, different };
+CpuMatch match_cpus(const std::string& a, const std::string& b);
 // An Arm core has no name of its own; from the main ID register (MIDR_EL1 in the Arm Architecture Reference Manual):
 // "Arm Neoverse V1"; "Arm core 0x61:0x022" if it is not in the table.
 std::string arm_core_name(std::uint64_t midr);

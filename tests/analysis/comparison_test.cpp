@@ -80,6 +80,17 @@ TEST(CompareResults, LeaveTooFewRepetitionsOpenWithAnEstimate) {
   }
 }
 
+// Builds of different age write the name of one CPU with the numbers of its kind, or without.
+TEST(CompareResults, TakeAGeneralNameOfACpuForTheSameMachine) {
+  NamedResult contender = side("b.json", 100);
+  const std::string numbers = " (family 26, model 2, stepping 1)";
+  contender.result.context.cpu.model += numbers;
+  for (auto& run : contender.result.runs)
+    if (run.device.backend == "cpu") run.device.name += numbers;
+  const Comparison comparison = compare(side("a.json", 110), contender);
+  EXPECT_NE(only(comparison).decision.finding, Finding::not_compared) << only(comparison).decision.note;
+}
+
 TEST(CompareResults, LeaveOpenWhatWasNotMeasuredAlike) {
   const auto undecided = [](const std::string& reason, const std::function<void(Result&)>& change,
                             Finding finding = Finding::not_compared) {

@@ -117,6 +117,10 @@ TEST(Fairness, TellsMachinesAndBuildsApart) {
   EXPECT_THAT(codes_of(speedup_of({a, b}, SpeedupOf::same_batch).pairs[0]), IsEmpty()) << "not known to be another";
   b.result.context.cpu.model = "Other CPU";
   EXPECT_THAT(codes_of(speedup_of({a, b}, SpeedupOf::same_batch).pairs[0]), ElementsAre("host_differs"));
+  const auto text = [&] { return to_string(speedup_of({a, b}, SpeedupOf::same_batch).pairs[0].warnings.at(0)); };
+  EXPECT_EQ(text(), "host_differs: measured on different machines: Some CPU and Other CPU");
+  b.result.context.cpu.model = "Some CPU (family 26, model 2, stepping 1)";
+  EXPECT_EQ(text(), "host_differs: perhaps measured on different machines: Some CPU and " + b.result.context.cpu.model);
 }
 
 TEST(Fairness, NamesTheMissingAmxInstruction) {

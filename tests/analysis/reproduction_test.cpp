@@ -81,6 +81,13 @@ TEST(Reproduction, ADifferenceElsewhereHasItsReason) {
     return figure.reason;
   };
   EXPECT_EQ(reason([](NamedResult& named) { named.result.context.cpu.model = "Another CPU"; }), "another CPU");
+  EXPECT_EQ(reason([](NamedResult& named) {
+              named.result.context.cpu.model = "Some CPU (family 26, model 2, stepping 1)";
+              named.result.context.host_name.reset();
+            }),
+            "perhaps another CPU")
+      << "the name there does not say which kind it is";
+  EXPECT_EQ(reason([](NamedResult& named) { named.result.context.host_name.reset(); }), "perhaps another CPU");
   EXPECT_EQ(reason([](NamedResult& named) { named.result.context.git_sha = "def"; }), "another build");
   EXPECT_EQ(reason(cpu([](auto& run) { run.device.threads = 4; })), "4 threads, not 8");
   EXPECT_EQ(reason(cpu([](auto& run) { run.device.isa = "avx2"; })), "avx2 kernels, not amx_bf16");

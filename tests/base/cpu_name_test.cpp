@@ -1,5 +1,7 @@
 #include "src/base/cpu_name.h"
 
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 namespace epochbench {
@@ -41,6 +43,27 @@ TEST(CpuName, IsShortInTitlesAndSaysTheGeneration) {
          "Intel Xeon Processor (family 6, model 167, stepping 1)"},  // a client's number: this one has AMX
         {"AMD EPYC", "AMD EPYC"}})
     EXPECT_EQ(short_cpu_name(name), title);
+}
+
+TEST(CpuName, WithoutTheNumbersOfItsKindIsUnknownBesideOthers) {
+  const std::string turin = "AMD EPYC (family 26, model 2, stepping 1)", genoa = "AMD EPYC (family 25, model 17, stepping 1)",
+                    rated = "AMD EPYC 9R14", xeon = "Intel(R) Xeon(R) Processor";
+  for (const auto& [a, b, match] :
+       {std::tuple(turin, turin, CpuMatch::same),
+        {rated, rated, CpuMatch::same},
+        {turin, genoa, CpuMatch::different},
+        {"AMD EPYC", "AMD EPYC", CpuMatch::unknown},
+        {"AMD EPYC", turin, CpuMatch::unknown},
+        {"AMD EPYC", rated, CpuMatch::unknown},
+        {turin, rated, CpuMatch::unknown},
+        {"", turin, CpuMatch::unknown},
+        {"AMD EPYC", xeon, CpuMatch::different},
+        {turin, xeon, CpuMatch::different},
+        {rated, "AMD EPYC 7763", CpuMatch::different},
+        {xeon, "Intel(R) Xeon(R) CPU @ 2.20GHz (family 6, model 79, stepping 0)", CpuMatch::unknown}}) {
+    EXPECT_EQ(match_cpus(a, b), match) << a << ", " << b;
+    EXPECT_EQ(match_cpus(b, a), match) << b << ", " << a;
+  }
 }
 
 TEST(CpuName, OfThisCpuHasSpacesInsideOnly) {

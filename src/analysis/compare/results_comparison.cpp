@@ -11,6 +11,7 @@
 #include "src/analysis/compare/comparison.h"
 #include "src/analysis/compare/peer_ratios.h"
 #include "src/analysis/series.h"
+#include "src/base/cpu_name.h"
 #include "src/base/lookup.h"
 #include "src/base/statistics.h"
 
@@ -50,17 +51,26 @@ std::string workload_difference(const RecordedRun& x, const RecordedRun& y) {
              : "fingerprint " + a.fingerprint.substr(0, kShownDigits) + " and " + b.fingerprint.substr(0, kShownDigits);
 }
 
+// "": one kind, or not known to be another.
+std::string cpu_difference(const char* what, const std::string& a, const std::string& b) {
+  return match_cpus(a, b) == CpuMatch::different ? difference({{what, a, b}}) : "";
+}
+
 std::string device_difference(const RecordedRun& a, const RecordedRun& b) {
   const Device &x = a.run->device, &y = b.run->device;
+  const char* const what = "different devices:";
+  const bool cpus = x.backend == "cpu" && y.backend == "cpu";
+  const std::string other = cpus ? cpu_difference(what, x.name, y.name) : difference({{what, x.name, y.name}});
+  if (!other.empty()) return other;
   const auto threads = [](const Device& device) { return device.threads ? std::to_string(*device.threads) : "unknown"; };
-  return difference({{"different devices:", x.name, y.name}, {"different threads:", threads(x), threads(y)}});
+  return difference({{"different threads:", threads(x), threads(y)}});
 }
 
 // What makes memory incomparable: the device, its threads and the CPU, whose caches and instruction set decide how much scratch
 // memory kernels take. A provider's machines may report one name for different CPUs.
 std::string memory_difference(const RecordedRun& a, const RecordedRun& b) {
   const CpuInfo &x = a.context().cpu, &y = b.context().cpu;
-  if (x.model != y.model) return difference({{"different CPUs:", x.model, y.model}});
+  if (const std::string other = cpu_difference("different CPUs:", x.model, y.model); !other.empty()) return other;
   const auto caches = [](const CpuInfo& cpu) { return std::tie(cpu.l1d_bytes, cpu.l2_bytes, cpu.l3_bytes); };
   if (x.isa != y.isa || caches(x) != caches(y)) return "different CPUs with the same name: " + x.model;
   return device_difference(a, b);
@@ -78,8 +88,9 @@ std::string machine_difference(const RecordedRun& a, const RecordedRun& b) {
   const Context &x = a.context(), &y = b.context();
   if (!x.host_name || !y.host_name)
     return "it is unknown whether it was one machine: " + (x.host_name ? b : a).source->path + " has no host_name";
-  const std::string machine =
-      difference({{"different machines:", *x.host_name, *y.host_name}, {"different machines:", x.cpu.model, y.cpu.model}});
+  const char* const what = "different machines:";
+  std::string machine = difference({{what, *x.host_name, *y.host_name}});
+  if (machine.empty()) machine = cpu_difference(what, x.cpu.model, y.cpu.model);
   return !machine.empty() ? machine : device_difference(a, b);
 }
 // ... its driver ...

@@ -7,6 +7,7 @@
 #include "src/analysis/fairness.h"
 #include "src/analysis/speedup/headline.h"
 #include "src/analysis/unusable.h"
+#include "src/base/cpu_name.h"
 #include "src/base/text.h"
 #include "src/result/load.h"
 
@@ -43,8 +44,11 @@ std::string differences(const Series& there, const Series& here) {
   const Context &then = there.source->result.context, &now = here.source->result.context;
   const Device &ours = here.first().device, &theirs = there.first().device;
   std::vector<std::string> list;
-  if (there.on_gpu() ? ours.name != theirs.name : then.cpu.model != now.cpu.model || then.cpu.isa != now.cpu.isa)
-    list.emplace_back(there.on_gpu() ? "another GPU" : "another CPU");
+  const CpuMatch cpus = then.cpu.isa != now.cpu.isa ? CpuMatch::different : match_cpus(then.cpu.model, now.cpu.model);
+  if (there.on_gpu() && ours.name != theirs.name) list.emplace_back("another GPU");
+  const bool one_host = then.host_name && then.host_name == now.host_name;
+  if (!there.on_gpu() && (cpus == CpuMatch::different || (cpus == CpuMatch::unknown && !one_host)))
+    list.emplace_back(cpus == CpuMatch::different ? "another CPU" : "perhaps another CPU");
   if (then.git_sha != now.git_sha || !then.git_sha) list.emplace_back("another build");
   if (ours.threads != theirs.threads)
     list.push_back(std::to_string(ours.threads.value_or(0)) + " threads, not " + std::to_string(theirs.threads.value_or(0)));

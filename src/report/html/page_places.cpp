@@ -25,8 +25,9 @@ bool same_gpus(const std::vector<GpuInfo>& a, const std::vector<GpuInfo>& b) {
 
 // Without a host name two machines of one kind cannot be distinguished, so each file gets its own.
 bool same_machine(const Context& a, const Context& b) {
-  return a.host_name && a.host_name == b.host_name && a.cpu.model == b.cpu.model && a.cpu.cores == b.cpu.cores &&
-         same_gpus(a.gpus, b.gpus);
+  return a.host_name && a.host_name == b.host_name &&
+         (a.cpu.model == b.cpu.model || match_cpus(a.cpu.model, b.cpu.model) != CpuMatch::different) &&
+         a.cpu.cores == b.cpu.cores && same_gpus(a.gpus, b.gpus);
 }
 
 std::string machine_name(std::size_t number) {

@@ -58,7 +58,7 @@ std::string sentence(const Warning& w) {
     case WarningCode::data_waits:
       return w.run + " waited for data for " + format_percent(w.value) + " of its time";
     case WarningCode::host_differs:
-      return "measured on different machines: " + w.first + " and " + w.second;
+      return std::string(w.value > 0 ? "perhaps " : "") + "measured on different machines: " + w.first + " and " + w.second;
     case WarningCode::price_of_other_machine:
       return "the price of " + w.run + " is that of another machine (" + w.first + ")";
     case WarningCode::currency_differs:
