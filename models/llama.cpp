@@ -51,12 +51,13 @@ std::string problem(const std::map<std::string, std::int64_t>& options) {
 
 // Cosines, then sines, of the angles of each position (Su et al. 2021): [sequence, width].
 std::vector<float> rotations(std::int64_t sequence, std::int64_t width) {
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < width; i += 2)
+    frequencies.push_back(std::pow(kTheta, -static_cast<double>(i) / static_cast<double>(width)));
   std::vector<float> table;
+  table.reserve(static_cast<std::size_t>(sequence * width));
   const auto append = [&](double position, auto function) {
-    for (std::int64_t i = 0; i < width; i += 2) {
-      const double frequency = std::pow(kTheta, -static_cast<double>(i) / static_cast<double>(width));
-      table.push_back(static_cast<float>(function(position * frequency)));
-    }
+    for (const double frequency : frequencies) table.push_back(static_cast<float>(function(position * frequency)));
   };
   for (std::int64_t position = 0; position < sequence; ++position) {
     append(static_cast<double>(position), [](double angle) { return std::cos(angle); });

@@ -48,7 +48,7 @@ struct Section {
   const char* name;
   const char* key;  // of a row's name
   Json (*json)();
-  std::string (*text)(const Kept& kept);
+  std::string (*text)(const Json& rows, const Kept& kept);  // of the rows that are shown, which `kept` names among all
 };
 
 Json models_json() {
@@ -76,12 +76,10 @@ Json models_json() {
   return list;
 }
 
-std::string models_text(const Kept& kept) {
+std::string models_text(const Json& models, const Kept&) {
   Table table(
       {"model", ">multiply-adds", ">training FLOPs", ">parameters", ">memory", ">batch", "-what", "--data", "---options"});
-  const Json models = models_json();
-  for (const std::size_t i : kept) {
-    const Json& model = models[i];
+  for (const Json& model : models) {
     const auto with_default = [](const Json& option) {
       return option["name"].get<std::string>() + "=" + option["default"].dump();
     };
@@ -121,11 +119,9 @@ Json devices_json() {
   return list;
 }
 
-std::string devices_text(const Kept& kept) {
+std::string devices_text(const Json& devices, const Kept&) {
   std::string text;
-  const Json devices = devices_json();
-  for (const std::size_t i : kept) {
-    const Json& device = devices[i];
+  for (const Json& device : devices) {
     text += device["name"].get<std::string>() + ": ";
     if (device.contains("model")) text += device["model"].get<std::string>() + ", ";
     if (device.contains("threads")) text += device["threads"].dump() + " threads, " + device["isa"].get<std::string>() + ", ";
@@ -152,10 +148,9 @@ Json recipes_json() {
   });
 }
 
-std::string recipes_text(const Kept& kept) {
+std::string recipes_text(const Json& recipes, const Kept&) {
   Table table({"recipe", "what", "-source"});
-  const Json recipes = recipes_json();
-  for (const std::size_t i : kept) table.add({recipes[i]["name"], recipes[i]["description"], recipes[i]["source"]});
+  for (const Json& recipe : recipes) table.add({recipe["name"], recipe["description"], recipe["source"]});
   return table.to_string();
 }
 
@@ -169,10 +164,9 @@ Json suites_json() {
   return list;
 }
 
-std::string suites_text(const Kept& kept) {
+std::string suites_text(const Json& suites, const Kept&) {
   Table table({"suite", "what"});
-  const Json suites = suites_json();
-  for (const std::size_t i : kept) table.add({suites[i]["name"], suites[i]["description"]});
+  for (const Json& suite : suites) table.add({suite["name"], suite["description"]});
   return table.to_string();
 }
 
@@ -182,10 +176,9 @@ Json datasets_json() {
   });
 }
 
-std::string datasets_text(const Kept& kept) {
+std::string datasets_text(const Json& datasets, const Kept&) {
   Table table({"data", "what"});
-  const Json datasets = datasets_json();
-  for (const std::size_t i : kept) table.add({datasets[i]["spec"], datasets[i]["description"]});
+  for (const Json& dataset : datasets) table.add({dataset["spec"], dataset["description"]});
   return table.to_string();
 }
 
@@ -226,7 +219,7 @@ std::size_t decimals_of(const std::string& number) {
   return point == std::string::npos ? 0 : number.size() - point - 1;
 }
 
-std::string prices_text(const Kept& kept) {
+std::string prices_text(const Json&, const Kept& kept) {
   Reasons ages;
   std::size_t decimals = 0;
   const auto usd_of = [](std::size_t i) { return shortest(embedded_prices().prices[i].usd_per_hour); };
@@ -254,7 +247,7 @@ Json claims_list() {
   return list;
 }
 
-std::string claims_section(const Kept& kept) {
+std::string claims_section(const Json&, const Kept& kept) {
   ClaimCatalog catalog = embedded_claims();
   if (kept.size() == catalog.claims.size()) return claims_list_text(catalog);
   std::vector<Claim> claims;
@@ -271,7 +264,7 @@ Json catalog_json() {
                    [](const CatalogDevice& device) { return device_json(embedded_devices(), device); });
 }
 
-std::string catalog_text(const Kept& kept) { return devices_catalog_text(embedded_devices(), kept); }
+std::string catalog_text(const Json&, const Kept& kept) { return devices_catalog_text(embedded_devices(), kept); }
 
 constexpr Section kCatalog{"devices", "id", catalog_json, catalog_text};
 constexpr Section kSections[] = {
@@ -294,11 +287,17 @@ Kept rows_with(const std::string& match, const Json& rows) {
   return kept;
 }
 
+std::vector<std::string> row_names(const Section& section, const Json& rows) {
+  std::vector<std::string> names;
+  for (const Json& row : rows) names.push_back(row.at(section.key).get<std::string>());
+  return names;
+}
+
 // What can be listed: how many there are, one of them, and the call that shows all.
-std::string index_text(const std::vector<std::pair<const Section*, Json>>& found) {
+std::string index_text(const std::vector<std::pair<const Section*, std::vector<std::string>>>& found) {
   Table table({"what", ">count", "-example", "shown by"});
-  for (const auto& [section, rows] : found)
-    table.add({section->name, std::to_string(rows.size()), rows.empty() ? "" : rows[0].at(section->key).get<std::string>(),
+  for (const auto& [section, names] : found)
+    table.add({section->name, std::to_string(names.size()), names.empty() ? "" : names[0],
                std::string("epochbench list ") + section->name});
   return table.to_string();
 }
@@ -311,17 +310,22 @@ int list(const ListOptions& options) {
   if (!options.what.empty()) located("list", [&] { return parse_word(options.what, names); });
   Json document = Json::object();
   std::string text;
-  std::vector<std::pair<const Section*, Json>> found;
+  std::vector<std::pair<const Section*, std::vector<std::string>>> found;
+  const bool only_index = options.what.empty() && options.match.empty() && !options.json;
   for (const Section& known : kSections) {
     if (!options.what.empty() && options.what != known.name) continue;
+    if (only_index) {
+      found.emplace_back(&known, listed_names(known.name));
+      continue;
+    }
     const Section& section = options.catalog ? kCatalog : known;
     const Json all = section.json();
     const Kept kept = rows_with(options.match, all);
     Json rows = Json::array();
     for (const std::size_t i : kept) rows.push_back(all[i]);
-    document[section.name] = rows;
-    found.emplace_back(&section, std::move(rows));
-    if (!kept.empty() && !options.json && !options.what.empty()) text = section.text(kept);
+    if (!kept.empty() && !options.json && !options.what.empty()) text = section.text(rows, kept);
+    found.emplace_back(&section, row_names(section, rows));
+    document[section.name] = std::move(rows);
   }
   if (!options.match.empty() && std::ranges::all_of(found, [](const auto& each) { return each.second.empty(); }))
     throw CallError("list: no row has '" + options.match + "'; leave --match out to see all of them" +
@@ -337,11 +341,9 @@ int list(const ListOptions& options) {
 
 std::vector<std::string> listed_names(std::string_view kind) {
   const auto section = std::ranges::find(kSections, kind, &Section::name);
-  std::vector<std::string> names;
-  if (kind == "models")  // whose rows take a second to plan
-    for (const ModelFamily& family : model_registry()) names.push_back(family.name);
-  else
-    for (const Json& row : section->json()) names.push_back(row.at(section->key).get<std::string>());
+  if (kind != "models") return row_names(*section, section->json());
+  std::vector<std::string> names;  // without the rows, which take long to plan
+  for (const ModelFamily& family : model_registry()) names.push_back(family.name);
   return names;
 }
 

@@ -36,7 +36,7 @@ Json published_json() {
   return list;
 }
 
-std::string published_text(const std::vector<std::size_t>& kept) {
+std::string published_text(const Json&, const std::vector<std::size_t>& kept) {
   Table dawnbench(
       {"task", "model", "machine", "-framework", "->epoch", "->to target", "->latency", ">samples/s", "->USD/hour"});
   Table mlperf({"result", "submitter", "system", "benchmark", "-version", "-division", "->batch", "->to target", ">samples/s"});

@@ -320,5 +320,19 @@ class Lists(CliTest):
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
 
+class Times(CliTest):
+    def test_a_list_plans_each_model_once(self):
+        """The document has what the table shows, so the table takes no longer; the index plans none."""
+        def seconds(*arguments):
+            def one():
+                pid = os.posix_spawn(BINARY, [BINARY, *arguments], os.environ,
+                                     file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+                return os.wait4(pid, 0)[2].ru_utime
+            return min(one() for _ in range(5))
+        document = seconds("list", "models", "--json")
+        self.assertLess(seconds("list", "models"), 1.5 * document)
+        self.assertLess(seconds("list"), 0.8 * document)
+
+
 if __name__ == "__main__":
     unittest.main()
