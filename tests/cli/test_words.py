@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import struct
 import subprocess
 import termios
@@ -19,12 +20,12 @@ LARGEST = max(RESULTS, key=lambda path: path.stat().st_size)
 GRAY = re.compile("\x1b\\[90m([^\x1b]*)\x1b\\[0m")
 
 
-def in_terminal(columns, *arguments, colors=False, errors=False, **variables):
+def in_terminal(columns, *arguments, colors=False, errors=False, folder=None, **variables):
     """What the program prints on a terminal that wide, with its colors or without; `errors`: what it says beside its output."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "TERM")} | variables
-    process = subprocess.Popen([BINARY, *map(str, arguments)], env=environment,
+    process = subprocess.Popen([BINARY, *map(str, arguments)], env=environment, cwd=folder,
                                **({"stdout": subprocess.DEVNULL, "stderr": child} if errors else
                                   {"stdout": child, "stderr": subprocess.DEVNULL}))
     os.close(child)
@@ -332,6 +333,29 @@ class Times(CliTest):
         document = seconds("list", "models", "--json")
         self.assertLess(seconds("list", "models"), 1.5 * document)
         self.assertLess(seconds("list"), 0.8 * document)
+
+
+class Examples(CliTest):
+    """Examples in documents whose commands read stored results."""
+
+    def test_are_what_the_commands_print(self):
+        """Each of their lines but '…', in their order, at 100 columns."""
+        root, checked = SCHEMAS.parent.parent, 0
+        for document in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+            for block in re.findall(r"```\w*\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL):
+                for example in re.split(r"(?m)^\$ ", block)[1:]:
+                    command, _, lines = example.partition("\n")
+                    if not re.match(r"epochbench (answers|claims|cost|plan|speedup) results/[^|]*$", command):
+                        continue
+                    printed = in_terminal(100, *shlex.split(command)[1:], folder=root).split("\n")
+                    for line in lines.rstrip("\n").split("\n"):
+                        if line.strip() == "…":
+                            continue
+                        with self.subTest(document=document.name, command=command):
+                            self.assertIn(line, printed)
+                        printed = printed[printed.index(line) + 1:] if line in printed else printed
+                    checked += 1
+        self.assertGreaterEqual(checked, 5)
 
 
 if __name__ == "__main__":
