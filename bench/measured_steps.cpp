@@ -47,17 +47,19 @@ MeasuredStep measured(const CaseSpec& spec, const PredictionTarget& target, doub
   return step;
 }
 
-CaseSpec case_of(const std::string& model, std::int64_t batch, const std::string& precision) {
+CaseSpec case_of(const std::string& model, std::int64_t batch, Precision precision) {
   CaseSpec spec;
   spec.model = find_model(model);
   spec.batch = batch;
-  spec.precision = precision_from_name(precision).value();
+  spec.precision = precision;
   return spec;
 }
 
 // Empty unless own_steps() uses this kind of run.
 std::optional<CaseSpec> fitted_case(const Run& run) {
-  if (!run.timing || run.timing->step_seconds.empty() || run.workload.mode != "train" || run.device.backend != "cpu") return {};
+  if (!run.timing || run.timing->step_seconds.empty() || run.workload.mode != Mode::train ||
+      run.device.backend != BackendKind::cpu)
+    return {};
   for (const auto& [key, value] : further_settings(speed_settings(run)))
     if (key != "data") return {};
   CaseSpec spec = case_of(run.workload.model, run.workload.batch, run.precision);
@@ -110,10 +112,10 @@ std::vector<OwnStep> own_gpu_steps(const std::string& folder) {
   std::vector<OwnStep> steps;
   for (const char* file : kOwnGpuResults)
     for (const Run& run : read_result(folder + "/" + file).runs) {
-      if (!runs_on_gpu(run) || !run.timing || run.timing->step_seconds.empty() || run.workload.mode != "train") continue;
-      steps.push_back({target_of(run.device.name).device->id, is_ours(run) ? "epochbench" : run.device.backend,
-                       run.workload.model, run.precision, run.workload.batch, median(run.timing->step_seconds),
-                       std::string("results/") + file});
+      if (!runs_on_gpu(run) || !run.timing || run.timing->step_seconds.empty() || run.workload.mode != Mode::train) continue;
+      steps.push_back({target_of(run.device.name).device->id,
+                       is_ours(run) ? name(Framework::epochbench) : name(run.device.backend), run.workload.model, run.precision,
+                       run.workload.batch, median(run.timing->step_seconds), std::string("results/") + file});
     }
   return steps;
 }
@@ -138,7 +140,7 @@ Json time_model_json(const FittedTimes& times, const std::string& root) {
     own.push_back({{"device", step.device},
                    {"program", step.program},
                    {"model", step.model},
-                   {"precision", step.precision},
+                   {"precision", name(step.precision)},
                    {"batch", step.batch},
                    {"seconds", step.seconds},
                    {"file", step.file}});

@@ -16,10 +16,9 @@ namespace epochbench {
 class Communicator;
 
 struct DeviceInfo {
-  std::string backend;  // "cpu", "cuda", "reference"
-  std::string name;     // "AMD EPYC 9R14"
-  int threads = 0;      // 0: not a CPU
-  std::string isa;      // instruction set of the kernels in use: "avx512"; "" if it does not apply
+  std::string name;  // "AMD EPYC 9R14"
+  int threads = 0;   // 0: not a CPU
+  std::string isa;   // instruction set of the kernels in use: "avx512"; "" if it does not apply
   std::int64_t memory_bytes = 0;
   std::string bf16_isa = {};  // of a CPU's bf16 kernels: "avx512_bf16"
   bool widens_bf16 = false;   // whether their products are those of floats

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace epochbench {
 
@@ -29,12 +27,6 @@ constexpr const char* name(Precision precision) {
       return "int8";
   }
   return "";
-}
-
-constexpr std::optional<Precision> precision_from_name(std::string_view text) {
-  for (Precision precision : kPrecisions)
-    if (text == name(precision)) return precision;
-  return text == name(Precision::int8) ? std::optional(Precision::int8) : std::nullopt;
 }
 
 // Whether activations and weights have 16 bits; tf32 only rounds the operands of products.

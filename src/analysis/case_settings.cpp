@@ -22,14 +22,14 @@ std::string text_of(const Settings& settings, const char* key) {
 }
 
 // Adds model, batch, precision and device even if they are the defaults.
-Settings complete(Settings settings, const std::string& model, std::int64_t batch, const std::string& precision,
+Settings complete(Settings settings, const std::string& model, std::int64_t batch, Precision precision,
                   const std::string& backend) {
   settings = identifying(std::move(settings));
   settings.erase("framework");  // the backend says it
   settings.try_emplace("model", model);
   settings.try_emplace("batch", batch);
-  settings["precision"] = precision;
-  if (backend == "cuda")
+  settings["precision"] = std::string(name(precision));
+  if (backend == name(BackendKind::cuda))
     settings.try_emplace("device", std::string("cuda:0"));
   else
     settings["device"] = backend;
@@ -39,7 +39,7 @@ Settings complete(Settings settings, const std::string& model, std::int64_t batc
 }  // namespace
 
 Settings case_settings(const Run& run) {
-  return complete(run.settings, run.workload.model, run.workload.batch, run.precision, run.device.backend);
+  return complete(run.settings, run.workload.model, run.workload.batch, run.precision, name(run.device.backend));
 }
 
 Settings case_settings(const TurnsCase& turns) {

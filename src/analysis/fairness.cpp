@@ -48,7 +48,7 @@ std::optional<double> repetition_noise(const Series& series) {
 const Context& context_of(const Series& series) { return series.source->result.context; }
 
 bool is_reference(const Series& series) {
-  return series.first().device.backend == "cpu" && series.first().precision == name(Precision::fp32);
+  return series.first().device.backend == BackendKind::cpu && series.first().precision == Precision::fp32;
 }
 
 bool has_own_losses(const Run& run) { return run.quality && !run.quality->loss.empty() && !run.quality->dropout_masks; }
@@ -79,7 +79,7 @@ std::optional<double> loss_difference(const Series& series, const Series& partne
 
 // Others are compared with the CPU's fp32 run; of two such runs the contender is compared. Forward runs have no losses.
 void add_parity(std::vector<Warning>& warnings, const Series& series, const Series& partner, bool is_contender) {
-  if (series.first().workload.mode == "forward") return;
+  if (series.first().workload.mode == Mode::forward) return;
   if (is_reference(series) && !(is_contender && is_reference(partner))) return;
   const std::optional<double> difference = loss_difference(series, partner);
   const double limit = std::max(parity_bound(series.first().precision), parity_bound(partner.first().precision));
@@ -94,13 +94,13 @@ bool has(const CpuInfo& cpu, std::initializer_list<const char*> instructions) {
 }
 
 // The best instruction set that our kernels have for this precision on this CPU; "" if that is the portable one, or unknown.
-std::string best_instructions(const CpuInfo& cpu, const std::string& precision) {
-  if (precision == name(Precision::bf16))
+std::string best_instructions(const CpuInfo& cpu, Precision precision) {
+  if (precision == Precision::bf16)
     return has(cpu, {"amx_bf16"})        ? "amx_bf16"
            : has(cpu, {"avx512_bf16"})   ? "avx512_bf16"
            : has(cpu, {"asimd", "bf16"}) ? "neon_bf16"
-                                         : best_instructions(cpu, name(Precision::fp32));
-  if (precision == name(Precision::int8))
+                                         : best_instructions(cpu, Precision::fp32);
+  if (precision == Precision::int8)
     return has(cpu, {"amx_int8"})      ? "amx_int8"
            : has(cpu, {"avx512_vnni"}) ? "avx512_vnni"
            : has(cpu, {"avx_vnni"})    ? "avx_vnni"
@@ -112,7 +112,7 @@ std::string best_instructions(const CpuInfo& cpu, const std::string& precision) 
 
 void add_kernels(std::vector<Warning>& warnings, const Series& series) {
   const Device& device = series.first().device;
-  if (device.backend != "cpu" || !device.isa) return;
+  if (device.backend != BackendKind::cpu || !device.isa) return;
   const Context& context = context_of(series);
   const std::string best = best_instructions(context.cpu, series.first().precision);
   const bool unused = !best.empty() && device.isa->find(best) == std::string::npos;
@@ -126,7 +126,7 @@ void add_kernels(std::vector<Warning>& warnings, const Series& series) {
 
 void add_libraries(std::vector<Warning>& warnings, const Series& series) {
   const Run& run = series.first();
-  if (run.device.backend != "cpu" || series.settings.contains("kernels")) return;
+  if (run.device.backend != BackendKind::cpu || series.settings.contains("kernels")) return;
   for (const FasterLibrary& faster : faster_libraries(context_of(series).cpu.model, run))
     warnings.push_back({WarningCode::library_is_faster, series.name(), 0, 0, faster.text, faster.file});
 }
@@ -146,8 +146,8 @@ void add_price(std::vector<Warning>& warnings, const Series& series) {
 void add_energy(std::vector<Warning>& warnings, const Series& series) {
   const auto& energy = series.first().energy;
   if (!series.on_gpu() || !energy || !energy->joules_per_epoch) return;
-  if (energy->source == "nvml" || energy->source == "rapl")
-    warnings.push_back({WarningCode::energy_in_part, series.name(), 0, 0, energy->source});
+  if (energy->source == EnergySource::nvml || energy->source == EnergySource::rapl)
+    warnings.push_back({WarningCode::energy_in_part, series.name(), 0, 0, name(energy->source)});
 }
 
 // Warnings that either side may have alone.
@@ -169,13 +169,16 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series, bool shar
   add_kernels(warnings, series);
   add_libraries(warnings, series);
   if (const auto& products = series.first().device.products)
-    warnings.push_back({WarningCode::widened_products, name, 0, 0, *products, series.first().precision});
+    warnings.push_back(
+        {WarningCode::widened_products, name, 0, 0, epochbench::name(*products), epochbench::name(series.first().precision)});
   above(WarningCode::noisy_sample, max_over_runs(series, [](const Run* run) { return relative_spread_within_run(*run); }),
         kFairStepNoise);
   above(WarningCode::noisy_repetitions, repetition_noise(series), kFairRepetitionNoise);
   above(WarningCode::throttled, max_over_runs(series, throttled_steps), 0);
   add_energy(warnings, series);
-  const auto is_unpinned = [](const Run* run) { return run->device.backend == "cpu" && !run->device.pinned.value_or(true); };
+  const auto is_unpinned = [](const Run* run) {
+    return run->device.backend == BackendKind::cpu && !run->device.pinned.value_or(true);
+  };
   if (std::ranges::any_of(series.runs, is_unpinned)) warnings.push_back({WarningCode::unpinned, name});
 }
 
@@ -212,8 +215,8 @@ void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const S
     return first != second;
   };
   const Run &a = baseline.first(), &b = contender.first();
-  differ(WarningCode::precision_differs, a.precision, b.precision);
-  if (a.timing && b.timing) differ(WarningCode::epoch_kind_differs, a.timing->epoch_kind, b.timing->epoch_kind);
+  differ(WarningCode::precision_differs, name(a.precision), name(b.precision));
+  if (a.timing && b.timing) differ(WarningCode::epoch_kind_differs, name(a.timing->epoch_kind), name(b.timing->epoch_kind));
   if (a.cost && b.cost)
     differ(WarningCode::currency_differs, a.cost->currency.value_or("USD"), b.cost->currency.value_or("USD"));
   add_memory(warnings, baseline, contender);
@@ -256,7 +259,7 @@ Handicaps handicaps_of(const Series& series) {
   if (!input) return handicaps;
   handicaps.cold = series.conditions.contains("cold");
   handicaps.decode_cost_seconds = input->decode_cost_seconds;
-  handicaps.decodes_in_time = input->decode_cost_seconds > 0 && input->cache != "decoded";
+  handicaps.decodes_in_time = input->decode_cost_seconds > 0 && input->cache != Cache::decoded;
   handicaps.loads_in_step = input->loader_threads == 0;
   return handicaps;
 }
@@ -326,7 +329,7 @@ const char* name(WarningCode code) {
 std::vector<std::string> missing_kernels(const Context& context) {
   std::vector<std::string> missing;
   if (!context.cpu_kernels) return missing;
-  for (const char* precision : kCpuPeaks)
+  for (const Precision precision : kCpuPeaks)
     if (const std::string best = best_instructions(context.cpu, precision);
         !best.empty() && !contains(*context.cpu_kernels, best) && !contains(missing, best))
       missing.push_back(best);

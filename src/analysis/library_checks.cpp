@@ -16,7 +16,7 @@ constexpr double kMinShare = 0.01;  // of the time of all layers of a table
 
 // Empty: the run has no such layers, or the row is a sum of others.
 std::string layers_text(const std::string& work, const Run& run) {
-  if (work.starts_with("grad_") && run.workload.mode == "forward") return "";
+  if (work.starts_with("grad_") && run.workload.mode == Mode::forward) return "";
   if (work == "forward") return "ResNet-50's convolutions";
   if (work == "grad_input") return "the input gradients of ResNet-50's convolutions";
   if (work == "grad_weight") return "the weight gradients of ResNet-50's convolutions";
@@ -27,10 +27,10 @@ std::string layers_text(const std::string& work, const Run& run) {
 std::string short_version(const std::string& version) { return version.substr(0, version.find(' ', version.find(' ') + 1)); }
 
 // The table of a check for this precision with the most threads that the run has, too; null: none.
-const Json* table_for(const Json& kernels, const char* kind, const std::string& precision, int threads) {
+const Json* table_for(const Json& kernels, const char* kind, Precision precision, int threads) {
   const Json* best = nullptr;
   for (const auto& [name, table] : kernels.items())
-    if (name.starts_with(kind) && table.at("precision") == precision && table.at("threads") <= threads &&
+    if (name.starts_with(kind) && table.at("precision") == epochbench::name(precision) && table.at("threads") <= threads &&
         (!best || table.at("threads") > best->at("threads")))
       best = &table;
   return best;

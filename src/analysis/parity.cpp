@@ -26,7 +26,7 @@ std::size_t count_of_others(const Run& run) {
 }
 
 bool comparable(const Run& run) {
-  return is_ours(run) && run.status == RunStatus::ok && run.workload.mode == "train" && run.quality &&
+  return is_ours(run) && run.status == RunStatus::ok && run.workload.mode == Mode::train && run.quality &&
          !run.quality->loss.empty() && !run.quality->dropout_masks;
 }
 
@@ -38,7 +38,7 @@ LossesKey losses_key(const Run& run) {
 
 // The steps of epoch 0 if the timed steps are of later epochs; empty if all are of epoch 0.
 std::optional<std::size_t> steps_of_epoch_0(const Run& run) {
-  const bool whole_epochs = run.timing && run.timing->epoch_kind == "measured";
+  const bool whole_epochs = run.timing && run.timing->epoch_kind == EpochKind::measured;
   return whole_epochs ? std::optional(static_cast<std::size_t>(std::max(run.timing->warmup_steps, 0))) : std::nullopt;
 }
 
@@ -46,7 +46,7 @@ std::optional<std::size_t> steps_of_epoch_0(const Run& run) {
 std::map<LossesKey, const Run*> references_of(const std::vector<Run>& runs) {
   std::map<LossesKey, const Run*> references;
   for (const Run& run : runs) {
-    if (!comparable(run) || run.device.backend != "cpu" || run.precision != name(Precision::fp32)) continue;
+    if (!comparable(run) || run.device.backend != BackendKind::cpu || run.precision != Precision::fp32) continue;
     const Run*& reference = references[losses_key(run)];
     if (!reference || count_of_others(run) < count_of_others(*reference)) reference = &run;
   }
@@ -78,9 +78,9 @@ std::optional<double> losses_apart(const Run& run, const Run& reference) {
   return max_relative_difference(std::span(run.quality->loss).first(shared), reference.quality->loss);
 }
 
-double parity_bound(const std::string& precision) {
-  if (precision == name(Precision::fp32)) return 1e-4;
-  return 4 * (precision == name(Precision::bf16) ? 0x1p-8 : 0x1p-11);  // tf32 and fp16 have the same significand
+double parity_bound(Precision precision) {
+  if (precision == Precision::fp32) return 1e-4;
+  return 4 * (precision == Precision::bf16 ? 0x1p-8 : 0x1p-11);  // tf32 and fp16 have the same significand
 }
 
 void fill_parity(std::vector<Run>& runs) {

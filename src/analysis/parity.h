@@ -25,7 +25,7 @@ std::optional<double> losses_apart(const Run& run, const Run& reference);
 
 // The largest relative difference of these losses that rounding explains. In fp32 runs differ only by the order of sums.
 // Otherwise the unit roundoff u counts: a step moves the loss by less than u, and kParitySteps of them add up to at most 4 u.
-double parity_bound(const std::string& precision);
+double parity_bound(Precision precision);
 
 // Sets parity_with and parity_max_relative_difference of every ok training run that has another run to be compared with: the
 // CPU fp32 run of its repetition with the same fingerprint, data set, seed, order and samples per epoch, preferably the one

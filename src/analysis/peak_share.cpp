@@ -16,17 +16,17 @@ CpuPeaks::CpuPeaks(const Result& result) : machine_threads_(result.context.cpu.p
   for (const PeakProcess& process : result.context.cpu.peak_processes) add_all(process.peak_flops_per_second);
   for (const Run& run : result.runs)
     if (const auto threads = cpu_threads(run); run.turns && threads && !runs_on_gpu(run))
-      add(product_precision(run), *threads, run.turns->peak_flops_per_second);
+      add(name(product_precision(run)), *threads, run.turns->peak_flops_per_second);
 }
 
-std::optional<CpuPeak> CpuPeaks::of(const Run& run, const std::string& precision) const {
+std::optional<CpuPeak> CpuPeaks::of(const Run& run, Precision precision) const {
   const auto threads = cpu_threads(run);
   const auto own = threads ? find(precision, *threads) : std::nullopt;
   return own ? own : of_machine(precision);
 }
 
-std::optional<CpuPeak> CpuPeaks::find(const std::string& precision, int threads) const {
-  const auto found = best_.find({precision, threads});
+std::optional<CpuPeak> CpuPeaks::find(Precision precision, int threads) const {
+  const auto found = best_.find({name(precision), threads});
   return found == best_.end() ? std::nullopt : std::optional(CpuPeak{found->second, threads});
 }
 
@@ -45,8 +45,9 @@ void use_best_peaks(Result& result) {
     value = best;
     higher = true;
   };
-  for (const char* precision : kCpuPeaks)
-    if (const auto best = peaks.of_machine(precision)) raise(cpu.peak_flops_per_second[precision], best->flops_per_second);
+  for (const Precision precision : kCpuPeaks)
+    if (const auto best = peaks.of_machine(precision))
+      raise(cpu.peak_flops_per_second[name(precision)], best->flops_per_second);
   for (const PeakProcess& process : cpu.peak_processes)
     raise(cpu.memory_bandwidth_bytes_per_second, process.memory_bandwidth_bytes_per_second.value_or(0));
   for (Run& run : result.runs) {

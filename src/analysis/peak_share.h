@@ -26,12 +26,12 @@ class CpuPeaks {
   explicit CpuPeaks(const Result& result);
 
   // With all threads of the machine. Empty: not measured.
-  std::optional<CpuPeak> of_machine(const std::string& precision) const { return find(precision, machine_threads_); }
+  std::optional<CpuPeak> of_machine(Precision precision) const { return find(precision, machine_threads_); }
   // With as many threads as the run has, or else with all of the machine.
-  std::optional<CpuPeak> of(const Run& run, const std::string& precision) const;
+  std::optional<CpuPeak> of(const Run& run, Precision precision) const;
 
  private:
-  std::optional<CpuPeak> find(const std::string& precision, int threads) const;
+  std::optional<CpuPeak> find(Precision precision, int threads) const;
   void add(const std::string& precision, int threads, const std::optional<double>& flops_per_second);
 
   int machine_threads_;

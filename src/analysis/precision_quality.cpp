@@ -17,8 +17,9 @@ namespace {
 constexpr std::size_t kLastEvaluations = 5;
 
 std::optional<double> quality_of(const Run& run) {
-  if (run.status != RunStatus::ok || !run.timing || run.timing->stopped_by == "until" || !run.quality) return std::nullopt;
-  if (run.workload.mode == "forward") return std::nullopt;
+  if (run.status != RunStatus::ok || !run.timing || run.timing->stopped_by == StopReason::until || !run.quality)
+    return std::nullopt;
+  if (run.workload.mode == Mode::forward) return std::nullopt;
   const std::vector<double>& history = run.quality->eval_history;
   if (!run.quality->eval_metric || history.empty()) return std::nullopt;
   const auto last = static_cast<std::ptrdiff_t>(std::min(kLastEvaluations, history.size()));
@@ -78,7 +79,7 @@ std::vector<QualityDifference> precision_quality(const std::vector<const Run*>& 
   std::vector<QualityDifference> list;
   for (const auto& [key, first, by_seed] : all) {
     TrainingKey base_key = key;
-    base_key.precision = name(Precision::fp32);
+    base_key.precision = Precision::fp32;
     const SeededTrainings* base = all.find(base_key);
     if (key == base_key || !base) continue;
     std::vector<double> fp32, reached;

@@ -16,8 +16,9 @@ namespace epochbench {
 // What trainings share that differ only in their seed.
 struct TrainingKey {
   std::string workload;  // a label of their settings without precision and seed: "lenet5/cpu/b64"
-  std::string backend, precision;
-  std::string metric;  // accuracy | loss, on the test split
+  BackendKind backend = BackendKind::cpu;
+  Precision precision = Precision::fp32;
+  EvalMetric metric = EvalMetric::accuracy;
   int epochs = 0;
   auto operator<=>(const TrainingKey&) const = default;
 };

@@ -24,7 +24,8 @@ std::string origin_of(const NamedResult& source) {
 
 std::string why_useless(const Run& run) {
   if (run.status != RunStatus::ok) return describe(run.status, run.message);
-  if (run.device.backend == "reference") return "the reference backend is an oracle for tests, and its time says nothing";
+  if (run.device.backend == BackendKind::reference)
+    return "the reference backend is an oracle for tests, and its time says nothing";
   return kThroughput.value(run).value_or(0) > 0 ? "" : "it has no throughput above 0";
 }
 
@@ -72,9 +73,9 @@ std::string name_of(const Repetitions& repetitions) {
   return one_name ? first.name : label_of(speed_settings(first));
 }
 
-bool is_ours(const Run& run) { return run.device.backend != "pytorch"; }
+bool is_ours(const Run& run) { return run.device.backend != BackendKind::pytorch; }
 
-bool runs_on_gpu(const Run& run) { return run.device.backend == "cuda" || (!is_ours(run) && !run.device.threads); }
+bool runs_on_gpu(const Run& run) { return run.device.backend == BackendKind::cuda || (!is_ours(run) && !run.device.threads); }
 
 std::vector<double> Series::rates() const { return values_of(runs, kThroughput); }
 

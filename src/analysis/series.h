@@ -18,7 +18,7 @@ namespace epochbench {
 
 // Work is the same if fingerprint, mode and data set are. Seeds choose other numbers for the same work, so for speed they are
 // repetitions; code that compares losses or quality matches them itself.
-using WorkKey = std::tuple<std::string, std::string, std::string>;
+using WorkKey = std::tuple<std::string, Mode, std::string>;
 inline WorkKey work_key(const Workload& work) { return {work.fingerprint, work.mode, work.dataset}; }
 inline bool same_work(const Workload& a, const Workload& b) { return work_key(a) == work_key(b); }
 

@@ -61,8 +61,8 @@ std::string target_of(const Run& run) {
 }
 
 bool reached_target(const Run& run) {
-  return run.status == RunStatus::ok && run.timing && run.timing->stopped_by == "until" && run.timing->wall_seconds > 0 &&
-         run.quality && run.quality->eval_value && std::isfinite(*run.quality->eval_value);
+  return run.status == RunStatus::ok && run.timing && run.timing->stopped_by == StopReason::until &&
+         run.timing->wall_seconds > 0 && run.quality && run.quality->eval_value && std::isfinite(*run.quality->eval_value);
 }
 
 bool trained_to_target(const Run& run) {
@@ -122,13 +122,13 @@ TimeToQuality time_to_quality_of(const RunGroup& trainings) {
   TimeToQuality time;
   time.name = trainings.name;
   time.target = target_of(*runs.front());
-  time.metric = time.target.substr(0, time.target.find('='));
+  time.metric = from_name<EvalMetric>(time.target.substr(0, time.target.find('=')));
   std::vector<const Run*> reached;
   std::vector<double> qualities, evaluation, compiling;
   for (const Run* run : runs) {
     if (!reached_target(*run)) continue;
     reached.push_back(run);
-    if (run->quality->eval_metric) time.metric = *run->quality->eval_metric;
+    if (run->quality->eval_metric) time.metric = run->quality->eval_metric;
     qualities.push_back(*run->quality->eval_value);
     if (const auto seconds = member_of(run->timing, &Timing::evaluation_seconds)) evaluation.push_back(*seconds);
     if (const auto seconds = recorded<&Run::timing, &Timing::compile_seconds>(*run)) compiling.push_back(*seconds);

@@ -48,7 +48,8 @@ inline constexpr std::size_t kMinForMean = 5;
 std::optional<double> olympic_mean(std::span<const double> reached, std::size_t misses);
 
 struct TimeToQuality {
-  std::string name, metric, target;          // of the case; accuracy | loss, on the test split; target as target_of() has it
+  std::string name, target;  // of the case; as target_of() has it
+  std::optional<EvalMetric> metric;
   std::size_t repetitions = 0;               // that reached it
   std::size_t not_reached = 0;               // that did not, or diverged
   std::optional<double> reached;             // the mean quality at the end of those that reached it

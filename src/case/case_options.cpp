@@ -108,9 +108,9 @@ Until parse_until(const std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos) throw CallError("'" + text + "' must be METRIC=VALUE, such as accuracy=0.97 or loss=0.1");
   Until until;
-  until.metric = parse_word(text.substr(0, equals), {"accuracy", "loss"});
+  until.metric = parse_choice<EvalMetric>(text.substr(0, equals));
   const std::string value = text.substr(equals + 1);
-  if (until.metric == "accuracy" && (value.ends_with("%") || parse_real(value, {0, 1e6, false, true}) > 1))
+  if (until.metric == EvalMetric::accuracy && (value.ends_with("%") || parse_real(value, {0, 1e6, false, true}) > 1))
     throw CallError("'" + text + "': accuracy is a share of 1; write accuracy=0.97 for 97 %");
   until.value = parse_real(value, {0, 1e6, false, true});
   return until;

@@ -14,7 +14,7 @@
 namespace epochbench {
 
 struct Until {
-  std::string metric;  // "accuracy" (at least) or "loss" (at most), on the test split
+  EvalMetric metric = EvalMetric::accuracy;  // accuracy: at least; loss: at most
   double value = 0;
   bool operator==(const Until&) const = default;
 };

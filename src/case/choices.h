@@ -30,6 +30,8 @@ enum class Kernels : std::uint8_t { best, portable, avx2, fastest };
 enum class Checkpoint : std::uint8_t { none, blocks };
 enum class Shard : std::uint8_t { none, optimizer };  // what ranks divide among themselves (src/graph/data_parallel.cpp)
 enum class Framework : std::uint8_t { epochbench, pytorch };
+// What an evaluation on the test split reports: accuracy is better the higher, loss the lower.
+enum class EvalMetric : std::uint8_t { accuracy, loss };
 
 // The words of an enumeration, in the order of its values; every other enumeration of choices has such a function beside it.
 constexpr auto texts_of(Mode) { return std::array{"train", "forward"}; }
@@ -40,6 +42,7 @@ constexpr auto texts_of(Kernels) { return std::array{"best", "portable", "avx2",
 constexpr auto texts_of(Checkpoint) { return std::array{"none", "blocks"}; }
 constexpr auto texts_of(Shard) { return std::array{"none", "optimizer"}; }
 constexpr auto texts_of(Framework) { return std::array{"epochbench", "pytorch"}; }
+constexpr auto texts_of(EvalMetric) { return std::array{"accuracy", "loss"}; }
 constexpr auto texts_of(Order) { return std::array{"shuffled", "sequential"}; }
 constexpr auto texts_of(Normalization) { return std::array{"imagenet", "measured"}; }
 constexpr auto texts_of(BadImages) { return std::array{"stop", "skip"}; }

@@ -29,7 +29,7 @@ std::optional<SettingValue> to_setting(const T& value) {
   } else if constexpr (std::is_same_v<T, DeviceId>) {
     return SettingValue(to_string(value));
   } else if constexpr (std::is_same_v<T, Until>) {
-    return SettingValue(value.metric + "=" + shortest(value.value));
+    return SettingValue(name(value.metric) + ("=" + shortest(value.value)));
   } else if constexpr (NamedParts<T>) {
     return SettingValue(names(value));
   } else if constexpr (Choice<T>) {
@@ -48,7 +48,7 @@ Json to_protocol(const T& value) {
   else if constexpr (std::is_same_v<T, DeviceId> || NamedParts<T>)
     return to_string(value);
   else if constexpr (std::is_same_v<T, Until>)
-    return {{"metric", value.metric}, {"value", value.value}};
+    return {{"metric", name(value.metric)}, {"value", value.value}};
   else if constexpr (Choice<T>)
     return name(value);
   else
@@ -67,7 +67,7 @@ void from_protocol(T& value, const Json& json) {
     const std::string text = json.get<std::string>();
     value = text.empty() ? T{} : parse_parts<T>(text);
   } else if constexpr (std::is_same_v<T, Until>) {
-    value = {json.at("metric").get<std::string>(), json.at("value").get<double>()};
+    value = {parse_choice<EvalMetric>(json.at("metric").get<std::string>()), json.at("value").get<double>()};
   } else if constexpr (Choice<T>) {
     value = parse_choice<T>(json.get<std::string>());
   } else {  // std::optional

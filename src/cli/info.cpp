@@ -90,7 +90,7 @@ void print_text(const BuildInfo& build, const CpuInfo& cpu, const std::vector<Gp
               bytes(cpu.l3_bytes).c_str());
   std::printf("memory            %s\n", bytes(cpu.memory_bytes).c_str());
   std::printf("frequency scaling %s\n", cpu.frequency_scaling.c_str());
-  for (const char* precision : kCpuPeaks) print_row(std::string(precision) + " peak", cpu_peak_text(cpu, precision));
+  for (const Precision precision : kCpuPeaks) print_row(name(precision) + std::string(" peak"), cpu_peak_text(cpu, precision));
   std::printf("memory bandwidth  %s\n", cpu.memory_bandwidth_bytes_per_second
                                             ? (format_si(*cpu.memory_bandwidth_bytes_per_second, "B/s") + ", measured").c_str()
                                             : "not known");

@@ -81,10 +81,10 @@ void print_tables(const Measurement& measured, const std::string& tables, bool a
   std::vector<std::string> lines;
   std::set<std::string> sources, timed;
   for (const Run& run : result.runs) {
-    if (run.timing && run.timing->epoch_kind == "projected" && run.workload.dataset == "synthetic") projected = true;
+    if (run.timing && run.timing->epoch_kind == EpochKind::projected && run.workload.dataset == "synthetic") projected = true;
     if (run.cost && run.cost->price_source) sources.insert(price_text(*run.cost));
     priced = priced || run.cost;
-    if (run.throughput) timed.insert(name(run.device.backend == name(DeviceKind::cuda) ? DeviceKind::cuda : DeviceKind::cpu));
+    if (run.throughput) timed.insert(name(run.device.backend == BackendKind::cuda ? DeviceKind::cuda : DeviceKind::cpu));
   }
   add_interference(lines, result);
   add_clocks(lines, result);

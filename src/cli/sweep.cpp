@@ -36,7 +36,7 @@ struct SweepOptions {
 Axis parse_axis(const std::string& text, const std::string& scaling) {
   constexpr const char* kChoice = "; choose from batch, width, samples, threads, ranks";
   if (text.empty()) throw CallError(std::string("sweep: --over is missing") + kChoice);
-  const std::optional<Axis> axis = axis_from_name(text);
+  const std::optional<Axis> axis = from_name<Axis>(text);
   if (!axis || axis == Axis::ranks_weak) throw CallError("--over: '" + text + "' is unknown" + kChoice);
   if (scaling.empty()) return *axis;
   if (axis != Axis::ranks) throw CallError("--scaling needs --over ranks; leave it out");

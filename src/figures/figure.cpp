@@ -9,7 +9,7 @@ namespace epochbench {
 namespace {
 
 // The quality after training, if it is measured by this metric.
-std::optional<double> quality(const Run& run, const char* metric) {
+std::optional<double> quality(const Run& run, EvalMetric metric) {
   return run.quality && run.quality->eval_metric == metric ? recorded<&Run::quality, &Quality::eval_value>(run) : std::nullopt;
 }
 
@@ -34,9 +34,9 @@ std::optional<double> shown_peak_fraction(const Run& run) {
   return share ? std::optional(std::min(*share, 1.0)) : std::nullopt;
 }
 
-std::optional<double> test_loss(const Run& run) { return quality(run, "loss"); }
+std::optional<double> test_loss(const Run& run) { return quality(run, EvalMetric::loss); }
 
-std::optional<double> test_accuracy(const Run& run) { return quality(run, "accuracy"); }
+std::optional<double> test_accuracy(const Run& run) { return quality(run, EvalMetric::accuracy); }
 
 std::optional<double> usd_per_epoch(const Run& run) {
   return run.cost && in_usd(*run.cost) ? recorded<&Run::cost, &Cost::usd_per_epoch>(run) : std::nullopt;

@@ -39,9 +39,9 @@ void remark_on_the_package(Energy& energy, const Run& run, std::optional<int> co
                              " cores meanwhile");
 }
 
-const char* source_of(bool cpu, bool gpu) {
-  if (cpu) return gpu ? "rapl+nvml" : "rapl";
-  return gpu ? "nvml" : "unavailable";
+EnergySource source_of(bool cpu, bool gpu) {
+  if (cpu) return gpu ? EnergySource::rapl_and_nvml : EnergySource::rapl;
+  return gpu ? EnergySource::nvml : EnergySource::unavailable;
 }
 
 }  // namespace

@@ -153,16 +153,15 @@ double triad_burst(int threads, std::int64_t array_bytes, int passes) {
 }
 
 void measure_peaks(CpuInfo& cpu, int threads) {
-  constexpr std::array kMeasured{Precision::fp32, Precision::bf16, Precision::int8};
   constexpr double kBurstSeconds = 0.05;
   constexpr int kBursts = 5, kPasses = 6;
   cpu.peak_threads = threads;
-  for (const Precision precision : kMeasured)
+  for (const Precision precision : kCpuPeaks)
     if (const char* instruction = peak_kernel(precision).instruction) cpu.peak_instruction[name(precision)] = instruction;
   cpu.peak_bursts_flops_per_second.clear();
   cpu.peak_foreign_cpu_cores = foreign_cores_during([&] {
     for (int burst = 0; burst < kBursts; ++burst)
-      for (const Precision precision : kMeasured)
+      for (const Precision precision : kCpuPeaks)
         if (const auto peak = peak_burst(precision, threads, kBurstSeconds))
           cpu.peak_bursts_flops_per_second[name(precision)].push_back(*peak);
   });

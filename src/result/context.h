@@ -43,15 +43,16 @@ struct CpuInfo {
 };
 
 // The precisions whose peaks a file always names.
-inline constexpr std::array kCpuPeaks{name(Precision::fp32), name(Precision::bf16), name(Precision::int8)};
-inline constexpr std::array kGpuPeaks{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16),
-                                      name(Precision::fp16)};
+inline constexpr std::array kCpuPeaks{Precision::fp32, Precision::bf16, Precision::int8};
+inline constexpr std::array kCpuPeakKeys{name(kCpuPeaks[0]), name(kCpuPeaks[1]), name(kCpuPeaks[2])};
+inline constexpr std::array kGpuPeakKeys{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16),
+                                         name(Precision::fp16)};
 
 // Only the measured fields, which are also the answer of the process that measures them (src/worker/protocol.h).
 void measured_fields(auto& visit, Is<CpuInfo> auto& cpu) {
-  visit("peak_flops_per_second", cpu.peak_flops_per_second, {.keys = kCpuPeaks});
+  visit("peak_flops_per_second", cpu.peak_flops_per_second, {.keys = kCpuPeakKeys});
   visit("memory_bandwidth_bytes_per_second", cpu.memory_bandwidth_bytes_per_second);
-  visit("peak_instruction", cpu.peak_instruction, {.keys = kCpuPeaks});
+  visit("peak_instruction", cpu.peak_instruction, {.keys = kCpuPeakKeys});
   visit("peak_threads", cpu.peak_threads);
   visit("peak_bursts_flops_per_second", cpu.peak_bursts_flops_per_second, {.omitted_if_empty = true});
   visit("peak_foreign_cpu_cores", cpu.peak_foreign_cpu_cores, {.omitted_if_empty = true});
@@ -72,7 +73,7 @@ void fields(auto& visit, Is<CpuInfo> auto& cpu) {
 }
 
 void measured_fields(auto& visit, Is<GpuInfo> auto& gpu) {
-  visit("peak_flops_per_second", gpu.peak_flops_per_second, {.keys = kGpuPeaks});
+  visit("peak_flops_per_second", gpu.peak_flops_per_second, {.keys = kGpuPeakKeys});
   VISIT(gpu, memory_bandwidth_bytes_per_second, host_to_device_bytes_per_second);
 }
 

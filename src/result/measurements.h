@@ -1,6 +1,7 @@
 // The measurements of a run, in groups. Units are SI base units and part of the names; fractions are 0 to 1.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "src/base/fields.h"
+#include "src/case/choices.h"
 
 namespace epochbench {
 
@@ -18,6 +20,15 @@ namespace epochbench {
 inline constexpr std::size_t kKeptSeriesSteps = 100'000;
 inline constexpr Form kLeftOut{.omitted_if_empty = true, .minimum = 1, .maximum = 1'000'000'000'000};
 
+enum class EpochKind : std::uint8_t { measured, projected };  // projected: from fewer steps than an epoch has
+constexpr auto texts_of(EpochKind) { return std::array{"measured", "projected"}; }
+
+// The last two: the run ended before it had enough steps.
+enum class StopReason : std::uint8_t { noise, stable_noise, time, steps, epochs, until, interrupted, failed };
+constexpr auto texts_of(StopReason) {
+  return std::array{"noise", "stable_noise", "time", "steps", "epochs", "until", "interrupted", "failed"};
+}
+
 struct Timing {
   int warmup_steps = 0;
   std::vector<double> step_seconds;
@@ -25,9 +36,9 @@ struct Timing {
   std::optional<std::pair<double, double>> step_seconds_ci95;
   double steps_total_seconds = 0;
   double epoch_seconds = 0;
-  std::string epoch_kind;  // measured | projected
+  EpochKind epoch_kind = EpochKind::projected;
   double compile_seconds = 0, wall_seconds = 0;
-  std::string stopped_by;  // noise | stable_noise | time | steps | epochs | until | interrupted | failed
+  StopReason stopped_by = StopReason::steps;
   std::optional<double> harness_seconds_per_step;  // in the timed loop, outside the step and the wait for data
   // For a GPU, timed by its own clock: how far the sum of the steps is from the host's clock, as a fraction of the sum.
   std::optional<double> clock_disagreement;
@@ -146,7 +157,7 @@ void fields(auto& visit, Is<GpuState> auto& gpu) {
 struct Quality {
   std::vector<double> loss;  // by step, warm-up first
   std::optional<double> final_loss;
-  std::optional<std::string> eval_metric;  // accuracy | loss
+  std::optional<EvalMetric> eval_metric;
   std::optional<double> eval_value;
   std::vector<double> eval_history;  // after each epoch
   std::optional<std::string> parity_with;
@@ -163,11 +174,15 @@ void fields(auto& visit, Is<Quality> auto& quality) {
   VISIT(quality, parity_with, parity_max_relative_difference, dropout_masks);
 }
 
+// The meters whose parts are known: RAPL's of the CPU, NVML's of the card.
+enum class EnergySource : std::uint8_t { unavailable, rapl, nvml, rapl_and_nvml };
+constexpr auto texts_of(EnergySource) { return std::array{"unavailable", "rapl", "nvml", "rapl+nvml"}; }
+
 // Over the timed steps only: joules per epoch = average_watts * epoch_seconds. The sums (joules_per_epoch, average_watts,
 // idle_watts) cover all parts of the run's device, the CPU and on a GPU also the card, and are empty if a part is not known.
 // The CPU's part covers whole packages. Idle power is not subtracted.
 struct Energy {
-  std::string source = "unavailable";  // rapl | nvml | rapl+nvml: the parts that are known
+  EnergySource source = EnergySource::unavailable;
   std::optional<double> joules_per_epoch, cpu_joules_per_epoch, gpu_joules_per_epoch, average_watts, idle_watts;
   std::optional<double> cpu_average_watts = {}, gpu_average_watts = {}, cpu_idle_watts = {}, gpu_idle_watts = {};
   std::optional<double> window_seconds = {};     // how long the meters were read
@@ -194,13 +209,16 @@ void fields(auto& visit, Is<Energy> auto& energy) {
   visit("remarks", energy.remarks, {.addition = true});
 }
 
+// Which share of an instance's price counts for a machine of another size: in proportion to physical cores, to vCPUs where the
+// cores are not known, or to GPUs; all of it.
+enum class PriceScaling : std::uint8_t { per_core, per_vcpu, per_gpu, whole };
+constexpr auto texts_of(PriceScaling) { return std::array{"per-core", "per-vcpu", "per-gpu", "whole"}; }
+
 struct Cost {
   std::optional<double> usd_per_hour, usd_per_epoch, usd_total;
   std::optional<std::string> price_source;
-  std::optional<std::string> currency = {};  // the currency of all amounts, if a file names one; otherwise USD
-  // Which share of an instance of another size is counted: per-core | per-vcpu | per-gpu |
-  // whole. Empty if the price is the machine's.
-  std::optional<std::string> price_scaling = {};
+  std::optional<std::string> currency = {};        // the currency of all amounts, if a file names one; otherwise USD
+  std::optional<PriceScaling> price_scaling = {};  // empty if the price is the machine's
 };
 
 void fields(auto& visit, Is<Cost> auto& cost) {
@@ -209,13 +227,16 @@ void fields(auto& visit, Is<Cost> auto& cost) {
   visit("price_scaling", cost.price_scaling);
 }
 
+enum class NodeLimit : std::uint8_t { compute, memory };
+constexpr auto texts_of(NodeLimit) { return std::array{"compute", "memory"}; }
+
 // Where the time of a step goes. A node's limit is the time that its FLOPs at the measured peak or its bytes at the measured
 // bandwidth take, whichever is longer; limit_fraction = limit / time, above 1 if operands come from caches.
 struct ProfileNode {
   std::string name, op, implementation;
   double seconds = 0, flops = 0, bytes = 0;
   std::optional<double> limit_seconds;
-  std::optional<std::string> limit;  // compute | memory
+  std::optional<NodeLimit> limit;
   std::optional<double> limit_fraction;
 };
 

@@ -13,6 +13,7 @@
 
 #include "src/base/fields.h"
 #include "src/case/choices.h"
+#include "src/case/device_id.h"
 #include "src/case/settings.h"
 #include "src/result/context.h"
 #include "src/result/measurements.h"
@@ -34,7 +35,8 @@ constexpr bool is_failure(RunStatus status) {
 }
 
 struct Workload {
-  std::string model, mode;  // mode: train | forward
+  std::string model;
+  Mode mode = Mode::train;
   std::int64_t parameters = 0;
   std::string fingerprint;
   std::int64_t batch = 0;
@@ -57,11 +59,21 @@ void fields(auto& visit, Is<Workload> auto& workload) {
   visit("nominal_dataset", workload.nominal_dataset, {.omitted_if_empty = true});
 }
 
+// What ran the steps: a backend of ours, or PyTorch on a CPU or a GPU.
+enum class BackendKind : std::uint8_t { cpu, cuda, reference, pytorch };
+constexpr auto texts_of(BackendKind) {
+  return std::array{name(DeviceKind::cpu), name(DeviceKind::cuda), name(DeviceKind::reference), name(Framework::pytorch)};
+}
+constexpr BackendKind backend_kind(DeviceKind device) {
+  return device == DeviceKind::cpu ? BackendKind::cpu : device == DeviceKind::cuda ? BackendKind::cuda : BackendKind::reference;
+}
+
 struct Device {
-  std::string backend, name;
+  BackendKind backend = BackendKind::cpu;
+  std::string name;
   std::optional<int> threads;
   std::optional<std::string> isa;
-  std::optional<std::string> products = {};                         // what products multiply in, if not the run's precision
+  std::optional<Precision> products = {};                           // what products multiply in, if not the run's precision
   std::optional<bool> pinned = {};                                  // whether threads are bound to cores
   std::vector<int> cpus = {};                                       // logical ones on which the threads ran, once; ascending
   std::optional<std::string> algorithms = {};                       // that multiply less than the counted FLOPs: "winograd"
@@ -88,10 +100,10 @@ void fields(auto& visit, Is<ImageFiles> auto& files) { VISIT(files, classes, tra
 
 // How samples reach the steps, if they are read and decoded while steps run.
 struct Input {
-  int loader_threads = 1;                            // 0: the thread that runs the steps decodes, and waits meanwhile
-  bool prefetch = true;                              // batches are prepared ahead of the step that takes them
-  double decode_cost_seconds = 0;                    // of core time, added to the decoding of each sample
-  std::string cache = "none";                        // none | decoded: before the first step, and kept in memory
+  int loader_threads = 1;          // 0: the thread that runs the steps decodes, and waits meanwhile
+  bool prefetch = true;            // batches are prepared ahead of the step that takes them
+  double decode_cost_seconds = 0;  // of core time, added to the decoding of each sample
+  Cache cache = Cache::none;
   std::optional<std::string> images = {};            // u8 | f32: of each value, as a batch goes to the device; null for texts
   std::optional<std::int64_t> left_out_images = {};  // that could not be decoded (--on-bad-image skip); null: none can be
   // CPU time and wall time in a thread to read, decode and change one training sample; null if negligible.
@@ -130,7 +142,7 @@ struct Run {
   std::optional<std::string> message;
   Workload workload;
   Device device;
-  std::string precision;
+  Precision precision = Precision::fp32;
   Settings settings = {};      // what differs from its default
   std::optional<Input> input;  // also empty for synthetic data, prepared before the clock starts
   // Empty when the run is not ok, except for what a run that was interrupted or failed had measured until then.
@@ -150,9 +162,7 @@ struct Run {
 };
 
 // The precision that its products multiply in: not its own where the CPU has no instructions for that.
-inline const std::string& product_precision(const Run& run) {
-  return run.device.products ? *run.device.products : run.precision;
-}
+inline Precision product_precision(const Run& run) { return run.device.products.value_or(run.precision); }
 
 // CPU threads of all processes of the run; empty if not known.
 inline std::optional<int> cpu_threads(const Run& run) {

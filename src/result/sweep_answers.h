@@ -4,18 +4,32 @@
 // over batch. The values come from src/analysis/sweep/curves.h and src/analysis/sweep/scaling.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "epochbench/precision.h"
 #include "src/base/fields.h"
 
 namespace epochbench {
 
+// ranks: processes that share a batch of one size (strong scaling); ranks_weak: each with a batch of one size.
+enum class Axis : std::uint8_t { batch, width, samples, threads, ranks, ranks_weak };
+constexpr auto texts_of(Axis) { return std::array{"batch", "width", "samples", "threads", "ranks", "ranks_weak"}; }
+inline constexpr Axis kAxes[] = {Axis::batch, Axis::width, Axis::samples, Axis::threads, Axis::ranks, Axis::ranks_weak};
+
+enum class CrossingIn : std::uint8_t { time, cost };
+constexpr auto texts_of(CrossingIn) { return std::array{"time", "cost"}; }
+
+enum class ScalingLaw : std::uint8_t { amdahl, usl };
+constexpr auto texts_of(ScalingLaw) { return std::array{"amdahl", "usl"}; }
+
 struct CurveBest {
-  std::string curve, device, precision;
+  std::string curve, device;
+  Precision precision = Precision::fp32;
   std::optional<std::int64_t> value;                           // the axis' value with the highest rate
   std::optional<double> rate;                                  // there, in the answers' measure; of both if two are as fast
   std::optional<std::vector<std::int64_t>> indistinguishable;  // other values whose rate may be as high, at 95 %
@@ -27,7 +41,8 @@ void fields(auto& visit, Is<CurveBest> auto& best) {
 }
 
 struct CurveFlattening {
-  std::string curve, device, precision;
+  std::string curve, device;
+  Precision precision = Precision::fp32;
   std::optional<std::int64_t> value;                           // the smallest within 5 % of the best
   std::optional<std::pair<std::int64_t, std::int64_t>> range;  // the values it may be, at 95 %
   std::optional<std::string> reason;
@@ -38,8 +53,8 @@ void fields(auto& visit, Is<CurveFlattening> auto& flattening) {
 }
 
 struct Crossing {
-  std::string baseline, contender;                               // curves
-  std::string in;                                                // time | cost
+  std::string baseline, contender;  // curves
+  CrossingIn in = CrossingIn::time;
   std::optional<double> value;                                   // where they are equal; interpolated
   std::optional<std::pair<std::int64_t, std::int64_t>> between;  // the measured values on either side
   std::optional<std::pair<double, double>> ci95;
@@ -53,7 +68,7 @@ void fields(auto& visit, Is<Crossing> auto& crossing) {
 
 // A law fitted to the rates of 1, 2, ... cores: N cores reach one_core_rate * N / (1 + sigma (N - 1) + kappa N (N - 1)).
 struct ScalingFit {
-  std::string law;                                 // amdahl | usl
+  ScalingLaw law = ScalingLaw::usl;
   double one_core_rate = 0, sigma = 0, kappa = 0;  // kappa is 0 in Amdahl's law
   double residual = 0;                             // root mean square of measured over fitted, less 1
   std::optional<double> highest_rate;              // with any number of cores; empty: there is no limit
@@ -66,7 +81,8 @@ void fields(auto& visit, Is<ScalingFit> auto& fit) {
 
 // Never a measurement: how many cores would match a measured device, according to the law.
 struct CoresNeeded {
-  std::string law, contender;  // amdahl | usl, and the curve of the device
+  ScalingLaw law = ScalingLaw::usl;
+  std::string contender;  // the curve of the device
   double contender_rate = 0;
   std::optional<double> cores;
   std::pair<std::optional<double>, std::optional<double>> cores_ci95;  // an end is empty where it is open
@@ -146,7 +162,7 @@ struct RankScaling {
 void fields(auto& visit, Is<RankScaling> auto& scaling) { VISIT(scaling, curve, points, network, predicted, reason); }
 
 struct SweepAnswers {
-  std::string over;     // batch | width | samples | threads | ranks (strong scaling) | ranks_weak
+  Axis over = Axis::batch;
   std::string measure;  // of rates: samples_per_second | flops_per_second | samples_per_wall_second
   std::vector<CurveBest> best;
   std::vector<CurveFlattening> flattens_at;

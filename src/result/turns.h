@@ -73,8 +73,9 @@ void fields(auto& visit, Is<TurnsPair> auto& pair) {
 }
 
 struct TurnsCase {
-  std::string name;                      // of the run: "lenet5/cpu/fp32/b64"
-  std::string model, device, precision;  // as asked for: "mlp:width=64", "cuda:0", "fp32"
+  std::string name;           // of the run: "lenet5/cpu/fp32/b64"
+  std::string model, device;  // as asked for: "mlp:width=64", "cuda:0"
+  Precision precision = Precision::fp32;
   std::int64_t batch = 0;
   Settings settings;                   // what differs from its default
   std::optional<int> threads;          // empty: not on a CPU

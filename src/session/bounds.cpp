@@ -25,8 +25,8 @@ constexpr double kGpuCacheBytes = 126e6;
 // The fastest of 930 nodes that were profiled on an H200 (results/h200-record.json): what launching one costs.
 constexpr double kGpuNodeSeconds = 3.8e-6;
 
-std::optional<double> peak_of(const GpuInfo& gpu, const std::string& precision) {
-  const auto found = gpu.peak_flops_per_second.find(precision);
+std::optional<double> peak_of(const GpuInfo& gpu, Precision precision) {
+  const auto found = gpu.peak_flops_per_second.find(name(precision));
   return found == gpu.peak_flops_per_second.end() ? std::nullopt : found->second;
 }
 
@@ -35,7 +35,7 @@ void add_winograd(RatedLimits& limits, std::optional<double> fp32) {
 }
 
 RatedLimits limits_of_cpu(const CpuInfo& cpu, const CpuPeaks& peaks, const Run& run) {
-  const auto best = [&](const std::string& precision) -> std::optional<double> {
+  const auto best = [&](Precision precision) -> std::optional<double> {
     const auto peak = peaks.of(run, precision);
     if (!peak) return std::nullopt;
     const int threads = run.device.threads.value_or(peak->threads);
@@ -43,7 +43,7 @@ RatedLimits limits_of_cpu(const CpuInfo& cpu, const CpuPeaks& peaks, const Run& 
   };
   RatedLimits limits;
   limits.flops_per_second = best(product_precision(run));
-  add_winograd(limits, best(name(Precision::fp32)));
+  add_winograd(limits, best(Precision::fp32));
   limits.bytes_per_second = cpu.memory_bandwidth_bytes_per_second.value_or(0);
   limits.cache_bytes = static_cast<double>(cpu.l3_bytes.value_or(0)) * cpu.sockets.value_or(1);
   return limits;
@@ -55,7 +55,7 @@ RatedLimits limits_of_gpu(const Context& context, const Run& run) {
     if (gpu.name != run.device.name) continue;
     limits.flops_per_second = peak_of(gpu, run.precision);
     const bool transforms = std::strtod(gpu.compute_capability.c_str(), nullptr) < kFirstWithoutWinograd;
-    add_winograd(limits, transforms ? peak_of(gpu, name(Precision::fp32)) : std::nullopt);
+    add_winograd(limits, transforms ? peak_of(gpu, Precision::fp32) : std::nullopt);
     limits.bytes_per_second = gpu.memory_bandwidth_bytes_per_second.value_or(0);
     limits.cache_bytes = kGpuCacheBytes;
     limits.node_seconds = kGpuNodeSeconds;
@@ -78,13 +78,10 @@ void set_bound(Run& run, const std::vector<NodeDemand>& demands, const Context& 
 
 // Empty if this build knows no such model, or counts other work.
 std::vector<NodeDemand> demands_of(const Run& run) {
-  const auto mode = from_name<Mode>(run.workload.mode);
-  const auto precision = from_name<Precision>(run.precision);
-  if (!mode || !precision) return {};
   CaseSpec spec;
   spec.batch = run.workload.batch;
-  spec.mode = *mode;
-  spec.precision = *precision;
+  spec.mode = run.workload.mode;
+  spec.precision = run.precision;
   try {
     spec.model = find_model(run.workload.model);
     const Counts counts = count(workload_spec(spec));
@@ -107,7 +104,7 @@ std::vector<NodeDemand> demands_of(const CaseSpec& spec) {
 
 void add_bounds(Result& result) {
   const CpuPeaks peaks(result);
-  std::map<std::tuple<std::string, std::string, std::int64_t, std::string>, std::vector<NodeDemand>> known;
+  std::map<std::tuple<std::string, Mode, std::int64_t, Precision>, std::vector<NodeDemand>> known;
   for (Run& run : result.runs) {
     if (run.status != RunStatus::ok || !run.efficiency || run.efficiency->bound_seconds) continue;
     const auto [place, is_new] = known.try_emplace({run.workload.model, run.workload.mode, run.workload.batch, run.precision});

@@ -34,8 +34,8 @@ CaseSpec case_of(const PlannedStep& step) {
   CaseSpec spec;
   spec.model = find_model(step.model);
   spec.batch = step.batch;
-  spec.mode = *from_name<Mode>(step.mode);
-  spec.precision = *from_name<Precision>(step.precision);
+  spec.mode = step.mode;
+  spec.precision = step.precision;
   return spec;
 }
 
@@ -85,7 +85,7 @@ ClaimFacts facts_for(std::span<const Claim> claims) {
     try {
       facts.plans.emplace(step, planned_counts(step, planner));
     } catch (const std::exception& error) {
-      throw CallError("claims: " + step.model + " " + step.precision + " cannot be planned: " + error.what());
+      throw CallError("claims: " + step.model + " " + name(step.precision) + " cannot be planned: " + error.what());
     }
   }
   return facts;

@@ -28,11 +28,10 @@ std::string model_with_options(const Workload& work) {
 
 // Empty if this build cannot make the model.
 std::optional<Counts> known_counts(const Run& run) {
-  const auto mode = from_name<Mode>(run.workload.mode);
-  if (!mode || run.workload.batch < 1) return std::nullopt;
+  if (run.workload.batch < 1) return std::nullopt;
   CaseSpec spec;
   spec.batch = run.workload.batch;
-  spec.mode = *mode;
+  spec.mode = run.workload.mode;
   try {
     spec.model = find_model(model_with_options(run.workload));
     return count(workload_spec(spec));
@@ -61,7 +60,7 @@ class KnownModels {
   }
 
  private:
-  std::map<std::tuple<std::string, std::string, std::int64_t>, std::optional<Counts>> counts_;  // by model, mode, batch
+  std::map<std::tuple<std::string, Mode, std::int64_t>, std::optional<Counts>> counts_;  // by model, mode, batch
 };
 
 bool is_ok(const Run& run) { return run.status == RunStatus::ok; }

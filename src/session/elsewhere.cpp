@@ -77,7 +77,7 @@ std::vector<Elsewhere> elsewhere(const std::vector<NamedResult>& results, Elsewh
     other = request;
     other.precision = Precision::fp32;
     add_change(answer, "in fp32", spec, request, other,
-               [](const ElsewhereRow& row) { return row.precision != name(Precision::fp32); });
+               [](const ElsewhereRow& row) { return row.precision != Precision::fp32; });
     answers.push_back(std::move(answer));
   }
   if (answers.empty())

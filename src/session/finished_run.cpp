@@ -17,7 +17,7 @@ void set_limit(ProfileNode& node, const DeviceLimits& limits) {
   const double memory = node.bytes / *limits.bytes_per_second;
   const double compute = node.flops > 0 ? node.flops / *limits.flops_per_second : 0;
   node.limit_seconds = std::max(memory, compute);
-  node.limit = compute > memory ? "compute" : "memory";
+  node.limit = compute > memory ? NodeLimit::compute : NodeLimit::memory;
   if (node.seconds > 0) node.limit_fraction = *node.limit_seconds / node.seconds;
 }
 
@@ -87,7 +87,7 @@ Run finished_run(Run run, const PlannedCase& planned, const DeviceLimits& limits
   run.name = planned.spec.name;
   run.repetition = planned.spec.repetition;
   run.workload = planned.workload;
-  run.precision = name(planned.spec.precision);
+  run.precision = planned.spec.precision;
   run.settings = planned.settings;
   if (run.status != RunStatus::ok) return run;
   const double rate = run.throughput->samples_per_second;

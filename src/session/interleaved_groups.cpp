@@ -128,7 +128,7 @@ class Group {
     if (!participant.message.empty()) run.message = participant.message;
     if (!participant.running()) return;
     participant.totals.fill(run, 0);
-    run.timing->stopped_by = request_.rounds && rounds_ == *request_.rounds ? "steps" : "time";
+    run.timing->stopped_by = request_.rounds && rounds_ == *request_.rounds ? StopReason::steps : StopReason::time;
     run.timing->wall_seconds = seconds_;
     run.energy.emplace().reason = "no meter is read while processes take turns";
     if (interrupted()) run.message = "interrupted after " + std::to_string(rounds_) + " rounds, which count";

@@ -165,7 +165,7 @@ TurnsCase turns_of(const PairedCase& one) {
   turns.name = one.spec.name;
   turns.model = one.spec.model.name;
   turns.device = to_string(one.spec.device);
-  turns.precision = name(one.spec.precision);
+  turns.precision = one.spec.precision;
   turns.batch = *one.spec.batch;
   turns.settings = one.settings;
   if (one.spec.device.kind == DeviceKind::cpu) turns.threads = one.spec.threads;

@@ -60,7 +60,7 @@ class MemoryByBatch {
 
 PlannedWork planned(const CaseSpec& spec) {
   const WorkloadSpec workload = workload_spec(spec);
-  PlannedWork work{workload.model.name, spec.precision, name(spec.mode), workload.config.batch, 0, {}, {}};
+  PlannedWork work{workload.model.name, spec.precision, spec.mode, workload.config.batch, 0, {}, {}};
   const SampleSpec sample = workload.model.family->sample(workload.config);
   if (sample.text()) work.tokens_per_sample = sample.sequence;
   work.parts = workload.accumulate;

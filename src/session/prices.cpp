@@ -25,8 +25,7 @@ int gpus_of(DeviceKind device) { return device == DeviceKind::cuda ? 1 : 0; }
 int usable_cores(const CpuInfo& cpu) { return std::min(cpu.cores.value_or(0), std::max(1, cpu.threads_available)); }
 
 HourlyPrice shared(double usd_per_hour, const CatalogPrice& row, const PriceShare& share, bool measured_machine, Day today) {
-  return {usd_per_hour * share.factor, describe(row, share.text, measured_machine, today),
-          share.scaling ? std::optional<std::string>(name(*share.scaling)) : std::nullopt};
+  return {usd_per_hour * share.factor, describe(row, share.text, measured_machine, today), share.scaling};
 }
 
 bool looks_like_number(const std::string& text) {
@@ -213,8 +212,7 @@ UsedMachine used_machine(const Result& result, int gpus) {
 std::optional<HourlyPrice> shared_again(const Cost& cost, const UsedMachine& used, std::optional<PriceScaling> scaling,
                                         Day day) {
   const CatalogPrice* row = cost.price_source ? described_price(embedded_prices().prices, *cost.price_source) : nullptr;
-  const auto stored = cost.price_scaling ? from_name<PriceScaling>(*cost.price_scaling) : std::nullopt;
-  if (!row || !in_usd(cost) || (stored && !scaling)) return std::nullopt;
+  if (!row || !in_usd(cost) || (cost.price_scaling && !scaling)) return std::nullopt;
   const double times = whole_over_share(*cost.price_source).value_or(1);
   const PriceShare share = share_of(*row, used, scaling);
   if (!share.scaling) return std::nullopt;

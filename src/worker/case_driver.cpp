@@ -100,7 +100,7 @@ class Driver {
   // What was measured before the case ended.
   void keep_timed(CaseEnded& ended) {
     if (!(totals_.rate() > 0)) return;
-    stopped_by_ = name(ended.status);
+    stopped_by_ = ended.status == RunStatus::interrupted ? StopReason::interrupted : StopReason::failed;
     fill_run();
     ended.message += "; " + counted(static_cast<std::size_t>(taken()), "step was", "steps were") + " timed, the median " +
                      format_seconds(run_.timing->step_seconds_median);
@@ -168,7 +168,7 @@ class Driver {
       progress_.relative_noise = rule_.noise();
       show();
     }
-    stopped_by_ = name(*reason);
+    stopped_by_ = *reason;
   }
 
   void measure_epochs() {
@@ -186,16 +186,16 @@ class Driver {
       }
       reason = rule_.after_epoch(epoch, evaluate());
     }
-    stopped_by_ = name(*reason);
+    stopped_by_ = *reason;
     epochs_ = epoch;
     if (spec_.stop.until && *reason != StopReason::until) {
       const auto& history = eval_history_;
-      const bool least = spec_.stop.until->metric == "loss";
+      const bool least = spec_.stop.until->metric == EvalMetric::loss;
       const double best =
           least ? *std::min_element(history.begin(), history.end()) : *std::max_element(history.begin(), history.end());
-      run_.message = spec_.stop.until->metric + " " + short_number(spec_.stop.until->value) + " not reached in " +
-                     std::to_string(epoch) + " epochs: the best was " + short_number(best) + ", the last " +
-                     short_number(history.back());
+      run_.message = name(spec_.stop.until->metric) +
+                     (" " + short_number(spec_.stop.until->value) + " not reached in " + std::to_string(epoch) +
+                      " epochs: the best was " + short_number(best) + ", the last " + short_number(history.back()));
     }
   }
 
@@ -231,7 +231,7 @@ class Driver {
     const auto evaluation = from_message<Evaluation>(talk_.ask({{"command", "evaluate"}}, "evaluation"));
     evaluated_ = steady_seconds();
     evaluation_seconds_ += evaluated_ - begin;
-    const double value = metric_ == "loss" ? evaluation.loss : evaluation.accuracy;
+    const double value = metric_ == EvalMetric::loss ? evaluation.loss : evaluation.accuracy;
     if (!std::isfinite(value))
       throw CaseEnded{RunStatus::diverged,
                       spec_.mode == Mode::forward
@@ -280,9 +280,9 @@ class Driver {
 
   RunTotals totals_;
   std::int64_t epochs_ = 0;
-  std::string metric_;
+  EvalMetric metric_ = EvalMetric::accuracy;
   std::optional<double> one_step_seconds_;  // of the last block; decides the length of the next
-  std::string stopped_by_;
+  StopReason stopped_by_ = StopReason::steps;
   std::vector<double> eval_history_;
 };
 
@@ -291,7 +291,7 @@ class Driver {
 Device planned_device(const CaseSpec& spec) {
   Device device;
   const bool own = spec.framework == Framework::epochbench, on_gpu = spec.device.kind == DeviceKind::cuda;
-  device.backend = own ? name(spec.device.kind) : name(spec.framework);
+  device.backend = own ? backend_kind(spec.device.kind) : BackendKind::pytorch;
   device.name = on_gpu ? to_string(spec.device) : cpu_info().model;
   if (!on_gpu && spec.threads.value_or(0) > 0) device.threads = spec.threads;
   return device;

@@ -64,7 +64,7 @@ struct Ready {
   std::optional<std::int64_t> planned_bytes, parameters;
   std::int64_t samples_per_epoch = 0, steps_per_epoch = 0;
   bool evaluates = false, asynchronous = false, library_dropout_masks = false;
-  std::string metric;
+  EvalMetric metric = EvalMetric::accuracy;
 };
 
 void fields(auto& visit, Is<Ready> auto& ready) {

@@ -77,7 +77,7 @@ std::optional<double> RunTotals::foreign_cpu_seconds() const {
 void RunTotals::fill(Run& run, std::int64_t epochs) {
   const double total = sum(step_seconds_), steps = static_cast<double>(timed_steps());
   if (!(total > 0)) throw CaseEnded{RunStatus::failed, "the timed steps took no time"};
-  const bool asynchronous = ready.asynchronous, on_gpu = asynchronous || ready.device.backend == "cuda";
+  const bool asynchronous = ready.asynchronous, on_gpu = asynchronous || ready.device.backend == BackendKind::cuda;
   run.device = ready.device;
   run.input = ready.input;
   if (run.input) {
@@ -98,7 +98,7 @@ void RunTotals::fill(Run& run, std::int64_t epochs) {
   timing.epoch_seconds =
       epochs > 0 ? whole / static_cast<double>(epochs) : static_cast<double>(ready.samples_per_epoch) / rate();
   timing.stopped_steps = stopped_steps_;
-  timing.epoch_kind = epochs > 0 ? "measured" : "projected";
+  timing.epoch_kind = epochs > 0 ? EpochKind::measured : EpochKind::projected;
   if (asynchronous)
     timing.clock_disagreement = std::fabs(harness_seconds_) / total;
   else

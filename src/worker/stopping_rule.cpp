@@ -64,7 +64,7 @@ bool StoppingRule::noise_is_stable(double elapsed_seconds) const {
 
 std::optional<StopReason> StoppingRule::after_epoch(std::int64_t epochs, std::optional<double> value) const {
   if (spec_.until && value) {
-    const bool reached = spec_.until->metric == "loss" ? *value <= spec_.until->value : *value >= spec_.until->value;
+    const bool reached = spec_.until->metric == EvalMetric::loss ? *value <= spec_.until->value : *value >= spec_.until->value;
     if (reached) return StopReason::until;
   }
   return epochs >= this->epochs() ? std::optional(StopReason::epochs) : std::nullopt;

@@ -1,17 +1,14 @@
 // When a measurement is long enough: a pure function of what was measured and the time that it took. Reads no clock.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "src/case/case_spec.h"
+#include "src/result/measurements.h"
 
 namespace epochbench {
-
-enum class StopReason : std::uint8_t { noise, stable_noise, time, steps, epochs, until };
-constexpr auto texts_of(StopReason) { return std::array{"noise", "stable_noise", "time", "steps", "epochs", "until"}; }
 
 // For a device that queues steps. A block begins with an empty queue, so only its first step waits for a launch and for the
 // transfer of its batch: blocks are long enough that this is small compared to their steps.

@@ -214,7 +214,7 @@ Workload describe_workload(const CaseSpec& spec, const DatasetSize& size) {
   const Counts counts = count(workload);
   Workload description;
   description.model = workload.model.name;
-  description.mode = name(spec.mode);
+  description.mode = spec.mode;
   description.parameters = counts.parameters;
   description.fingerprint = counts.fingerprint;
   description.batch = workload.config.batch;
@@ -288,19 +288,20 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   prepared.samples_per_epoch = samples_per_epoch(spec, prepared.dataset->samples(Split::train), prepared.dataset->synthetic());
   prepared.left_out = [&files = *prepared.dataset] { return files.left_out(); };
   const DeviceInfo device = backend->device();
-  prepared.device = {device.backend, device.name, std::nullopt, std::nullopt};
+  prepared.device.backend = backend_kind(spec.device.kind);
+  prepared.device.name = device.name;
   if (device.threads > 0) prepared.device.threads = device.threads;
   const std::string& isa = spec.precision == Precision::bf16   ? device.bf16_isa
                            : spec.precision == Precision::int8 ? device.int8_isa
                                                                : device.isa;
   if (!isa.empty()) prepared.device.isa = isa;
-  if (spec.precision == Precision::bf16 && device.widens_bf16) prepared.device.products = name(Precision::fp32);
+  if (spec.precision == Precision::bf16 && device.widens_bf16) prepared.device.products = Precision::fp32;
   if (spec.without != Without{}) prepared.device.without = to_string(spec.without);
   prepared.entry = spec.mode == Mode::forward ? Entry::forward : Entry::train;
   const bool trained = spec.mode == Mode::train || !spec.init.empty();  // random weights have no quality
   prepared.evaluates = trained && prepared.dataset->samples(Split::test) > 0;
   const SampleSpec sample = workload.model.family->sample(workload.config);
-  prepared.metric = sample.text() && sample.text_classes == 0 ? "loss" : "accuracy";
+  prepared.metric = sample.text() && sample.text_classes == 0 ? EvalMetric::loss : EvalMetric::accuracy;
   prepared.labels_per_sample = sample.labels();
   prepared.fingerprint = count(workload).fingerprint;
 
@@ -320,7 +321,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   if (times) prepared.decoding = [times] { return seconds_per_sample(*times); };
   const double input_seconds = steady_seconds() - input_begin;
   *prepared.data_seconds += input_seconds;
-  const bool on_gpu = device.backend == "cuda";  // each rank has its own
+  const bool on_gpu = spec.device.kind == DeviceKind::cuda;  // each rank has its own
   const std::int64_t planned = memory(program).total(), together = communicator && !on_gpu ? communicator->local_size() : 1;
   prepared.planned_bytes = planned * spec.ranks;
   check_memory(spec, planned * together, on_gpu ? device.memory_bytes : available_memory_bytes());
@@ -351,7 +352,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
       *prepared.dataset, options, static_cast<int>(inputs),
       [&](InputSlot slot, int input, int part) { return prepared.executable->stage(slot, input, part); });
   if (!prepared.dataset->synthetic()) {
-    prepared.input = Input{spec.loader_threads, loader->prefetches(), spec.decode_cost_seconds, name(spec.cache)};
+    prepared.input = Input{spec.loader_threads, loader->prefetches(), spec.decode_cost_seconds, spec.cache};
     if (images) prepared.input->images = name(*images);
     prepared.input->files = files;
   }

@@ -43,7 +43,7 @@ class AnyDevice final : public Backend {
  public:
   explicit AnyDevice(bool on_gpu) : on_gpu_(on_gpu) {}
 
-  DeviceInfo device() const override { return {"any", "any device", 0, ""}; }
+  DeviceInfo device() const override { return {"any device", 0, ""}; }
   std::optional<std::string> unsupported(const Graph&, const Node& node) const override {
     return node.op == Op::squeeze_excite_grad ? std::optional<std::string>("run in parts") : std::nullopt;
   }

@@ -21,10 +21,10 @@ struct DecodeSeconds {  // per training sample: CPU time, and elapsed time in a 
 struct PreparedCase {
   std::unique_ptr<Dataset> dataset;  // what `batches` reads, if it reads one
   std::unique_ptr<Executable> executable;
-  std::unique_ptr<BatchSource> batches;  // destroyed first: it fills the executable's slots from the data set
-  Entry entry = Entry::train;            // what is timed
-  bool evaluates = false;                // there is a test split and an evaluate entry
-  std::string metric = "accuracy";       // by which an evaluation is reported, unless --until names another: accuracy or loss
+  std::unique_ptr<BatchSource> batches;      // destroyed first: it fills the executable's slots from the data set
+  Entry entry = Entry::train;                // what is timed
+  bool evaluates = false;                    // there is a test split and an evaluate entry
+  EvalMetric metric = EvalMetric::accuracy;  // by which an evaluation is reported, unless --until names another
   std::int64_t labels_per_sample = 1;
   std::string fingerprint;  // of the workload; empty: not known
   Device device;

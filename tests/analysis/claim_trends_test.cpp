@@ -78,10 +78,10 @@ std::vector<epochbench::Run> trained(const std::string& precision, std::int64_t 
     run.workload.seed = seed;
     run.workload.dataset = "digits";
     run.quality = Quality{};
-    run.quality->eval_metric = "accuracy";
+    run.quality->eval_metric = EvalMetric::accuracy;
     run.quality->eval_value = accuracy;
     run.quality->eval_history = {0.5, accuracy, accuracy, accuracy, accuracy, accuracy};
-    run.timing->epoch_kind = "measured";
+    run.timing->epoch_kind = EpochKind::measured;
   }
   return runs;
 }
@@ -194,7 +194,7 @@ TEST(ClaimTrends, AccuracyAgainstBatchIsOfTheLargestGroupInAnyOrder) {
     runs.back().front().quality->eval_history.pop_back();
     for (int doublings = 0; doublings < 5; ++doublings) {
       runs.push_back(trained("fp32", 8 << doublings, seed + 100, 0.97));
-      runs.back().front().timing->stopped_by = "until";
+      runs.back().front().timing->stopped_by = StopReason::until;
     }
     for (int doublings = 0; doublings < 3; ++doublings)
       runs.push_back(trained("fp32", 16 << doublings, seed, 0.9 - (0.01 + 0.0001 * static_cast<double>(seed)) * doublings));
@@ -237,7 +237,7 @@ TEST(ClaimTrends, TheGpuOvertakesAsTheSamplesGrow) {
       runs.push_back(runs_of("mlp", backend, "fp32", 64, rate, "/epoch-samples=" + std::to_string(samples)));
       for (auto& run : runs.back()) {
         run.workload.samples_per_epoch = samples;
-        run.timing->epoch_kind = "measured";
+        run.timing->epoch_kind = EpochKind::measured;
         run.timing->step_seconds_left_out = samples / 64;
         run.timing->wall_seconds = (start + static_cast<double>(samples) / rate) * (1 + 0.001 * run.repetition);
       }

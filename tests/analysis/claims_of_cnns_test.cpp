@@ -16,10 +16,10 @@ TEST(Claims, FiveCnnsAreJudgedInBothModes) {
   const auto answer = [](double nasnet_large, bool training_of_all) {
     std::vector<std::vector<epochbench::Run>> parts;
     for (const char* model : {"mobilenet-v2", "nasnet-mobile", "resnet50", "resnet152", "nasnet-large"})
-      for (const char* mode : {"forward", "train"})
+      for (const Mode mode : {Mode::forward, Mode::train})
         for (const char* backend : {"cpu", "cuda"}) {
           const bool large = std::string(model) == "nasnet-large";
-          if (large && !training_of_all && std::string(mode) == "train") continue;
+          if (large && !training_of_all && mode == Mode::train) continue;
           parts.push_back(runs_of(model, backend, "fp32", 4,
                                   std::string(backend) == "cpu" ? 10
                                   : large                       ? 10 * nasnet_large
@@ -41,7 +41,7 @@ TEST(Claims, EfficientNetIsJudgedByItsLatencyAndItsTraining) {
                                                     runs_of("efficientnet-b2", "cuda", "fp32", 16, 30)};
     for (const auto& [backend, rate] : {std::pair{"cpu", 20.0}, std::pair{"cuda", 20 * forward}}) {
       parts.push_back(runs_of("efficientnet-b2", backend, "fp32", batch, rate));
-      for (auto& run : parts.back()) run.workload.mode = "forward";
+      for (auto& run : parts.back()) run.workload.mode = Mode::forward;
     }
     return answer_to("deci-3x", std::move(parts));
   };

@@ -89,7 +89,7 @@ TEST(Claims, ErrorsAreThoseBesideTheReference) {
 
 // Runs as `epochbench run` records them: 3 steps of warm-up, then 7 more of epoch 0 with --steps, or epoch 1 with --epochs.
 TEST(Claims, ErrorsAreOfTheSameBatches) {
-  const auto error = [](const char* kind, const char* reference_kind, int warmup = 3) {
+  const auto error = [](EpochKind kind, EpochKind reference_kind, int warmup = 3) {
     std::vector<std::vector<epochbench::Run>> runs;
     for (std::uint64_t seed = 1; seed <= 5; ++seed)
       for (const auto& [backend, epoch_kind] : {std::pair{"cpu", kind}, {"reference", reference_kind}}) {
@@ -98,19 +98,19 @@ TEST(Claims, ErrorsAreOfTheSameBatches) {
         run.timing->epoch_kind = epoch_kind;
         run.timing->warmup_steps = warmup;
         std::vector<double>& losses = run.quality->loss;
-        const bool other_batches = run.timing->epoch_kind == "measured";
+        const bool other_batches = run.timing->epoch_kind == EpochKind::measured;
         for (std::size_t i = 0; i < losses.size(); ++i)
           losses[i] *= (backend == std::string("cpu") ? 1 + 1e-7 : 1) *
                        (other_batches && i >= static_cast<std::size_t>(warmup) ? 1.05 : 1);
       }
     return part_of(answer_to("numerical-stability", runs), "cpu-error/lenet5");
   };
-  ASSERT_TRUE(error("projected", "projected").measured);
-  EXPECT_NEAR(*error("projected", "projected").measured, 1e-7, 1e-12);
-  EXPECT_NEAR(error("measured", "measured").measured.value_or(1), 1e-7, 1e-12);
-  EXPECT_NEAR(error("measured", "projected", 10).measured.value_or(1), 1e-7, 1e-12);
-  EXPECT_FALSE(error("measured", "projected").measured);
-  EXPECT_THAT(error("measured", "projected").reason, HasSubstr("of the same batches"));
+  ASSERT_TRUE(error(EpochKind::projected, EpochKind::projected).measured);
+  EXPECT_NEAR(*error(EpochKind::projected, EpochKind::projected).measured, 1e-7, 1e-12);
+  EXPECT_NEAR(error(EpochKind::measured, EpochKind::measured).measured.value_or(1), 1e-7, 1e-12);
+  EXPECT_NEAR(error(EpochKind::measured, EpochKind::projected, 10).measured.value_or(1), 1e-7, 1e-12);
+  EXPECT_FALSE(error(EpochKind::measured, EpochKind::projected).measured);
+  EXPECT_THAT(error(EpochKind::measured, EpochKind::projected).reason, HasSubstr("of the same batches"));
 }
 
 NamedResult machine(double bandwidth, double fp32) {
@@ -175,8 +175,8 @@ TEST(Claims, MemoryOfAGpuIsCountedAndNotMeasured) {
   EXPECT_THAT(part_of(answer, "h100-memory").reason, HasSubstr("no H100"));
 }
 
-std::vector<epochbench::Run> with_memory(const std::string& model, const std::string& mode, double bytes_a_parameter) {
-  auto runs = runs_of(model, "cpu", "fp32", 1, 10, mode == "train" ? "" : "/mode=" + mode);
+std::vector<epochbench::Run> with_memory(const std::string& model, Mode mode, double bytes_a_parameter) {
+  auto runs = runs_of(model, "cpu", "fp32", 1, 10, mode == Mode::train ? "" : std::string("/mode=") + name(mode));
   for (auto& run : runs) {
     run.workload.mode = mode;
     const auto bytes = static_cast<std::int64_t>(bytes_a_parameter * 1e6);
@@ -187,7 +187,7 @@ std::vector<epochbench::Run> with_memory(const std::string& model, const std::st
 
 TEST(Claims, WeightsAreArithmeticAndTrainingIsMeasured) {
   const ClaimAnswer answer =
-      answer_to("memory-7b", {with_memory("bert-base", "train", 17), with_memory("bert-base", "forward", 4.5)});
+      answer_to("memory-7b", {with_memory("bert-base", Mode::train, 17), with_memory("bert-base", Mode::forward, 4.5)});
   EXPECT_EQ(part_of(answer, "weights-fp32").verdict, Verdict::reproduced);
   EXPECT_DOUBLE_EQ(*part_of(answer, "weights-fp32").measured, 28);
   EXPECT_DOUBLE_EQ(*part_of(answer, "weights-fp16").measured, 14);
@@ -200,7 +200,7 @@ TEST(Claims, WeightsAreArithmeticAndTrainingIsMeasured) {
 }
 
 TEST(Claims, TrainingTakesTheWeightsSeveralTimes) {
-  const ClaimAnswer answer = answer_to("memory-model-size", {with_memory("bert-base", "train", 17)});
+  const ClaimAnswer answer = answer_to("memory-model-size", {with_memory("bert-base", Mode::train, 17)});
   EXPECT_EQ(answer.verdict, Verdict::not_reproduced);
   EXPECT_NEAR(*part_of(answer, "measured/bert-base").measured, 4.25, 0.001);
   EXPECT_EQ(part_of(answer, "planned/bert-base").verdict, Verdict::not_testable) << "nobody planned it here";
@@ -208,9 +208,10 @@ TEST(Claims, TrainingTakesTheWeightsSeveralTimes) {
 }
 
 TEST(Claims, StarvedAndFed) {
-  const auto run = [](double wait, double rate, const std::string& cache, double decode_cost = 0.0002) {
+  const auto run = [](double wait, double rate, Cache cache, double decode_cost = 0.0002) {
     auto runs = runs_of("lenet5", "cpu", "fp32", 64, rate,
-                        (cache == "none" ? "" : "/cache=" + cache) + std::string("/decode-cost=0.0002/loader-threads=0"));
+                        (cache == Cache::none ? "" : "/cache=" + std::string(name(cache))) +
+                            std::string("/decode-cost=0.0002/loader-threads=0"));
     for (auto& one : runs) {
       one.workload.dataset = "digits";
       one.input = Input{0, false, decode_cost, cache};
@@ -218,22 +219,23 @@ TEST(Claims, StarvedAndFed) {
     }
     return runs;
   };
-  const ClaimAnswer answer = answer_to("feed-the-beast", {run(0.6, 400, "none"), run(0.01, 1000, "decoded")});
+  const ClaimAnswer answer = answer_to("feed-the-beast", {run(0.6, 400, Cache::none), run(0.01, 1000, Cache::decoded)});
   EXPECT_EQ(answer.verdict, Verdict::not_testable) << "slow by construction";
   EXPECT_EQ(part_of(answer, "starved").verdict, Verdict::reproduced);
   EXPECT_NEAR(*part_of(answer, "starved").measured, 0.4, 0.001);
   EXPECT_NEAR(*part_of(answer, "cached").measured, 0.99, 0.001);
   EXPECT_NEAR(*part_of(answer, "gain").measured, 2.5, 1e-9);
   EXPECT_THAT(part_of(answer, "gain").conditions, HasSubstr("cache=decoded"));
-  EXPECT_EQ(part_of(answer_to("feed-the-beast", {run(0.2, 400, "none"), run(0.01, 1000, "decoded")}), "starved").verdict,
-            Verdict::not_reproduced)
+  EXPECT_EQ(
+      part_of(answer_to("feed-the-beast", {run(0.2, 400, Cache::none), run(0.01, 1000, Cache::decoded)}), "starved").verdict,
+      Verdict::not_reproduced)
       << "fed to 80 %, however slowly it trains";
-  auto fed = run(0, 1000, "decoded");  // 96, 98 and 100 %: the interval of their mean ends above 100 %
+  auto fed = run(0, 1000, Cache::decoded);  // 96, 98 and 100 %: the interval of their mean ends above 100 %
   for (std::size_t i = 0; i < fed.size(); ++i) fed[i].efficiency->data_wait_fraction = i < 2 ? 0.02 * (2.0 - double(i)) : 0;
-  EXPECT_EQ(part_of(answer_to("feed-the-beast", {run(0.6, 400, "none"), fed}), "cached").verdict, Verdict::reproduced);
-  EXPECT_THAT(part_of(answer_to("feed-the-beast", {run(0.6, 400, "none")}), "starved").reason,
+  EXPECT_EQ(part_of(answer_to("feed-the-beast", {run(0.6, 400, Cache::none), fed}), "cached").verdict, Verdict::reproduced);
+  EXPECT_THAT(part_of(answer_to("feed-the-beast", {run(0.6, 400, Cache::none)}), "starved").reason,
               HasSubstr("beside others of decoded data"));
-  EXPECT_EQ(answer_to("feed-the-beast", {run(0.6, 400, "none", 0), run(0.01, 1000, "decoded", 0)}).verdict,
+  EXPECT_EQ(answer_to("feed-the-beast", {run(0.6, 400, Cache::none, 0), run(0.01, 1000, Cache::decoded, 0)}).verdict,
             Verdict::not_testable)
       << "nothing made decoding slow";
 }

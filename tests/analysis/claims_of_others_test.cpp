@@ -132,13 +132,13 @@ TEST(ClaimsOfOthers, ABoundDecidesOnOneSideAlone) {
   quantity.measure = "seconds";
   quantity.entries = {"t4"};
   quantity.models = {"lenet5"};
-  quantity.of.precisions = {"fp32"};
+  quantity.of.precisions = {Precision::fp32};
   quantity.samples = 100;
   const auto verdict = [&](double seconds) {
     Prediction prediction;
     prediction.work.batch = 2;
     prediction.step = TimeBound{seconds, 0};
-    const PredictedSteps steps{{{"t4", {"lenet5", "train", "fp32", 1}}, prediction}};
+    const PredictedSteps steps{{{"t4", {"lenet5", Mode::train, Precision::fp32, 1}}, prediction}};
     return judged(quantity, {.predictions = steps});
   };
   EXPECT_EQ(verdict(1).verdict, Verdict::reproduced) << "at least 50 s";
@@ -152,7 +152,7 @@ TEST(ClaimsOfOthers, AnswersAreNamedAfterModelsAndDevicesIfThereAreSeveral) {
   ClaimQuantity quantity = quantity_of("predicted", {30, std::nullopt});
   quantity.entries = {"t4", "l4"};
   quantity.models = {"mlp", "lenet5"};
-  quantity.of.precisions = {"fp32"};
+  quantity.of.precisions = {Precision::fp32};
   const auto ids = [&] {
     std::vector<std::string> found;
     for (const ClaimAnswer& part : judged(quantity).parts) found.push_back(part.id);
@@ -168,7 +168,7 @@ TEST(ClaimsOfOthers, AnswersAreNamedAfterModelsAndDevicesIfThereAreSeveral) {
 class Expected {
  public:
   Expected& add(const std::string& device, double seconds, const std::string& model = "lenet5",
-                const std::string& precision = "fp32") {
+                Precision precision = Precision::fp32) {
     Prediction made;
     made.name = device;
     made.work.model = model;
@@ -181,7 +181,7 @@ class Expected {
     made.expected->error.median = 0.1;
     made.expected->evidence = "steps";
     made.expected->program = "a program";
-    facts_.predictions[{device, {model, "train", precision, 8}}] = made;
+    facts_.predictions[{device, {model, Mode::train, precision, 8}}] = made;
     return *this;
   }
   Expected& bound(const std::string& device) {
@@ -199,7 +199,7 @@ class Expected {
     return *this;
   }
   Expected& parameters(const std::string& model, std::int64_t count) {
-    facts_.plans[{model, "train", "fp32", 8}].parameters = count;
+    facts_.plans[{model, Mode::train, Precision::fp32, 8}].parameters = count;
     return *this;
   }
   ClaimAnswer answer(ClaimQuantity quantity) const { return judged(quantity, facts_); }
@@ -209,7 +209,7 @@ class Expected {
     made.models = {"lenet5"};
     made.entries = {"gpu", "big"};
     made.against = {"cpu"};
-    made.of.precisions = {"fp32", "bf16"};
+    made.of.precisions = {Precision::fp32, Precision::bf16};
     made.of.batch = 8;
     made.to = made.of;
     return made;
@@ -242,7 +242,7 @@ TEST(ExpectedClaims, ARatioSpansTheIntervalsOfAllPairs) {
 }
 
 TEST(ExpectedClaims, ADeviceIsTakenAtItsBestPrecisionAndPrice) {
-  auto made = Expected().add("gpu", 1).add("gpu", 0.25, "lenet5", "bf16").add("cpu", 2);
+  auto made = Expected().add("gpu", 1).add("gpu", 0.25, "lenet5", Precision::bf16).add("cpu", 2);
   EXPECT_NEAR(*made.answer(Expected::question({4, 12})).measured, 8, 1e-9);
   ClaimQuantity per_usd = Expected::question({1, std::nullopt});
   per_usd.measure = "samples_per_usd";

@@ -19,7 +19,7 @@ TEST(Claims, OfTheUsersOwnFiguresNameTheCommand) {
               HasSubstr("epochbench claims made.json --purchase USD --lifetime YEARS --electricity USD_PER_KWH --power WATTS "
                         "--cloud PRICE"));
   for (auto& run : runs) {
-    run.energy = Energy{"rapl", 1.0, {}, {}, 210.0, {}};
+    run.energy = Energy{EnergySource::rapl, 1.0, {}, {}, 210.0, {}};
     run.cost = Cost{0.34, 0.01, 0.1, "user"};
   }
   const ClaimAnswer answer = answer_to("local-vs-cloud", {runs});
@@ -83,7 +83,7 @@ TEST(Claims, WhatIsMissingOfThePricesIsNamed) {
   EXPECT_EQ(answer.verdict, Verdict::not_testable);
   EXPECT_EQ(answer.reason, "not known: lifetime (--lifetime), power draw (no meter; --power)");
   auto runs = runs_of("resnet50", "cpu", "fp32", 16, 100);
-  for (auto& run : runs) run.energy = Energy{"rapl", 1.0, {}, {}, 500.0, {}};
+  for (auto& run : runs) run.energy = Energy{EnergySource::rapl, 1.0, {}, {}, 500.0, {}};
   some.local.lifetime_years = 4;
   EXPECT_NEAR(*at_prices("local-vs-cloud", some, {result_of({runs})}).measured, 100, 1e-6) << "by the result's meter";
 }

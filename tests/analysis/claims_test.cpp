@@ -162,11 +162,11 @@ TEST(Claims, OtherWorkloadsAreNotPaired) {
   EXPECT_EQ(verdict([](epochbench::Run& run) { run.workload.fingerprint = "other"; }), Verdict::not_testable);
   EXPECT_EQ(verdict([](epochbench::Run& run) { run.workload.seed = 1; }), Verdict::reproduced) << "a seed is a repetition";
   EXPECT_EQ(verdict([](epochbench::Run& run) { run.workload.dataset = "idx:x"; }), Verdict::not_testable);
-  EXPECT_EQ(verdict([](epochbench::Run& run) { run.workload.mode = "forward"; }), Verdict::not_testable);
+  EXPECT_EQ(verdict([](epochbench::Run& run) { run.workload.mode = Mode::forward; }), Verdict::not_testable);
   EXPECT_EQ(verdict([](epochbench::Run& run) { rename(run, run.name + "/without=fusion"); }), Verdict::not_testable);
   EXPECT_EQ(verdict([](epochbench::Run& run) { rename(run, run.name + "/device=cuda:1"); }), Verdict::reproduced);
   EXPECT_EQ(verdict([](epochbench::Run& run) { run.status = RunStatus::failed; }), Verdict::not_testable);
-  EXPECT_EQ(verdict([](epochbench::Run& run) { run.device.products = "tf32"; }), Verdict::not_testable);
+  EXPECT_EQ(verdict([](epochbench::Run& run) { run.device.products = Precision::tf32; }), Verdict::not_testable);
 }
 
 TEST(Claims, EachDeviceAtItsBest) {
@@ -255,7 +255,7 @@ TEST(Claims, APartThatDoesNotCarryTheClaimCanOnlyRefuteIt) {
         runs_of("resnet50:height=2160,width=3840", "cpu", "fp32", 1, cpu, "/mode=forward")};
     if (gpu > 0) runs.push_back(runs_of("resnet50:height=2160,width=3840", "cuda", "fp32", 1, gpu, "/mode=forward"));
     for (auto& part : runs)
-      for (auto& run : part) run.workload.mode = "forward";
+      for (auto& run : part) run.workload.mode = Mode::forward;
     return answer_to("real-time", runs);
   };
   EXPECT_EQ(answer(2, 0).verdict, Verdict::not_testable);
@@ -304,7 +304,7 @@ TEST(Claims, OddNumbersDoNoHarm) {
         runs.push_back(runs_of(model, backend, "fp32", 16, odd));
         for (auto& run : runs.back()) {
           run.cost = Cost{odd, odd, odd, {}};
-          run.energy = Energy{"nvml", odd, {}, {}, {}, {}};
+          run.energy = Energy{EnergySource::nvml, odd, {}, {}, {}, {}};
           run.efficiency = Efficiency{odd, odd, odd, odd};
         }
       }

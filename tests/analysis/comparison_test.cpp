@@ -86,7 +86,7 @@ TEST(CompareResults, TakeAGeneralNameOfACpuForTheSameMachine) {
   const std::string numbers = " (family 26, model 2, stepping 1)";
   contender.result.context.cpu.model += numbers;
   for (auto& run : contender.result.runs)
-    if (run.device.backend == "cpu") run.device.name += numbers;
+    if (run.device.backend == BackendKind::cpu) run.device.name += numbers;
   const Comparison comparison = compare(side("a.json", 110), contender);
   EXPECT_NE(only(comparison).decision.finding, Finding::not_compared) << only(comparison).decision.note;
 }
@@ -172,7 +172,7 @@ TEST(CompareResults, NeverCompareAChangedWorkload) {
   };
   EXPECT_EQ(reason([](auto& run) { run.workload.fingerprint = "other"; }), "fingerprint resnet50 of  and other");
   EXPECT_EQ(reason([](auto& run) { run.workload.dataset = "digits"; }), "data set synthetic and digits");
-  EXPECT_EQ(reason([](auto& run) { run.workload.mode = "forward"; }), "mode train and forward");
+  EXPECT_EQ(reason([](auto& run) { run.workload.mode = Mode::forward; }), "mode train and forward");
   EXPECT_EQ(reason([](auto& run) {
               run.workload.fingerprint = "other";
               run.workload.batch = 8;
@@ -281,12 +281,12 @@ TEST(CompareResults, TellLossesAndCompileTimesWithoutFailing) {
   const Comparison comparison = compare(plain, odd);
   EXPECT_THAT(codes(only(comparison)), ElementsAre(IssueCode::final_loss, IssueCode::compile_time));
   EXPECT_EQ(verdict_of(comparison), Finding::no_change);
-  const auto whole_epochs = changed(odd, [](auto& run) { run.timing->epoch_kind = "measured"; });
+  const auto whole_epochs = changed(odd, [](auto& run) { run.timing->epoch_kind = EpochKind::measured; });
   EXPECT_THAT(codes(only(compare(plain, whole_epochs))), ElementsAre(IssueCode::compile_time)) << "other batches";
   const auto warmer = [](auto& run) { run.timing->warmup_steps = 800; };
   EXPECT_THAT(codes(only(compare(plain, changed(odd, warmer)))), ElementsAre(IssueCode::final_loss, IssueCode::compile_time))
       << "the same batches, and more of them are timed";
-  const auto epochs = [](auto& run) { run.timing->epoch_kind = "measured"; };
+  const auto epochs = [](auto& run) { run.timing->epoch_kind = EpochKind::measured; };
   EXPECT_THAT(codes(only(compare(changed(plain, epochs), changed(changed(odd, epochs), warmer)))),
               ElementsAre(IssueCode::compile_time))
       << "other batches";
@@ -348,14 +348,14 @@ TEST(CompileTime, MustDoubleAndBeNoticed) {
 
 TEST(FinalLoss, MayDifferByRounding) {
   using Trainings = std::vector<std::vector<double>>;
-  const auto issue = [](const Trainings& baseline, const Trainings& contender, const char* precision = "fp32") {
+  const auto issue = [](const Trainings& baseline, const Trainings& contender, Precision precision = Precision::fp32) {
     return final_loss_issue(baseline, contender, precision);
   };
   EXPECT_FALSE(issue({{7.0, 6.9}}, {{7.0005, 6.9}}));
   ASSERT_TRUE(issue({{7.0, 6.9}}, {{7.001, 6.9}}));
   EXPECT_EQ(issue({{7.0, 6.9}}, {{7.001, 6.9}})->step, 1u);
-  EXPECT_FALSE(issue({{7.0, 6.9}}, {{7.05, 6.9}}, "bf16"));
-  EXPECT_TRUE(issue({{7.0, 6.9}}, {{7.2, 6.9}}, "bf16"));
+  EXPECT_FALSE(issue({{7.0, 6.9}}, {{7.05, 6.9}}, Precision::bf16));
+  EXPECT_TRUE(issue({{7.0, 6.9}}, {{7.2, 6.9}}, Precision::bf16));
   EXPECT_TRUE(issue({{7.0, 6.9}}, {{7.0, kNan}})) << "a loss that is not a number";
   EXPECT_FALSE(issue({{kNan}}, {{7.0}})) << "the baseline's says nothing";
   EXPECT_FALSE(issue({}, {{7.0}}));
@@ -366,40 +366,40 @@ TEST(FinalLoss, IsThatOfTheLastStepThatAllTook) {
   std::vector<double> before(100, 2.0), after = before;
   after[99] = 2.5;
   const std::vector<std::vector<double>> one(1, before), other(1, after);
-  ASSERT_TRUE(final_loss_issue(one, other, "fp32"));
-  EXPECT_EQ(final_loss_issue(one, other, "fp32")->step, 100u);
+  ASSERT_TRUE(final_loss_issue(one, other, Precision::fp32));
+  EXPECT_EQ(final_loss_issue(one, other, Precision::fp32)->step, 100u);
   const std::vector<std::vector<double>> shorter(1, std::vector<double>(50, 2.0));
-  EXPECT_FALSE(final_loss_issue(shorter, other, "fp32"));
+  EXPECT_FALSE(final_loss_issue(shorter, other, Precision::fp32));
   after[99] = 2.001;  // ten times as many steps, ten times as much rounding
-  EXPECT_FALSE(final_loss_issue(one, std::vector<std::vector<double>>(1, after), "fp32"));
+  EXPECT_FALSE(final_loss_issue(one, std::vector<std::vector<double>>(1, after), Precision::fp32));
 }
 
 TEST(FinalLoss, MayBeApartTheFartherTheLongerItTook) {
-  EXPECT_DOUBLE_EQ(explained_loss_difference(1, "fp32"), 1e-4);
-  EXPECT_DOUBLE_EQ(explained_loss_difference(10, "fp32"), 1e-4);
-  EXPECT_DOUBLE_EQ(explained_loss_difference(100, "fp32"), 1e-3);
-  EXPECT_NEAR(explained_loss_difference(150, "fp32"), 1.5e-2, 1e-9);
-  EXPECT_DOUBLE_EQ(explained_loss_difference(100'000, "fp32"), 0.25);
-  EXPECT_DOUBLE_EQ(explained_loss_difference(5, "bf16"), 0x1p-6);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(1, Precision::fp32), 1e-4);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(10, Precision::fp32), 1e-4);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(100, Precision::fp32), 1e-3);
+  EXPECT_NEAR(explained_loss_difference(150, Precision::fp32), 1.5e-2, 1e-9);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(100'000, Precision::fp32), 0.25);
+  EXPECT_DOUBLE_EQ(explained_loss_difference(5, Precision::bf16), 0x1p-6);
   std::vector<double> before(1000, 2.0), after = before;
   after[999] = 1.6;
   using Trainings = std::vector<std::vector<double>>;
-  EXPECT_FALSE(final_loss_issue(Trainings(1, before), Trainings(1, after), "fp32"));
+  EXPECT_FALSE(final_loss_issue(Trainings(1, before), Trainings(1, after), Precision::fp32));
   after[999] = 1.4;
-  EXPECT_TRUE(final_loss_issue(Trainings(1, before), Trainings(1, after), "fp32"));
+  EXPECT_TRUE(final_loss_issue(Trainings(1, before), Trainings(1, after), Precision::fp32));
 }
 
 TEST(FinalLoss, AllowsWhatProcessesOfOneSideDifferBy) {
   const std::vector<std::vector<double>> scattered{{7.0}, {7.1}, {6.9}}, apart{{7.15}, {7.25}, {7.05}},
       far{{8.0}, {8.1}, {7.9}};
-  EXPECT_FALSE(final_loss_issue(scattered, apart, "fp32"));
-  EXPECT_TRUE(final_loss_issue(scattered, far, "fp32"));
+  EXPECT_FALSE(final_loss_issue(scattered, apart, Precision::fp32));
+  EXPECT_TRUE(final_loss_issue(scattered, far, Precision::fp32));
 }
 
 TEST(CompareResults, MatchOnlyCasesWhoseProductsMultiplyInOnePrecision) {
   const NamedResult multiplies = made_result("a.json", "box", {{"cpu", "bf16"}});
   NamedResult widens = made_result("b.json", "box", {{"cpu", "bf16"}});
-  for (auto& run : widens.result.runs) run.device.products = "fp32";
+  for (auto& run : widens.result.runs) run.device.products = Precision::fp32;
   const Comparison comparison = compare(multiplies, widens);
   EXPECT_THAT(comparison.missing, SizeIs(1));
   EXPECT_THAT(comparison.added, SizeIs(1));

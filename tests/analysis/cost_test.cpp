@@ -181,7 +181,7 @@ TEST(Prices, OfAnInstanceAreThoseOfItsSize) {
   const Cost cost = *Prices({"cpu=c7i.2xlarge", PriceScaling::per_vcpu}, {2}).cost({}, timing_of(3600, 7200));
   EXPECT_DOUBLE_EQ(*cost.usd_per_epoch, 0.357 / 4);
   EXPECT_DOUBLE_EQ(*cost.usd_total, 0.357 / 2);
-  EXPECT_EQ(cost.price_scaling, "per-vcpu");
+  EXPECT_EQ(cost.price_scaling, PriceScaling::per_vcpu);
   EXPECT_THAT(*cost.price_source, HasSubstr("hypothetical price for 8 vCPUs, 2 used"));
 }
 
@@ -202,14 +202,14 @@ TEST(Prices, OfTheMachineItselfNeedNoScaling) {
   EXPECT_THAT(*cost.price_source, HasSubstr("whole price for 192 vCPUs and 8 GPUs, 2 and 1 used"));
 }
 
-NamedResult priced(const std::string& source, std::optional<std::string> scaling, const char* backend = "cpu") {
+NamedResult priced(const std::string& source, std::optional<PriceScaling> scaling, BackendKind backend = BackendKind::cpu) {
   NamedResult named{"r.json", {}};
   named.result.context.date = "2026-01-20T00:00:00Z";
   named.result.context.cpu.threads_available = 2;
   Run& run = named.result.runs.emplace_back();
   run.device.backend = backend;
   run.timing = timing_of(3600, 7200);
-  run.cost = Cost{0.357, 0.357, 0.714, source, {}, std::move(scaling)};
+  run.cost = Cost{0.357, 0.357, 0.714, source, {}, scaling};
   return named;
 }
 
@@ -228,8 +228,6 @@ TEST(Reprice, HoldsStoredPricesToTheSameRule) {
   reprice(whole, {"", PriceScaling::whole});
   EXPECT_DOUBLE_EQ(*whole.result.runs[0].cost->usd_per_epoch, 0.357) << "the share of the share is undone";
 
-  NamedResult nonsense = priced(source, "half");
-  EXPECT_THROW(reprice(nonsense, {}), CallError);
   for (const char* other : {"user", "catalog: aws c99 us-east-1 2026-01-19", "catalog: "}) {
     NamedResult kept = priced(other, {});
     EXPECT_NO_THROW(reprice(kept, {})) << other;
@@ -238,7 +236,7 @@ TEST(Reprice, HoldsStoredPricesToTheSameRule) {
 }
 
 TEST(Reprice, TakesAnotherPrice) {
-  NamedResult named = priced("user", {}, "cuda");
+  NamedResult named = priced("user", {}, BackendKind::cuda);
   named.result.runs[0].settings["device"] = std::string("cuda:1");
   reprice(named, {"cpu=1,cuda=2,cuda:1=3", {}});
   EXPECT_DOUBLE_EQ(*named.result.runs[0].cost->usd_per_epoch, 3);
@@ -250,7 +248,7 @@ TEST(Reprice, TakesAnotherPrice) {
 }
 
 TEST(Reprice, TakesPytorchOnAGpuForTheGpu) {
-  NamedResult named = priced("user", {}, "pytorch");
+  NamedResult named = priced("user", {}, BackendKind::pytorch);
   named.result.runs[0].device.threads.reset();
   reprice(named, {"cpu=1,cuda=2", {}});
   EXPECT_DOUBLE_EQ(*named.result.runs[0].cost->usd_per_epoch, 2);
@@ -314,11 +312,11 @@ TEST(PriceOfMachine, OnlyWhereTheFirmwareNamesTheInstance) {
   EXPECT_EQ(describe(catalog[0], "", true, *parse_day("2026-01-01")), "catalog: aws c7i.4xlarge us-east-1 2026-01-01");
 }
 
-Run training(const std::string& name, std::vector<double> losses, const std::string& backend = "cpu",
-             const std::string& precision = "fp32") {
+Run training(const std::string& name, std::vector<double> losses, BackendKind backend = BackendKind::cpu,
+             Precision precision = Precision::fp32) {
   Run run;
   rename(run, name);
-  run.workload.mode = "train";
+  run.workload.mode = Mode::train;
   run.workload.fingerprint = "f";
   run.workload.dataset = "digits";
   run.device.backend = backend;
@@ -337,7 +335,7 @@ TEST(MaxRelativeDifference, LooksAtTheFirstTenLosses) {
 }
 
 TEST(Parity, ComparesWithTheCpuFp32RunOfTheSameWorkload) {
-  std::vector<epochbench::Run> runs{training("m/cuda/fp32/b8", {1.0, 2.0}, "cuda"),
+  std::vector<epochbench::Run> runs{training("m/cuda/fp32/b8", {1.0, 2.0}, BackendKind::cuda),
                                     training("m/cpu/fp32/b8/threads=1", {1.0, 2.0}), training("m/cpu/fp32/b8", {1.0, 1.0})};
   fill_parity(runs);
   EXPECT_EQ(runs[0].quality->parity_with, "m/cpu/fp32/b8");
@@ -348,7 +346,7 @@ TEST(Parity, ComparesWithTheCpuFp32RunOfTheSameWorkload) {
 
 TEST(Parity, IsNotThatOfPyTorchWhichBeginsWithOtherWeights) {
   std::vector<epochbench::Run> runs{training("m/cpu/fp32/b8", {1.0, 1.0}),
-                                    training("m/pytorch/fp32/b8", {1.0, 2.0}, "pytorch")};
+                                    training("m/pytorch/fp32/b8", {1.0, 2.0}, BackendKind::pytorch)};
   fill_parity(runs);
   EXPECT_FALSE(runs[1].quality->parity_with || runs[1].quality->parity_max_relative_difference);
 }
@@ -364,8 +362,8 @@ TEST(Parity, ComparesWhatIsLeftOutWithTheRunThatHasAll) {
 
 // A run of whole epochs begins epoch 1 after its warm-up, where a run of steps stays in epoch 0: other batches from there on.
 TEST(Parity, LooksAtLossesOfTheSameBatchesAlone) {
-  const auto difference = [](const char* kind, int warmup, const char* reference_kind, int reference_warmup) {
-    std::vector<epochbench::Run> runs{training("m/cuda/fp32/b8", {1.0, 1.0, 1.5}, "cuda"),
+  const auto difference = [](EpochKind kind, int warmup, EpochKind reference_kind, int reference_warmup) {
+    std::vector<epochbench::Run> runs{training("m/cuda/fp32/b8", {1.0, 1.0, 1.5}, BackendKind::cuda),
                                       training("m/cpu/fp32/b8", {1.0, 1.0, 1.0})};
     for (auto& run : runs) run.timing = Timing{};
     runs[0].timing->epoch_kind = kind;
@@ -376,12 +374,12 @@ TEST(Parity, LooksAtLossesOfTheSameBatchesAlone) {
     EXPECT_EQ(runs[0].quality->parity_with.has_value(), runs[0].quality->parity_max_relative_difference.has_value());
     return runs[0].quality->parity_max_relative_difference;
   };
-  EXPECT_EQ(difference("projected", 2, "projected", 0), 0.5);
-  EXPECT_EQ(difference("measured", 2, "measured", 2), 0.5);
-  EXPECT_EQ(difference("measured", 2, "projected", 2), 0.0);
-  EXPECT_EQ(difference("projected", 2, "measured", 2), 0.0);
-  EXPECT_EQ(difference("measured", 3, "measured", 2), 0.0);
-  EXPECT_EQ(difference("measured", 0, "projected", 2), std::nullopt);
+  EXPECT_EQ(difference(EpochKind::projected, 2, EpochKind::projected, 0), 0.5);
+  EXPECT_EQ(difference(EpochKind::measured, 2, EpochKind::measured, 2), 0.5);
+  EXPECT_EQ(difference(EpochKind::measured, 2, EpochKind::projected, 2), 0.0);
+  EXPECT_EQ(difference(EpochKind::projected, 2, EpochKind::measured, 2), 0.0);
+  EXPECT_EQ(difference(EpochKind::measured, 3, EpochKind::measured, 2), 0.0);
+  EXPECT_EQ(difference(EpochKind::measured, 0, EpochKind::projected, 2), std::nullopt);
 }
 
 TEST(Parity, LeavesAloneWhatHasNoPartner) {
@@ -395,7 +393,7 @@ TEST(Parity, LeavesAloneWhatHasNoPartner) {
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.fingerprint = "g"; }));
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.seed = 1; }));
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.dataset = "synthetic"; }));
-  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.mode = "forward"; }));
+  EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.workload.mode = Mode::forward; }));
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { rename(run, "m/cpu/fp32/b8/order=sequential/threads=1"); }));
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.repetition = 1; }));
   EXPECT_TRUE(partnerless([](epochbench::Run& run) { run.status = RunStatus::failed; }));

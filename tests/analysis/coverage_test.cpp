@@ -38,7 +38,7 @@ class Noise {
 Curve sweep(const std::string& name, double at, double power, int repetitions, double noise, Noise& random) {
   Curve curve;
   curve.name = curve.work = name;
-  curve.precision = "fp32";
+  curve.precision = Precision::fp32;
   for (int batch = 1; batch <= 64; batch *= 2) {
     CurvePoint point;
     point.value = batch;

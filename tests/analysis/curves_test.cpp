@@ -274,7 +274,7 @@ TEST(Crossings, InCostLieWhereAnEpochCostsTheSame) {
   const auto found = crossings(curves.at(0), curves.at(1), CrossingIn::cost);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_NEAR(*found[0].value, 4, 1e-9);
-  EXPECT_EQ(found[0].in, "cost");
+  EXPECT_EQ(found[0].in, CrossingIn::cost);
   EXPECT_EQ(found[0].better_above, "m/cuda/fp32");
 }
 
@@ -315,17 +315,17 @@ TEST(Answers, CompareWithTheCpuAndWithFp32) {
     for (const char* backend : {"cpu", "cuda"})
       for (const std::int64_t batch : {1, 2}) add(result, made_batch(backend, precision, batch, {10.0 * batch}));
   const SweepAnswers answers = answers_of(result, Axis::batch);
-  EXPECT_EQ(answers.over, "batch");
+  EXPECT_EQ(answers.over, Axis::batch);
   EXPECT_EQ(answers.best.size(), 4u);
   EXPECT_EQ(answers.flattens_at.size(), 4u);
   EXPECT_TRUE(answers.crossover.empty());
   std::vector<std::string> pairs;
   for (const Crossing& crossing : answers.no_crossover)
-    if (crossing.in == "time") pairs.push_back(crossing.baseline + " " + crossing.contender);
+    if (crossing.in == CrossingIn::time) pairs.push_back(crossing.baseline + " " + crossing.contender);
   EXPECT_THAT(pairs, testing::UnorderedElementsAre("m/cpu/fp32 m/cuda/fp32", "m/cpu/fp32 m/cpu/bf16", "m/cpu/fp32 m/cuda/bf16",
                                                    "m/cuda/fp32 m/cuda/bf16", "m/cpu/bf16 m/cuda/bf16"));
   for (auto& run : result.runs)
-    if (run.device.backend == "cpu" && run.precision == "bf16") run.device.products = "fp32";
+    if (run.device.backend == BackendKind::cpu && run.precision == Precision::bf16) run.device.products = Precision::fp32;
   for (const Crossing& crossing : answers_of(result, Axis::batch).no_crossover)
     EXPECT_FALSE(crossing.baseline == "m/cpu/bf16" && crossing.contender == "m/cuda/bf16") << "products in fp32 and in bf16";
   EXPECT_TRUE(answers.scaling.empty());

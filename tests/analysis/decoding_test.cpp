@@ -105,7 +105,7 @@ TEST(Decoding, SaysWhatIsNeededByTheMostCostlyThatIsNotMadeUp) {
     result.runs.back().name += format_seconds(seconds);
     result.runs.back().settings.emplace("decode_cost", seconds);
   }
-  result.runs[2].input->cache = "decoded";
+  result.runs[2].input->cache = Cache::decoded;
   result.runs[3].input->files.reset();
   const std::string text = decoding_text(result, 1000);
   EXPECT_EQ(text.find("needs"), text.find("needs 3.50 cores")) << text;

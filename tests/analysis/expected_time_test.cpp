@@ -95,8 +95,8 @@ TEST(ExpectedTime, SaysWhyThereIsNone) {
   const PredictionTarget amx{catalog_target("c8i.4xlarge").device, &two, nullptr};
   const std::vector<NodeDemand> product{{1e9, 1e6, false, WorkClass::product}};
   const TimeFactors& cpus = embedded_time_model().cpu;
-  EXPECT_THAT(expected_time(cpus, product, amx, Precision::bf16, "train").reason, HasSubstr("AMX"));
-  EXPECT_TRUE(expected_time(cpus, product, amx, Precision::fp32, "train").time);
+  EXPECT_THAT(expected_time(cpus, product, amx, Precision::bf16, Mode::train).reason, HasSubstr("AMX"));
+  EXPECT_TRUE(expected_time(cpus, product, amx, Precision::fp32, Mode::train).time);
   const Prediction many = prediction("c8a.4xlarge", "resnet50", 8, Precision::bf16);
   EXPECT_FALSE(many.expected);
   EXPECT_TRUE(many.step) << "the bound";

@@ -32,15 +32,15 @@ const std::vector<Unfair>& unfair_changes() {
       {"far_from_bound", cpu([](auto& run) { run.efficiency->bound_seconds = 0.05; })},
       {"baseline_below_half_peak", cpu([](auto& run) { run.efficiency->peak_fraction = 0.49; })},
       {"fewer_threads", cpu([](auto& run) { run.device.threads = 7; })},
-      {"precision_differs", gpu([](auto& run) { run.precision = "tf32"; })},
+      {"precision_differs", gpu([](auto& run) { run.precision = Precision::tf32; })},
       {"parity_unverified", gpu([](auto& run) { run.quality->parity_max_relative_difference.reset(); })},
       {"parity_unverified", gpu([](auto& run) { run.quality.reset(); })},
       {"parity_unverified", gpu([](auto& run) {
-         run.device.backend = "pytorch";
+         run.device.backend = BackendKind::pytorch;
          run.quality->parity_max_relative_difference = 0.1;  // of a file that older versions wrote
        })},
       {"parity_apart", gpu([](auto& run) { run.quality->parity_max_relative_difference = 2e-4; })},
-      {"epoch_kind_differs", gpu([](auto& run) { run.timing->epoch_kind = "measured"; })},
+      {"epoch_kind_differs", gpu([](auto& run) { run.timing->epoch_kind = EpochKind::measured; })},
       {"data_waits", gpu([](auto& run) { run.efficiency->data_wait_fraction = 0.11; })},
       {"price_of_other_machine", gpu([](auto& run) {
          run.cost->price_source = "catalog: aws g5.xlarge us-east-1 2026-05-01, not the machine that was measured";
@@ -59,7 +59,7 @@ const std::vector<Unfair>& unfair_changes() {
        })},
       {"noisy_repetitions", cpu([](auto& run) { run.throughput->samples_per_second = 100 + 10 * run.repetition; })},
       {"throttled", gpu([](auto& run) { run.gpu->throttled_steps = run.repetition; })},
-      {"energy_in_part", gpu([](auto& run) { run.energy->source = "nvml"; })},
+      {"energy_in_part", gpu([](auto& run) { run.energy->source = EnergySource::nvml; })},
       {"memory_not_metered", cpu([](auto& run) { run.energy->cpu_includes_memory.reset(); })},
       {"held_back", hold_back_both},
       {"settings_differ", gpu([](auto& run) { rename(run, run.name + "/order=sequential"); })},
@@ -161,7 +161,7 @@ TEST(Fairness, WarnsOfNothingThatIsNotKnown) {
   result.result.context.cpu = {};
   result.result.context.git_sha.reset();
   for (auto& run : result.result.runs) {
-    const bool gpu = run.device.backend == "cuda";
+    const bool gpu = run.device.backend == BackendKind::cuda;
     run.timing.reset();
     run.efficiency.reset();
     run.interference.reset();
@@ -195,9 +195,9 @@ TEST(Fairness, ARestrictedRunIsNotABaseline) {
   refused("without fusion", [](auto& run) { rename(run, run.name + "/without=fusion"); });
   refused("without fusion, without prefetch", [](auto& run) { rename(run, run.name + "/without=fusion+prefetch"); });
   refused("portable kernels", [](auto& run) { rename(run, run.name + "/gemm=portable"); });
-  for (const auto& [what, input] : {std::pair("decoding made slower", Input{1, true, 0.002, "none"}),
-                                    {"decoding made slower, no loader thread", Input{0, false, 0.002, "decoded"}},
-                                    {"no loader thread", Input{0, false, 0, "none"}}}) {
+  for (const auto& [what, input] : {std::pair("decoding made slower", Input{1, true, 0.002, Cache::none}),
+                                    {"decoding made slower, no loader thread", Input{0, false, 0.002, Cache::decoded}},
+                                    {"no loader thread", Input{0, false, 0, Cache::none}}}) {
     const auto hold_back = [input = input](auto& run) { run.input = input; };
     refused(what, hold_back);
     EXPECT_EQ(answer([&](NamedResult& result) {
@@ -211,8 +211,8 @@ TEST(Fairness, ARestrictedRunIsNotABaseline) {
 
 TEST(Fairness, SlowDecodingIsComparedWithWhatDecodesMeanwhileToo) {
   NamedResult result = made_result("a.json", "host", kCleanPair);
-  cpu([](auto& run) { run.input = Input{1, true, 0.002, "none"}; })(result);
-  gpu([](auto& run) { run.input = Input{1, true, 0.002, "decoded"}; })(result);
+  cpu([](auto& run) { run.input = Input{1, true, 0.002, Cache::none}; })(result);
+  gpu([](auto& run) { run.input = Input{1, true, 0.002, Cache::decoded}; })(result);
   EXPECT_THAT(reason_of(speedup_of({result}, SpeedupOf::same_batch), "resnet50/cuda/fp32/b16"),
               HasSubstr("slow decoding while steps run"));
 }
@@ -250,7 +250,7 @@ TEST(Fairness, OfTwoBaselinesTheOneWithFewerWarningsIsTaken) {
 TEST(Fairness, ForwardRunsHaveNoParity) {
   NamedResult result = made_result("a.json", "host", kCleanPair);
   for (auto& run : result.result.runs) {
-    run.workload.mode = "forward";
+    run.workload.mode = Mode::forward;
     run.quality = Quality{};
   }
   const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
@@ -261,7 +261,7 @@ TEST(Fairness, ForwardRunsHaveNoParity) {
 TEST(Fairness, SaysWhatTheProductsOfARunMultiplyIn) {
   NamedResult result = made_result("a.json", "host", {{"cpu", "fp32", 100}, {"cpu", "bf16", 120}});
   for (auto& run : result.result.runs)
-    if (run.precision == "bf16") run.device.products = "fp32";
+    if (run.precision == Precision::bf16) run.device.products = Precision::fp32;
   const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
   ASSERT_THAT(codes_of(speedup.pairs[0]), ElementsAre("precision_differs", "widened_products"));
   EXPECT_THAT(to_string(speedup.pairs[0].warnings[1]),

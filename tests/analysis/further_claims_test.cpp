@@ -65,7 +65,7 @@ TEST(Claims, InferenceIsTimedBesideTrainingOfTheSameWork) {
   const auto answer = [](double forward, const char* fingerprint) {
     auto training = runs_of("bert-base", "cpu", "fp32", 1, 10), inference = runs_of("bert-base", "cpu", "fp32", 1, forward);
     for (auto& run : inference) {
-      run.workload.mode = "forward";
+      run.workload.mode = Mode::forward;
       run.workload.fingerprint = fingerprint;
     }
     return part_of(answer_to("inference-lighter", {training, inference}), "time/bert-base");

@@ -23,12 +23,12 @@ epochbench::Run run_of(const std::string& name, const Input& input, double rate,
   rename(run, name);
   run.repetition = repetition;
   run.workload.model = "resnet20";
-  run.workload.mode = "train";
+  run.workload.mode = Mode::train;
   run.workload.dataset = "digits";
   run.workload.fingerprint = std::string(32, 'a');
   run.workload.batch = 32;
-  run.device = {"cpu", "a CPU", 1, "avx2"};
-  run.precision = "fp32";
+  run.device = {BackendKind::cpu, "a CPU", 1, "avx2"};
+  run.precision = Precision::fp32;
   run.input = input;
   run.throughput = Throughput{rate, std::nullopt};
   run.efficiency = Efficiency{1e9, 0.5, waits, std::nullopt};
@@ -38,10 +38,10 @@ epochbench::Run run_of(const std::string& name, const Input& input, double rate,
 // A starved run, two that are supplied (one competes with the steps), and decoded data.
 Result four_runs() {
   return {{},
-          {run_of("resnet20/cpu/fp32/b32/loader-threads=0", {0, false, 0.002, "none"}, 250, 0.5),
-           run_of("resnet20/cpu/fp32/b32/without=prefetch", {1, true, 0.002, "none"}, 480, 0.04),
-           run_of("resnet20/cpu/fp32/b32/loader-threads=2", {2, true, 0.002, "none"}, 375, 0.01),
-           run_of("resnet20/cpu/fp32/b32/cache=decoded", {1, true, 0.002, "decoded"}, 500, 0)}};
+          {run_of("resnet20/cpu/fp32/b32/loader-threads=0", {0, false, 0.002, Cache::none}, 250, 0.5),
+           run_of("resnet20/cpu/fp32/b32/without=prefetch", {1, true, 0.002, Cache::none}, 480, 0.04),
+           run_of("resnet20/cpu/fp32/b32/loader-threads=2", {2, true, 0.002, Cache::none}, 375, 0.01),
+           run_of("resnet20/cpu/fp32/b32/cache=decoded", {1, true, 0.002, Cache::decoded}, 500, 0)}};
 }
 
 TEST(InputState, ByTheThresholdsOfTheArticle) {
@@ -77,10 +77,10 @@ TEST(InputGroups, BringsRepetitionsTogether) {
   Result result;
   for (int repetition = 0; repetition < 5; ++repetition) {
     const double noise = 1 + 0.01 * (repetition - 2);
-    result.runs.push_back(run_of("resnet20/cpu/fp32/b32/loader-threads=0", {0, false, 0.002, "none"}, 250 * noise,
+    result.runs.push_back(run_of("resnet20/cpu/fp32/b32/loader-threads=0", {0, false, 0.002, Cache::none}, 250 * noise,
                                  0.5 + 0.01 * (repetition - 2), repetition));
     result.runs.push_back(
-        run_of("resnet20/cpu/fp32/b32/cache=decoded", {1, true, 0.002, "decoded"}, 500 / noise, 0, repetition));
+        run_of("resnet20/cpu/fp32/b32/cache=decoded", {1, true, 0.002, Cache::decoded}, 500 / noise, 0, repetition));
   }
   const auto groups = input_groups(result);
   ASSERT_EQ(groups.size(), 1u);
@@ -95,7 +95,7 @@ TEST(InputGroups, BringsRepetitionsTogether) {
 TEST(InputGroups, OfAGpuTheBusyFractionCounts) {
   Result result = four_runs();
   for (epochbench::Run& run : result.runs) {
-    run.device = {"cuda", "a GPU", std::nullopt, std::nullopt};
+    run.device = {BackendKind::cuda, "a GPU", std::nullopt, std::nullopt};
     run.efficiency->gpu_busy_fraction = 0.8;
   }
   result.runs[0].efficiency->gpu_busy_fraction = std::nullopt;
@@ -116,9 +116,9 @@ TEST(InputGroups, WhatDiffersInMoreThanItsInputIsNotCompared) {
     const auto groups = input_groups(result);
     return groups.size() == 1 && groups[0].rows.size() == 3 && !groups[0].decoded;
   };
-  EXPECT_TRUE(groups_after([](epochbench::Run& run) { run.precision = "bf16"; }));
+  EXPECT_TRUE(groups_after([](epochbench::Run& run) { run.precision = Precision::bf16; }));
   EXPECT_TRUE(groups_after([](epochbench::Run& run) { run.workload.fingerprint[0] = 'b'; }));
-  EXPECT_TRUE(groups_after([](epochbench::Run& run) { run.workload.mode = "forward"; }));
+  EXPECT_TRUE(groups_after([](epochbench::Run& run) { run.workload.mode = Mode::forward; }));
   EXPECT_TRUE(groups_after([](epochbench::Run& run) { run.workload.dataset = "cifar10:there"; }));
   EXPECT_TRUE(groups_after([](epochbench::Run& run) { run.device.threads = 2; }));
   EXPECT_TRUE(groups_after([](epochbench::Run& run) { run.input->decode_cost_seconds = 0; }));

@@ -35,7 +35,7 @@ Run epoch_run(const std::string& name, double epoch_seconds, int repetition = 0)
   run.repetition = repetition;
   run.timing = Timing{};
   run.timing->epoch_seconds = epoch_seconds;
-  run.timing->epoch_kind = "projected";
+  run.timing->epoch_kind = EpochKind::projected;
   run.timing->wall_seconds = 10 * epoch_seconds;
   return run;
 }
@@ -153,7 +153,7 @@ TEST(RentOrBuy, OfFiveRepetitionsTheCostOfAnEpochHasAnInterval) {
 TEST(RentOrBuy, TakesPowerAndPriceFromTheRunWhereNoneIsGiven) {
   epochbench::Run run = epoch_run("a", 3600);
   run.energy = Energy{};
-  run.energy->source = "rapl";
+  run.energy->source = EnergySource::rapl;
   run.energy->average_watts = 200;
   run.energy->idle_watts = 50;
   run.cost = Cost{0.7, {}, {}, "catalog: aws x"};
@@ -205,13 +205,13 @@ TEST(RentOrBuy, LeavesOutWhatWasNotMeasured) {
 
 TEST(RentOrBuy, ATrainingToAQualityCostsAllOfItsTime) {
   epochbench::Run run = epoch_run("a", 360);
-  run.timing->stopped_by = "until";
+  run.timing->stopped_by = StopReason::until;
   run.quality = Quality{};
-  run.quality->eval_metric = "accuracy";
+  run.quality->eval_metric = EvalMetric::accuracy;
   run.quality->eval_value = 0.97;
   const RunCost cost = rent_or_buy(std::span(&run, 1), {machine(), {0.5, 1}, "user", 1})[0];
   ASSERT_TRUE(cost.quality);
-  EXPECT_EQ(cost.quality->time.metric, "accuracy");
+  EXPECT_EQ(cost.quality->time.metric, EvalMetric::accuracy);
   EXPECT_DOUBLE_EQ(*cost.quality->time.seconds.value, 3600);
   EXPECT_NEAR(*cost.quality->cloud_usd.value, 0.5, 1e-12);
   EXPECT_NEAR(*cost.quality->local_usd.value, 36.5 / 730 + 0.1, 1e-12);

@@ -18,9 +18,9 @@ TEST(OwnClaim, HasSidesAndRange) {
   const ClaimQuantity quantity = parsed("cuda/cpu >= 4");
   EXPECT_EQ(quantity.kind, "ratio");
   EXPECT_EQ(quantity.measure, "samples_per_second");
-  EXPECT_THAT(quantity.of.backends, ElementsAre("cuda"));
-  EXPECT_THAT(quantity.to->backends, ElementsAre("cpu"));
-  EXPECT_THAT(quantity.of.precisions, ElementsAre("fp32"));
+  EXPECT_THAT(quantity.of.backends, ElementsAre(BackendKind::cuda));
+  EXPECT_THAT(quantity.to->backends, ElementsAre(BackendKind::cpu));
+  EXPECT_THAT(quantity.of.precisions, ElementsAre(Precision::fp32));
   EXPECT_THAT(quantity.models, ElementsAre("mlp", "lenet5"));
   EXPECT_EQ(quantity.claimed.low, 4);
   EXPECT_FALSE(quantity.claimed.high);
@@ -29,7 +29,7 @@ TEST(OwnClaim, HasSidesAndRange) {
 TEST(OwnClaim, TakesMeasureModelAndPrecision) {
   const ClaimQuantity quantity = parsed("per-dollar cuda-bf16 / cpu of mlp:depth=3,width=64<=1.5");
   EXPECT_EQ(quantity.measure, "epochs_per_usd");
-  EXPECT_THAT(quantity.of.precisions, ElementsAre("bf16"));
+  EXPECT_THAT(quantity.of.precisions, ElementsAre(Precision::bf16));
   EXPECT_THAT(quantity.models, ElementsAre("mlp:depth=3,width=64"));
   EXPECT_EQ(quantity.claimed.high, 1.5);
   EXPECT_TRUE(quantity.claimed.less_is_more) << "more is a refutation, not an excess";
@@ -40,7 +40,7 @@ TEST(OwnClaim, OfOneSideIsAValueInItsUnit) {
   EXPECT_EQ(quantity.kind, "value");
   EXPECT_EQ(quantity.unit, "MiB");
   EXPECT_EQ(quantity.scale, 1 << 20);
-  EXPECT_THAT(quantity.of.backends, ElementsAre("cuda", "cpu"));
+  EXPECT_THAT(quantity.of.backends, ElementsAre(BackendKind::cuda, BackendKind::cpu));
   EXPECT_EQ(quantity.claimed.low, 80);
   EXPECT_EQ(quantity.claimed.high, 125);
 }

@@ -63,7 +63,7 @@ TEST(PeakShare, OfFewerThreadsThanAnyBurstIsOfTheMachine) {
   NamedResult named = of_two_processes({{.settings = "/threads=2", .repetitions = 1}});
   use_best_peaks(named.result);
   EXPECT_THAT(named.result.runs[0].efficiency->peak_fraction, Optional(0.4));
-  EXPECT_EQ(CpuPeaks(named.result).of(named.result.runs[0], "fp32")->threads, 8);
+  EXPECT_EQ(CpuPeaks(named.result).of(named.result.runs[0], Precision::fp32)->threads, 8);
 }
 
 TEST(PeakShare, ABoundOfALowerPeakIsForgotten) {

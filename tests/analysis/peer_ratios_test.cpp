@@ -21,11 +21,11 @@ Run made_run(const std::string& worker, int group, std::vector<double> step_seco
   Run run;
   run.name = "lenet5/" + worker;
   run.repetition = group;
-  run.precision = "fp32";
+  run.precision = Precision::fp32;
   run.workload.model = "lenet5";
   run.workload.batch = 10;
   run.workload.train_flops_per_sample = 1e9;
-  run.device.backend = worker == "epochbench" ? "cpu" : "pytorch";
+  run.device.backend = worker == "epochbench" ? BackendKind::cpu : BackendKind::pytorch;
   run.device.threads = 2;
   run.turns = Turns{.worker = worker, .steps = 2, .peak_flops_per_second = peak};
   run.timing.emplace();
@@ -105,7 +105,7 @@ std::vector<MeasuredRun> five_repetitions(const std::vector<const char*>& worker
         for (int step = 0; step < 2; ++step) seconds.push_back(load * (1 + 0.001 * group) * static_cast<double>(i + 1));
       runs.push_back(made_run(workers[i], group, seconds));
       runs.back().interference = Interference{1.5};
-      runs.back().workload.mode = "train";
+      runs.back().workload.mode = Mode::train;
       runs.back().throughput = Throughput{10 / runs.back().timing->steps_total_seconds, {}};
     }
   return runs;
@@ -137,7 +137,7 @@ TEST(TurnsRatio, NeedsTurnsWithEachOther) {
     return turns_ratio(of_worker(changed, "PyTorch eager"), of_worker(changed, "epochbench")).has_value();
   };
   EXPECT_TRUE(unequal([](MeasuredRun&) {}));
-  EXPECT_FALSE(unequal([](MeasuredRun& run) { run.precision = "bf16"; }));
+  EXPECT_FALSE(unequal([](MeasuredRun& run) { run.precision = Precision::bf16; }));
   EXPECT_FALSE(unequal([](MeasuredRun& run) { run.turns->order_seed = 1; }));
   EXPECT_FALSE(unequal([](MeasuredRun& run) { run.repetition = 7; }));
   EXPECT_FALSE(unequal([](MeasuredRun& run) { run.turns.reset(); })) << "one repetition fewer";
@@ -169,7 +169,7 @@ TEST(PeerTable, MarksTheRowsThatOtherProcessesDisturbed) {
 
 TEST(PeerTable, NamesThePeakOfEachPrecision) {
   MeasuredRun bf16 = made_run("epochbench", 0, {1, 1}, 300e9);
-  bf16.precision = "bf16";
+  bf16.precision = Precision::bf16;
   const std::string text =
       peer_table(peer_rows({made_run("epochbench", 0, {1, 1}, 90e9), made_run("epochbench", 1, {1, 1}), bf16}));
   EXPECT_THAT(text, HasSubstr("peak: 100.0 GFLOP/s in fp32 with 2 threads"));

@@ -19,12 +19,12 @@ Run trained(const std::string& precision, std::uint64_t seed, std::vector<double
   rename(run, "lenet5/cpu/" + precision + "/b64" + (seed ? "/seed=" + std::to_string(seed) : ""));
   run.workload.seed = seed;
   run.workload.batch = 64;
-  run.device.backend = "cpu";
-  run.precision = precision;
+  run.device.backend = BackendKind::cpu;
+  run.precision = from_name<Precision>(precision).value();
   run.timing = Timing{};
-  run.timing->stopped_by = "epochs";
+  run.timing->stopped_by = StopReason::epochs;
   run.quality = Quality{};
-  run.quality->eval_metric = "accuracy";
+  run.quality->eval_metric = EvalMetric::accuracy;
   run.quality->eval_value = accuracies.empty() ? 0 : accuracies.back();
   run.quality->eval_history = std::move(accuracies);
   return run;
@@ -44,7 +44,7 @@ TEST(PrecisionQuality, IsThePairedDifferenceWithStudentsInterval) {
   const auto list = precision_quality(pairs({0.01, 0.02, 0.03, 0.04, 0.05}));
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list[0].workload, "lenet5/cpu/b64");
-  EXPECT_EQ(list[0].precision, "bf16");
+  EXPECT_EQ(list[0].precision, Precision::bf16);
   EXPECT_EQ(list[0].seeds, 5);
   EXPECT_NEAR(list[0].fp32, 0.9, 1e-12);
   EXPECT_NEAR(list[0].difference.value, 0.03, 1e-12);
@@ -56,7 +56,7 @@ TEST(PrecisionQuality, IsThePairedDifferenceWithStudentsInterval) {
 
 TEST(PrecisionQuality, IsOfTrainingsAlone) {
   auto runs = pairs({0.01, 0.02, 0.03, 0.04, 0.05});
-  for (auto& run : runs) run.workload.mode = "forward";
+  for (auto& run : runs) run.workload.mode = Mode::forward;
   EXPECT_TRUE(precision_quality(runs).empty());
 }
 
@@ -90,11 +90,11 @@ TEST(PrecisionQuality, PairsOnlyWhatDiffersInPrecisionAlone) {
   EXPECT_FALSE(unpaired([](epochbench::Run&) {}));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.workload.seed = 7; }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { rename(run, "lenet5/cpu/bf16/b32"); }));
-  EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.device.backend = "cuda"; }));
+  EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.device.backend = BackendKind::cuda; }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.quality->eval_history = {0.5, 0.9}; }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.quality->eval_history = {std::nan("")}; }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.quality->eval_history.clear(); }));
-  EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.timing->stopped_by = "until"; }));
+  EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.timing->stopped_by = StopReason::until; }));
   EXPECT_TRUE(unpaired([](epochbench::Run& run) { run.status = RunStatus::diverged; }));
   EXPECT_TRUE(precision_quality(std::vector<epochbench::Run>{}).empty());
 }

@@ -167,8 +167,10 @@ TEST(Prediction, OfEpochsHasTheCheapestInstanceFirst) {
 }
 
 TEST(Prediction, StatesTheAgeOfAnOldPrice) {
-  const PredictionQuestion question{
-      target("g5.xlarge"), {"m", Precision::fp32, "train", 1, 1, {{1e12, 0, false, WorkClass::product}}}, 1, EpochsAsked{1, 1}};
+  const PredictionQuestion question{target("g5.xlarge"),
+                                    {"m", Precision::fp32, Mode::train, 1, 1, {{1e12, 0, false, WorkClass::product}}},
+                                    1,
+                                    EpochsAsked{1, 1}};
   const Day day = parse_day("2026-11-25").value();
   EXPECT_THAT(predict(embedded_devices(), embedded_prices().prices, question, day).at(0).cost->price,
               HasSubstr("310 days old"));
@@ -203,9 +205,9 @@ TimeBound bound_of(const Workload& workload, const RatedLimits& limits, Precisio
   spec.data = workload.dataset;
   const WorkloadSpec described = workload_spec(spec);
   EXPECT_EQ(count(described).train_flops_per_sample, workload.train_flops_per_sample) << workload.model;
-  const Mode mode = workload.mode == "train" ? Mode::train : Mode::forward;
   std::vector<NodeDemand> nodes;
-  for (const NodeWork& node : min_work(described, mode, precision)) nodes.push_back({node.flops, node.bytes, node.winograd});
+  for (const NodeWork& node : min_work(described, workload.mode, precision))
+    nodes.push_back({node.flops, node.bytes, node.winograd});
   return time_bound(nodes, limits);
 }
 
@@ -224,11 +226,10 @@ TEST(Prediction, BoundsWhatWasMeasured) {
     std::set<std::string> seen;
     for (const auto& run : result.runs) {
       if (!run.timing || run.timing->step_seconds.empty() || !seen.insert(run.name).second) continue;
-      const Precision precision = precision_from_name(run.precision).value();
-      const RatedLimits limits = limits_of({target(measured.device).device, &cores, nullptr}, precision);
+      const RatedLimits limits = limits_of({target(measured.device).device, &cores, nullptr}, run.precision);
       if (!limits.flops_per_second) continue;
       ++compared;
-      EXPECT_GE(std::ranges::min(run.timing->step_seconds), bound_of(run.workload, limits, precision).seconds)
+      EXPECT_GE(std::ranges::min(run.timing->step_seconds), bound_of(run.workload, limits, run.precision).seconds)
           << measured.file << " " << run.name;
     }
   }

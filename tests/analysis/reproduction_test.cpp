@@ -13,7 +13,8 @@ NamedResult with_rooflines(const std::string& path, const std::vector<double>& f
   NamedResult named = made_result(path, "host", {{"cpu", "bf16", 200}, {"cpu", "fp32", 100}});
   for (Run& run : named.result.runs) {
     run.efficiency->roofline_seconds = run.efficiency->launched_roofline_seconds = 0.05;
-    if (run.precision == "bf16") run.throughput->samples_per_second *= factors.at(static_cast<std::size_t>(run.repetition));
+    if (run.precision == Precision::bf16)
+      run.throughput->samples_per_second *= factors.at(static_cast<std::size_t>(run.repetition));
   }
   return named;
 }

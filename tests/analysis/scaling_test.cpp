@@ -40,7 +40,7 @@ TEST(FitScaling, FindsKnownParameters) {
     EXPECT_NEAR(usl.sigma, 0.03, 1e-9);
     EXPECT_NEAR(usl.kappa, 0.0005, 1e-11);
     EXPECT_NEAR(*usl.cores_at_highest, std::sqrt(0.97 / 0.0005), 1e-4);
-    EXPECT_EQ(usl.law, "usl");
+    EXPECT_EQ(usl.law, ScalingLaw::usl);
   }
 }
 
@@ -170,7 +170,7 @@ TEST(Scaling, ComparesWithGpusThatDidTheSameWork) {
   ASSERT_EQ(answer.fits.size(), 2u);
   EXPECT_NEAR(answer.fits[0].sigma, 0.02, 1e-9);
   ASSERT_EQ(answer.extrapolations.size(), 2u);
-  EXPECT_EQ(answer.extrapolations[0].law, "amdahl");
+  EXPECT_EQ(answer.extrapolations[0].law, ScalingLaw::amdahl);
   EXPECT_EQ(answer.extrapolations[0].contender, "m/cuda/fp32/b8");
   EXPECT_NEAR(answer.extrapolations[0].contender_rate, 201, 0.01);
   EXPECT_NEAR(*answer.extrapolations[0].cores, 20.1 * 0.98 / (1 - 20.1 * 0.02), 0.01);

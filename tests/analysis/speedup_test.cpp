@@ -40,7 +40,7 @@ TEST(Speedup, OfACleanPairIsExactAndWithoutWarning) {
 SpeedupPair explained_pair(double cpu_rate, double cpu_roofline, double gpu_roofline, double launched) {
   NamedResult named = made_result("a.json", "host", {{"cpu", "fp32", cpu_rate}, {"cuda", "fp32", 800}});
   for (auto& run : named.result.runs) {
-    const bool gpu = run.device.backend == "cuda";
+    const bool gpu = run.device.backend == BackendKind::cuda;
     run.efficiency->roofline_seconds = gpu ? gpu_roofline : cpu_roofline;
     run.efficiency->launched_roofline_seconds = gpu ? launched : cpu_roofline;
   }
@@ -158,7 +158,7 @@ TEST(Speedup, NotesWhatACompleteCaseLacksItself) {
   NamedResult result = made_result("a.json", "host", {{.rate = 128}, {.rate = 100, .settings = "/without=winograd"}});
   for (auto& run : result.result.runs) {
     run.quality->parity_max_relative_difference = 1e-6;
-    run.input = Input{1, true, 0.002, "none"};
+    run.input = Input{1, true, 0.002, Cache::none};
     run.device.isa = "avx2";
   }
   const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
@@ -234,11 +234,11 @@ TEST(Speedup, RefusesWorkThatIsNotTheSame) {
   const auto of_gpu = [](auto change) {
     return [change](NamedResult& result) {
       for (auto& run : result.result.runs)
-        if (run.device.backend == "cuda") change(run);
+        if (run.device.backend == BackendKind::cuda) change(run);
     };
   };
   refused(of_gpu([](auto& run) { run.workload.fingerprint = "other"; }), "fingerprint");
-  refused(of_gpu([](auto& run) { run.workload.mode = "forward"; }), "mode");
+  refused(of_gpu([](auto& run) { run.workload.mode = Mode::forward; }), "mode");
   refused(of_gpu([](auto& run) { run.workload.dataset = "digits"; }), "data set (synthetic)");
   refused(of_gpu([](auto& run) {
             run.workload.model = "resnet18";
@@ -356,7 +356,7 @@ TEST(Speedup, LeavesOutDisturbedRepetitionsThatAnotherFileHasUndisturbed) {
   for (auto& run : b.result.runs) {
     run.timing->wall_seconds += 1;  // measured again
     run.throughput->samples_per_second *= 0.7;
-    run.interference->foreign_cpu_cores = run.device.backend == "cpu" && run.repetition < 2 ? 0.3 : 0.0;
+    run.interference->foreign_cpu_cores = run.device.backend == BackendKind::cpu && run.repetition < 2 ? 0.3 : 0.0;
   }
   for (const std::vector<NamedResult>& files : {std::vector{a, b}, {b, a}}) {
     const Speedup speedup = speedup_of(files, SpeedupOf::same_batch);
@@ -414,7 +414,7 @@ TEST(Speedup, OfTheBestBatchIsEstimatedByRepetitionsThatDidNotChooseIt) {
       made_result("a.json", "host", {{"cpu", "fp32", 100, 16}, {"cpu", "fp32", 100, 64}, {"cuda", "fp32", 1000, 256}});
   const std::vector<double> of_16{110, 90, 110, 90, 110}, of_64{95, 108, 95, 108, 95};
   for (auto& run : result.result.runs)
-    if (run.device.backend == "cpu")
+    if (run.device.backend == BackendKind::cpu)
       run.throughput->samples_per_second =
           (run.workload.batch == 16 ? of_16 : of_64).at(static_cast<std::size_t>(run.repetition));
   const SpeedupPair pair = speedup_of({result}, SpeedupOf::best_batch).pairs.at(0);
@@ -423,7 +423,7 @@ TEST(Speedup, OfTheBestBatchIsEstimatedByRepetitionsThatDidNotChooseIt) {
   EXPECT_NEAR(pair.ratio.value, 1000 / pair.baseline.rate, 1e-9);
   EXPECT_THAT(codes_of(pair), Contains("fastest_in_doubt"));
   for (auto& run : result.result.runs)
-    if (run.device.backend == "cpu" && run.workload.batch == 64) run.throughput->samples_per_second = 50;
+    if (run.device.backend == BackendKind::cpu && run.workload.batch == 64) run.throughput->samples_per_second = 50;
   EXPECT_THAT(codes_of(speedup_of({result}, SpeedupOf::best_batch).pairs.at(0)), Not(Contains("fastest_in_doubt")));
 }
 
@@ -444,9 +444,9 @@ TEST(Speedup, OfTheFastestOtherPrecisionIsEstimatedByRepetitionsThatDidNotChoose
       "a.json", "host", {{"cpu", "fp32", 100}, {"cpu", "bf16", 100}, {"cuda", "fp16", 1000}, {"cuda", "fp16", 4000, 64}});
   const std::vector<double> of_fp32{110, 90, 110, 90, 110}, of_bf16{95, 108, 95, 108, 95};
   for (auto& run : result.result.runs)
-    if (run.device.backend == "cpu")
+    if (run.device.backend == BackendKind::cpu)
       run.throughput->samples_per_second =
-          (run.precision == "fp32" ? of_fp32 : of_bf16).at(static_cast<std::size_t>(run.repetition));
+          (run.precision == Precision::fp32 ? of_fp32 : of_bf16).at(static_cast<std::size_t>(run.repetition));
   const Speedup speedup = speedup_of({result}, SpeedupOf::same_batch);
   const auto pair = std::ranges::find_if(speedup.pairs, [](const SpeedupPair& each) {
     return each.contender.name == "resnet50/cuda/fp16/b16" && each.baseline.name.find("/cpu/") != std::string::npos;
@@ -496,12 +496,12 @@ TEST(Speedup, OfDevicesAtTheirBestIsSaidOnceForAPairOfOneBatchAndPrecision) {
 TEST(Speedup, AtTheBestBatchKeepsOtherWorkApart) {
   NamedResult result = made_result("a.json", "host", {{"cpu", "fp32", 100, 16}, {"cuda", "fp32", 800, 64}});
   for (auto& run : result.result.runs)
-    if (run.device.backend == "cuda") run.workload.optimizer = "adamw lr=0.1";
+    if (run.device.backend == BackendKind::cuda) run.workload.optimizer = "adamw lr=0.1";
   EXPECT_THAT(speedup_of({result}, SpeedupOf::best_batch).pairs, IsEmpty());
   const auto with_rates = [](double cpu_rate, double gpu_rate) {
     NamedResult chosen = made_result("a.json", "host", {{"cpu", "fp32", 100, 16}, {"cuda", "fp32", 800, 64}});
     for (auto& run : chosen.result.runs) {
-      const double rate = run.device.backend == "cuda" ? gpu_rate : cpu_rate;
+      const double rate = run.device.backend == BackendKind::cuda ? gpu_rate : cpu_rate;
       rename(run, run.name + "/learning-rate=" + std::to_string(rate));
       run.workload.optimizer = "sgd lr=" + std::to_string(rate) + " momentum=0.9";
     }
@@ -588,7 +588,7 @@ TEST(SpeedupText, NumbersEachNoteOnce) {
 TEST(Speedup, PairsRunsInOnePrecisionOnlyIfTheirProductsAreTooExceptAtTheirBest) {
   const auto widen = [](NamedResult result) {
     for (auto& run : result.result.runs)
-      if (run.device.backend == "cpu" && run.precision == "bf16") run.device.products = "fp32";
+      if (run.device.backend == BackendKind::cpu && run.precision == Precision::bf16) run.device.products = Precision::fp32;
     return result;
   };
   const std::vector<MadeRun> made{{"cpu", "fp32", 100}, {"cpu", "bf16", 120}, {"cuda", "bf16", 3000}};
@@ -609,7 +609,7 @@ TEST(Speedup, PairsRunsInOnePrecisionOnlyIfTheirProductsAreTooExceptAtTheirBest)
   NamedResult kernels = made_result("a.json", "host", {{"cpu", "bf16", 400}, {"cpu", "bf16", 40, 16, "/gemm=portable"}});
   EXPECT_EQ(speedup_of({kernels}, SpeedupOf::same_batch).pairs.size(), 1u);
   for (auto& run : kernels.result.runs)
-    if (run.settings.contains("kernels")) run.device.products = "fp32";
+    if (run.settings.contains("kernels")) run.device.products = Precision::fp32;
   EXPECT_THAT(pairs_of(speedup_of({kernels}, SpeedupOf::same_batch)), IsEmpty()) << "kernels that widen are another question";
 }
 

@@ -142,7 +142,7 @@ TEST(QualityRatio, SaysWhatMissesLeaveOpen) {
 }
 
 // Ten trainings of each device, with seeds 0 to 9; `seconds` below 0: missed after so long, NaN: diverged.
-NamedResult trained(const std::function<double(const std::string& backend, int seed)>& seconds) {
+NamedResult trained(const std::function<double(BackendKind backend, int seed)>& seconds) {
   NamedResult named = made_result(
       "a.json", "host", {{"cpu", "fp32", 100, 16, "", "resnet50", 10}, {"cuda", "fp32", 100, 16, "", "resnet50", 10}});
   for (Run& run : named.result.runs) {
@@ -150,10 +150,10 @@ NamedResult trained(const std::function<double(const std::string& backend, int s
     run.settings["until"] = std::string("accuracy=0.9");
     if (run.repetition > 0) run.settings["seed"] = std::int64_t{run.repetition};
     run.workload.seed = static_cast<std::uint64_t>(run.repetition);
-    run.timing->stopped_by = taken > 0 ? "until" : "epochs";
+    run.timing->stopped_by = taken > 0 ? StopReason::until : StopReason::epochs;
     run.timing->training_seconds = std::fabs(taken);
     run.timing->evaluation_seconds = 0.5;
-    run.quality->eval_metric = "accuracy";
+    run.quality->eval_metric = EvalMetric::accuracy;
     run.quality->eval_value = 0.91;
     if (!std::isnan(taken)) continue;
     run.status = RunStatus::diverged;
@@ -164,8 +164,8 @@ NamedResult trained(const std::function<double(const std::string& backend, int s
 }
 
 TEST(TimesToQuality, AreMediansOverSeedsWithTheShareThatReachedIt) {
-  const NamedResult named = trained([](const std::string& backend, int seed) {
-    return backend == "cpu" || seed > 1 ? 20.0 + seed : seed == 0 ? -90.0 : std::nan("");
+  const NamedResult named = trained([](BackendKind backend, int seed) {
+    return backend == BackendKind::cpu || seed > 1 ? 20.0 + seed : seed == 0 ? -90.0 : std::nan("");
   });
   const std::vector<TimeToQuality> times = times_to_quality(named.result.runs);
   ASSERT_EQ(times.size(), 2u);
@@ -187,7 +187,7 @@ TEST(TimesToQuality, AreMediansOverSeedsWithTheShareThatReachedIt) {
 }
 
 TEST(TimesToQuality, SayWhatPrecedesTheFirstUse) {
-  NamedResult named = trained([](const std::string&, int) { return 10.0; });
+  NamedResult named = trained([](BackendKind, int) { return 10.0; });
   EXPECT_THAT(time_to_quality(times_to_quality(named.result.runs)[0]), testing::Not(HasSubstr("first use"))) << "nothing";
   for (epochbench::Run& run : named.result.runs) run.timing->compile_seconds = 23.6;
   const TimeToQuality time = times_to_quality(named.result.runs)[0];
@@ -197,7 +197,7 @@ TEST(TimesToQuality, SayWhatPrecedesTheFirstUse) {
 }
 
 TEST(TimesToQuality, OfAnOldFileAreWallTime) {
-  NamedResult named = trained([](const std::string&, int) { return 10.0; });
+  NamedResult named = trained([](BackendKind, int) { return 10.0; });
   for (epochbench::Run& run : named.result.runs) {
     run.timing->training_seconds.reset();
     run.timing->wall_seconds = 12;
@@ -211,9 +211,9 @@ TEST(TimesToQuality, OfAnOldFileAreWallTime) {
 }
 
 TEST(SpeedupToQuality, PairsSeeds) {
-  const Speedup speedup =
-      speedup_of({trained([](const std::string& backend, int seed) { return (backend == "cpu" ? 8.0 : 2.0) * (seed + 1); })},
-                 SpeedupOf::to_quality);
+  const Speedup speedup = speedup_of(
+      {trained([](BackendKind backend, int seed) { return (backend == BackendKind::cpu ? 8.0 : 2.0) * (seed + 1); })},
+      SpeedupOf::to_quality);
   ASSERT_EQ(speedup.pairs.size(), 1u);
   EXPECT_DOUBLE_EQ(speedup.pairs[0].ratio.value, 4);
   EXPECT_DOUBLE_EQ(speedup.pairs[0].ratio.ci95->first, 4) << "what a seed makes of a training is on both sides";
@@ -223,10 +223,11 @@ TEST(SpeedupToQuality, PairsSeeds) {
 }
 
 TEST(SpeedupToQuality, PairsThreadsToo) {
-  NamedResult named = trained([](const std::string& backend, int seed) { return (backend == "cpu" ? 8.0 : 2.0) * (seed + 1); });
+  NamedResult named =
+      trained([](BackendKind backend, int seed) { return (backend == BackendKind::cpu ? 8.0 : 2.0) * (seed + 1); });
   for (auto& run : named.result.runs) {
-    const bool single = run.device.backend == "cpu";
-    run.device = {"cpu", "Some CPU", single ? 1 : 8, "avx512"};
+    const bool single = run.device.backend == BackendKind::cpu;
+    run.device = {BackendKind::cpu, "Some CPU", single ? 1 : 8, "avx512"};
     if (single) run.settings["threads"] = std::int64_t{1};
   }
   const Speedup speedup = speedup_of({named}, SpeedupOf::to_quality);
@@ -236,8 +237,8 @@ TEST(SpeedupToQuality, PairsThreadsToo) {
 }
 
 TEST(SpeedupToQuality, NeverPrefersADeviceThatMisses) {
-  const Speedup speedup = speedup_of({trained([](const std::string& backend, int) { return backend == "cpu" ? 8.0 : -2.0; })},
-                                     SpeedupOf::to_quality);
+  const Speedup speedup = speedup_of(
+      {trained([](BackendKind backend, int) { return backend == BackendKind::cpu ? 8.0 : -2.0; })}, SpeedupOf::to_quality);
   ASSERT_EQ(speedup.pairs.size(), 1u);
   EXPECT_FALSE(std::isfinite(speedup.pairs[0].ratio.value));
   EXPECT_FALSE(speedup.pairs[0].ratio.ci95);

@@ -46,7 +46,7 @@ TurnsPair ended(Side side, RunStatus status, const char* message) {
 TurnsCase case_of(const std::string& name, std::size_t pairs, double ratio) {
   TurnsCase turns;
   turns.name = name;
-  turns.precision = "fp32";
+  turns.precision = Precision::fp32;
   for (std::size_t i = 0; i < pairs; ++i) turns.pairs.push_back(pair_of(ratio * (1 + 1e-4 * static_cast<double>(i % 5))));
   return turns;
 }

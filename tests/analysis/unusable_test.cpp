@@ -66,7 +66,7 @@ TEST(Unusable, KnowsWhatIsNoReason) {
 TEST(Unusable, IsNeverADeviceAtItsBest) {
   NamedResult named = made_result("a.json", "host", {{"cpu", "fp32", 100}, {"cuda", "bf16", 800}, {"cuda", "fp16", 900}});
   for (auto& run : named.result.runs)
-    if (run.precision == "fp16") run.quality->parity_max_relative_difference = 1;
+    if (run.precision == Precision::fp16) run.quality->parity_max_relative_difference = 1;
   const Speedup speedup = speedup_of({named}, SpeedupOf::same_batch);
   EXPECT_EQ(pairs_of(speedup).at(0), "resnet50/cuda/bf16/b16 : resnet50/cpu/fp32/b16");
 }

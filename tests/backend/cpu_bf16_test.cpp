@@ -104,12 +104,12 @@ TEST(CpuBf16, TheResultSaysWhichInstructionsRan) {
   spec.precision = Precision::bf16;
   const Device best = prepare_case(spec).device;
   const bool multiplies = *best.isa == "avx512_bf16" || *best.isa == "amx_bf16" || *best.isa == "neon_bf16";
-  EXPECT_EQ(best.products, multiplies ? std::nullopt : std::optional<std::string>("fp32")) << *best.isa;
+  EXPECT_EQ(best.products, multiplies ? std::nullopt : std::optional(Precision::fp32)) << *best.isa;
   EXPECT_EQ(product_precision(spec), multiplies ? Precision::bf16 : Precision::fp32);
   spec.kernels = Kernels::portable;
   const Device portable = prepare_case(spec).device;
   EXPECT_EQ(portable.isa, "portable");
-  EXPECT_EQ(portable.products, "fp32");
+  EXPECT_EQ(portable.products, Precision::fp32);
   EXPECT_EQ(product_precision(spec), Precision::fp32);
   spec.precision = Precision::fp32;
   EXPECT_EQ(prepare_case(spec).device.products, std::nullopt);

@@ -112,7 +112,7 @@ TEST(CaseSpec, AGpuWarmsUpByTimeUnlessStepsOrEpochsAreAskedFor) {
   CaseSpec steps = spec, epochs = spec, until = spec;
   steps.stop.steps = 10;
   epochs.stop.epochs = 1;
-  until.stop.until = Until{"loss", 1};
+  until.stop.until = Until{EvalMetric::loss, 1};
   for (const CaseSpec& counted : {steps, epochs, until}) EXPECT_EQ(default_warm_up_steps(counted), 3);
 }
 

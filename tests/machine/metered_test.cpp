@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Optional;
 
-Run run_on(const std::string& backend, std::optional<int> threads = std::nullopt) {
+Run run_on(BackendKind backend, std::optional<int> threads = std::nullopt) {
   Run run;
   run.device = {backend, "a device", threads, std::nullopt};
   run.timing = Timing{};
@@ -34,8 +34,8 @@ MeteredSteps ten_seconds_of_both() {
 }
 
 TEST(EnergyOf, ACpuRunIsThePackages) {
-  const Energy energy = energy_of(ten_seconds_of_cpu(), run_on("cpu", 4), 4);
-  EXPECT_EQ(energy.source, "rapl");
+  const Energy energy = energy_of(ten_seconds_of_cpu(), run_on(BackendKind::cpu, 4), 4);
+  EXPECT_EQ(energy.source, EnergySource::rapl);
   EXPECT_THAT(energy.average_watts, Optional(50));
   EXPECT_THAT(energy.joules_per_epoch, Optional(180000)) << "50 W for an hour";
   EXPECT_THAT(energy.cpu_joules_per_epoch, Optional(180000));
@@ -46,8 +46,8 @@ TEST(EnergyOf, ACpuRunIsThePackages) {
 }
 
 TEST(EnergyOf, AGpuRunIsTheCardAndItsHost) {
-  const Energy energy = energy_of(ten_seconds_of_both(), run_on("cuda"), 4);
-  EXPECT_EQ(energy.source, "rapl+nvml");
+  const Energy energy = energy_of(ten_seconds_of_both(), run_on(BackendKind::cuda), 4);
+  EXPECT_EQ(energy.source, EnergySource::rapl_and_nvml);
   EXPECT_THAT(energy.average_watts, Optional(350));
   EXPECT_THAT(energy.joules_per_epoch, Optional(350 * 3600.0));
   EXPECT_THAT(energy.cpu_joules_per_epoch, Optional(50 * 3600.0));
@@ -59,8 +59,8 @@ TEST(EnergyOf, AGpuRunIsTheCardAndItsHost) {
 TEST(EnergyOf, ASumWithAnUnknownPartIsNotKnown) {
   MeteredSteps metered = ten_seconds_of_both();
   metered.cpu = {{0, "no counter"}, std::nullopt};
-  const Energy energy = energy_of(metered, run_on("cuda"), 4);
-  EXPECT_EQ(energy.source, "nvml");
+  const Energy energy = energy_of(metered, run_on(BackendKind::cuda), 4);
+  EXPECT_EQ(energy.source, EnergySource::nvml);
   EXPECT_FALSE(energy.joules_per_epoch || energy.average_watts || energy.idle_watts || energy.cpu_average_watts);
   EXPECT_THAT(energy.gpu_average_watts, Optional(300));
   EXPECT_THAT(energy.gpu_idle_watts, Optional(70));
@@ -72,8 +72,8 @@ TEST(EnergyOf, NoMeterIsUnavailableWithEveryReason) {
   metered.window_seconds = 10;
   metered.cpu.drawn.obstacle = "no counter";
   metered.gpu = MeteredPart{{0, "no card"}, std::nullopt};
-  const Energy energy = energy_of(metered, run_on("cuda"), 4);
-  EXPECT_EQ(energy.source, "unavailable");
+  const Energy energy = energy_of(metered, run_on(BackendKind::cuda), 4);
+  EXPECT_EQ(energy.source, EnergySource::unavailable);
   EXPECT_EQ(energy.reason, "CPU: no counter; GPU: no card");
   EXPECT_FALSE(energy.joules_per_epoch || energy.average_watts || energy.gpu_average_watts);
 }
@@ -81,8 +81,8 @@ TEST(EnergyOf, NoMeterIsUnavailableWithEveryReason) {
 TEST(EnergyOf, AMeterThatStandsStillIsNoZero) {
   MeteredSteps metered = ten_seconds_of_cpu();
   metered.cpu.drawn.joules = 0;
-  const Energy energy = energy_of(metered, run_on("cpu", 4), 4);
-  EXPECT_EQ(energy.source, "unavailable");
+  const Energy energy = energy_of(metered, run_on(BackendKind::cpu, 4), 4);
+  EXPECT_EQ(energy.source, EnergySource::unavailable);
   EXPECT_FALSE(energy.joules_per_epoch);
   EXPECT_THAT(energy.reason.value_or(""), HasSubstr("stood still for 10 s"));
 }
@@ -90,17 +90,17 @@ TEST(EnergyOf, AMeterThatStandsStillIsNoZero) {
 TEST(EnergyOf, AWindowShorterThanTheMeterResolvesIsRefused) {
   MeteredSteps metered = ten_seconds_of_both();
   metered.window_seconds = 0.3;
-  const Energy energy = energy_of(metered, run_on("cuda"), 4);
-  EXPECT_EQ(energy.source, "rapl");
+  const Energy energy = energy_of(metered, run_on(BackendKind::cuda), 4);
+  EXPECT_EQ(energy.source, EnergySource::rapl);
   EXPECT_THAT(energy.reason.value_or(""), HasSubstr("GPU: the timed steps lasted 0.3 s"));
   metered.window_seconds = 0.05;
-  EXPECT_EQ(energy_of(metered, run_on("cuda"), 4).source, "unavailable");
+  EXPECT_EQ(energy_of(metered, run_on(BackendKind::cuda), 4).source, EnergySource::unavailable);
   metered.window_seconds = 0;
-  EXPECT_EQ(energy_of(metered, run_on("cuda"), 4).source, "unavailable");
+  EXPECT_EQ(energy_of(metered, run_on(BackendKind::cuda), 4).source, EnergySource::unavailable);
 }
 
 TEST(EnergyOf, RemarksOnWhatElseIsInIt) {
-  epochbench::Run run = run_on("cpu", 1);
+  epochbench::Run run = run_on(BackendKind::cpu, 1);
   run.interference->foreign_cpu_cores = 0.5;
   EXPECT_THAT(energy_of(ten_seconds_of_cpu(), run, 4).remarks,
               ElementsAre(HasSubstr("all its 4 cores, and this run used 1"), HasSubstr("which took 0.5 cores")));
@@ -109,7 +109,7 @@ TEST(EnergyOf, RemarksOnWhatElseIsInIt) {
   MeteredSteps metered = ten_seconds_of_both();
   metered.window_seconds = 1;
   metered.remarks = {"first"};
-  EXPECT_THAT(energy_of(metered, run_on("cuda"), 4).remarks, ElementsAre("first", HasSubstr("lasted 1 s")));
+  EXPECT_THAT(energy_of(metered, run_on(BackendKind::cuda), 4).remarks, ElementsAre("first", HasSubstr("lasted 1 s")));
   run.interference->foreign_cpu_cores.reset();
   EXPECT_THAT(energy_of(ten_seconds_of_cpu(), run, std::nullopt).remarks, IsEmpty()) << "of what is not known, nothing";
 }

@@ -55,7 +55,7 @@ class MetersTest : public testing::Test {
   MachineMeters meters(const std::vector<std::string>& bus_ids = {kBusId}) const {
     return MachineMeters({powercap.folder, FAKE_NVML}, gpus_with(bus_ids));
   }
-  static epochbench::Run timed_run(const char* backend, std::vector<double> step_seconds) {
+  static epochbench::Run timed_run(BackendKind backend, std::vector<double> step_seconds) {
     epochbench::Run run;
     run.device.backend = backend;
     run.timing = Timing{};
@@ -128,9 +128,9 @@ TEST_F(MetersTest, AddsUpTheWindows) {
     metering.end(1);
     powercap.count("intel-rapl:0", counted += 70'000'000);  // between two windows
   }
-  epochbench::Run run = timed_run("cpu", {0.06, 0.06, 0.06});
+  epochbench::Run run = timed_run(BackendKind::cpu, {0.06, 0.06, 0.06});
   metering.fill(run);
-  EXPECT_EQ(run.energy->source, "rapl") << run.energy->reason.value_or("");
+  EXPECT_EQ(run.energy->source, EnergySource::rapl) << run.energy->reason.value_or("");
   EXPECT_GE(run.energy->window_seconds.value_or(0), 0.18);
   EXPECT_NEAR(run.energy->average_watts.value_or(0) * run.energy->window_seconds.value_or(0), 30, 1e-6);
   EXPECT_NEAR(run.energy->joules_per_epoch.value_or(0), 100 * *run.energy->average_watts, 1e-6);
@@ -153,7 +153,7 @@ TEST_F(MetersTest, ALongBlockIsReadWithinToo) {
     ASSERT_TRUE(becomes_true([&] { return reads() > before; })) << "nobody reads while the block runs";
   }
   metering.end(1);
-  epochbench::Run run = timed_run("cuda", {1});
+  epochbench::Run run = timed_run(BackendKind::cuda, {1});
   metering.fill(run);
   ASSERT_TRUE(run.energy->cpu_average_watts) << run.energy->reason.value_or("");
   EXPECT_NEAR(*run.energy->cpu_average_watts * *run.energy->window_seconds, 200, 1e-6);
@@ -169,10 +169,10 @@ TEST_F(MetersTest, AGpuRunHasItsStateAndBothParts) {
   nvml.locked([](test::FakeNvml& all) { all.cards[0].energy_millijoules += 60'000; });
   pass(0.6);
   metering.end(2);
-  epochbench::Run run = timed_run("cuda", {0.3, 0.3});
+  epochbench::Run run = timed_run(BackendKind::cuda, {0.3, 0.3});
   metering.fill(run);
   const Energy& energy = *run.energy;
-  EXPECT_EQ(energy.source, "rapl+nvml") << energy.reason.value_or("");
+  EXPECT_EQ(energy.source, EnergySource::rapl_and_nvml) << energy.reason.value_or("");
   EXPECT_NEAR(*energy.cpu_average_watts * *energy.window_seconds, 20, 1e-6);
   EXPECT_NEAR(*energy.gpu_average_watts * *energy.window_seconds, 60, 1e-6);
   ASSERT_TRUE(run.gpu);
@@ -198,7 +198,7 @@ TEST_F(MetersTest, RanksHaveTheEnergyOfTheirGpusTogether) {
     });
     pass(0.6);
     metering.end(1);
-    epochbench::Run run = timed_run("cuda", {0.3});
+    epochbench::Run run = timed_run(BackendKind::cuda, {0.3});
     metering.fill(run);
     ASSERT_TRUE(run.energy->gpu_average_watts) << run.energy->reason.value_or("");
     EXPECT_NEAR(*run.energy->gpu_average_watts * *run.energy->window_seconds, gpus == 1 ? 60 : 90, 1e-6);
@@ -208,7 +208,7 @@ TEST_F(MetersTest, RanksHaveTheEnergyOfTheirGpusTogether) {
   metering.begin();
   pass(0.6);
   metering.end(1);
-  epochbench::Run run = timed_run("cuda", {0.1});
+  epochbench::Run run = timed_run(BackendKind::cuda, {0.1});
   metering.fill(run);
   EXPECT_FALSE(run.energy->gpu_average_watts);
   EXPECT_THAT(run.energy->reason.value_or(""), HasSubstr("GPU: the management library does not know the card"));
@@ -219,7 +219,7 @@ TEST_F(MetersTest, AGpuWithoutACardSaysWhy) {
   Metering metering(all, cuda_device(0));
   metering.begin();
   metering.end(1);
-  epochbench::Run run = timed_run("cuda", {0.1});
+  epochbench::Run run = timed_run(BackendKind::cuda, {0.1});
   metering.fill(run);
   EXPECT_THAT(run.gpu->reason.value_or(""), HasSubstr("Not Found"));
   EXPECT_FALSE(run.gpu->utilization || run.gpu->throttled_steps || run.efficiency->gpu_busy_fraction);
@@ -231,9 +231,9 @@ TEST_F(MetersTest, AMachineWithoutMetersStartsNoThreadAndSaysWhy) {
   Metering metering(all, {});
   metering.begin();
   metering.end(1);
-  epochbench::Run run = timed_run("cpu", {0.1});
+  epochbench::Run run = timed_run(BackendKind::cpu, {0.1});
   metering.fill(run);
-  EXPECT_EQ(run.energy->source, "unavailable");
+  EXPECT_EQ(run.energy->source, EnergySource::unavailable);
   EXPECT_THAT(run.energy->reason.value_or(""), HasSubstr("/nowhere has no energy counter"));
 }
 

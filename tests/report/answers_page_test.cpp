@@ -28,21 +28,22 @@ Run run_of(const std::string& backend, const std::string& precision, std::int64_
   rename(run, "resnet50/" + backend + "/" + precision + "/b" + std::to_string(batch));
   run.repetition = repetition;
   run.workload.model = "resnet50";
-  run.workload.mode = "train";
+  run.workload.mode = Mode::train;
   run.workload.fingerprint = "f" + std::to_string(batch);
   run.workload.batch = batch;
   run.workload.dataset = "synthetic";
   run.workload.samples_per_epoch = 3600;
   run.workload.optimizer = "sgd";
-  run.device = {backend, backend == "cpu" ? "Some CPU" : "Some GPU", std::nullopt, std::nullopt};
+  run.device = {from_name<BackendKind>(backend).value(), backend == "cpu" ? "Some CPU" : "Some GPU", std::nullopt,
+                std::nullopt};
   if (backend == "cpu") run.device.threads = 2;
-  run.precision = precision;
+  run.precision = from_name<Precision>(precision).value();
   run.timing = Timing{};
   run.timing->step_seconds.assign(10, static_cast<double>(batch) / rate);
   run.timing->step_seconds_median = static_cast<double>(batch) / rate;
   run.timing->steps_total_seconds = 10 * static_cast<double>(batch) / rate;
   run.timing->epoch_seconds = 3600 / rate;
-  run.timing->epoch_kind = "projected";
+  run.timing->epoch_kind = EpochKind::projected;
   run.timing->wall_seconds = 20;
   run.throughput = Throughput{rate, std::nullopt};
   run.efficiency = Efficiency{1e9, 0.8, 0.0, backend == "cpu" ? std::nullopt : std::optional(0.95)};
@@ -76,10 +77,10 @@ std::vector<Run> both_devices() {
 // PyTorch's on both devices: half as fast on the GPU, and four fifths as fast on the CPU.
 std::vector<Run> with_pytorch(std::vector<Run> runs) {
   for (const Run& ours : std::vector<Run>(runs)) {
-    const bool on_gpu = ours.device.backend == "cuda";
+    const bool on_gpu = ours.device.backend == BackendKind::cuda;
     const double factor = on_gpu ? 0.5 : 0.8;
-    Run& run =
-        runs.emplace_back(run_of("pytorch", ours.precision, 32, factor * ours.throughput->samples_per_second, ours.repetition));
+    Run& run = runs.emplace_back(
+        run_of("pytorch", name(ours.precision), 32, factor * ours.throughput->samples_per_second, ours.repetition));
     rename(run, run.name + (on_gpu ? "/compile=default/device=cuda:0" : "/compile=default"));
     run.device.name = ours.device.name;
     run.device.threads = ours.device.threads;
@@ -100,7 +101,7 @@ TEST(AnswerSections, SaySpeedBesidePyTorchOnBothDevices) {
 
 TEST(AnswerSections, SaySpeedOfPyTorchAlone) {
   std::vector<epochbench::Run> runs = with_pytorch(both_devices());
-  std::erase_if(runs, [](const epochbench::Run& run) { return run.device.backend != "pytorch"; });
+  std::erase_if(runs, [](const epochbench::Run& run) { return run.device.backend != BackendKind::pytorch; });
   const AnswerSection speed = answer_sections(named_result(runs))[kSpeed];
   EXPECT_THAT(speed.answers,
               Contains(AllOf(HasSubstr("pytorch compile=default, GPU fp32 over CPU fp32: 6.25x ("), HasSubstr(" to "))));
@@ -177,7 +178,7 @@ TEST(AnswerSections, SayHowBusyADeviceWasAndWhatItDrew) {
   EXPECT_THAT(section.answers, Contains(HasSubstr("resnet50/cuda/bf16/b32: 80.0 % of the measured peak, busy 95.0 %")));
   EXPECT_THAT(section.answers, Contains(HasSubstr("no meter could be read")));
   for (epochbench::Run& run : runs) run.energy->average_watts = 150;
-  for (epochbench::Run& run : runs) run.energy->source = "rapl";
+  for (epochbench::Run& run : runs) run.energy->source = EnergySource::rapl;
   section = answer_sections(named_result(runs))[kUtilization];
   EXPECT_THAT(section.answers, Contains(HasSubstr("150 W (rapl)")));
   EXPECT_THAT(section.answers, Each(Not(HasSubstr("no meter"))));
@@ -188,8 +189,8 @@ TEST(AnswerSections, SayWhatACardDrewWhoseHostHasNoMeter) {
   std::vector<epochbench::Run> runs = both_devices();
   for (epochbench::Run& run : runs) {
     run.energy->reason = "CPU: the counters cannot be read";
-    if (run.device.backend == "cpu") continue;
-    run.energy->source = "nvml";
+    if (run.device.backend == BackendKind::cpu) continue;
+    run.energy->source = EnergySource::nvml;
     run.energy->gpu_average_watts = 700 + run.repetition;
     run.energy->gpu_joules_per_epoch = 25'000;
   }
@@ -198,8 +199,8 @@ TEST(AnswerSections, SayWhatACardDrewWhoseHostHasNoMeter) {
                                                   "GPU alone 702 W (nvml), 25.0 kJ per epoch")));
   EXPECT_THAT(section.answers, Contains("power not known of 20 runs: CPU: the counters cannot be read"));
   for (epochbench::Run& run : runs) {
-    if (run.device.backend == "cpu") continue;
-    run.energy->source = "rapl+nvml";
+    if (run.device.backend == BackendKind::cpu) continue;
+    run.energy->source = EnergySource::rapl_and_nvml;
     run.energy->cpu_average_watts = 100;
     run.energy->average_watts = *run.energy->gpu_average_watts + 100;
     run.energy->reason.reset();
@@ -249,8 +250,8 @@ TEST(AnswerSections, SayWhatPrecisionBringsAndCosts) {
       run.workload.fingerprint = "lenet5";
       run.workload.dataset = "digits";
       run.workload.seed = static_cast<std::uint64_t>(seed);
-      run.timing->stopped_by = "epochs";
-      run.quality->eval_metric = "accuracy";
+      run.timing->stopped_by = StopReason::epochs;
+      run.quality->eval_metric = EvalMetric::accuracy;
       run.quality->eval_history = {0.9 + (precision == "bf16" ? -0.01 + 0.001 * seed : 0)};
       runs.push_back(run);
     }
@@ -271,10 +272,10 @@ TEST(AnswerSections, OfTrainingsToATargetSayHowSoonTheyReachIt) {
       run.settings["until"] = std::string("accuracy=0.97");
       run.workload.dataset = "digits";
       run.workload.seed = static_cast<std::uint64_t>(repetition);
-      run.timing->stopped_by = "until";
+      run.timing->stopped_by = StopReason::until;
       run.timing->training_seconds = precision == "fp32" ? 20 + repetition : 10 + 0.5 * repetition;
-      run.timing->epoch_kind = "measured";
-      run.quality->eval_metric = "accuracy";
+      run.timing->epoch_kind = EpochKind::measured;
+      run.quality->eval_metric = EvalMetric::accuracy;
       run.quality->eval_value = 0.972;
       runs.push_back(run);
     }
@@ -292,8 +293,8 @@ TEST(AnswerSections, SayTheCostOrThatNoPriceIsKnown) {
   EXPECT_THAT(section.answers, Contains(HasSubstr("resnet50 b32, cuda fp32 over cpu fp32: on the CPU an epoch costs 5.00x (")));
   EXPECT_THAT(section.answers, Contains("price: given with --price"));
   std::vector<epochbench::Run> runs{run_of("cpu", "fp32", 32, 10)};
-  runs[0].timing->stopped_by = "until";
-  runs[0].quality->eval_metric = "accuracy";
+  runs[0].timing->stopped_by = StopReason::until;
+  runs[0].quality->eval_metric = EvalMetric::accuracy;
   runs[0].quality->eval_value = 0.97;
   const AnswerSection unpriced = answer_sections(named_result(runs))[kCost];
   EXPECT_THAT(unpriced.answers, Contains(HasSubstr("no price is known")));
@@ -322,7 +323,7 @@ TEST(AnswerSections, SayWhetherTheInputIsFastEnough) {
     run.input = Input{};
     run.input->decode_cost_seconds = 0.001;
     run.input->loader_threads = waits > 0.5 ? 0 : 1;
-    run.input->cache = waits > 0.5 ? "none" : "decoded";
+    run.input->cache = waits > 0.5 ? Cache::none : Cache::decoded;
     run.efficiency->data_wait_fraction = waits;
     runs.push_back(run);
   }

@@ -22,7 +22,7 @@ Run run_of(const std::string& name) {
 
 Run measured_run(const std::string& name) {
   Run run = run_of(name);
-  run.energy->source = "rapl";
+  run.energy->source = EnergySource::rapl;
   run.energy->joules_per_epoch = run.energy->cpu_joules_per_epoch = 12340;
   run.energy->idle_watts = 45;
   return run;

@@ -35,7 +35,7 @@ Result partly_failed() {
     rename(failed, result.runs[i].name);
     failed.repetition = static_cast<int>(i);
     failed.message = "needs 5 GB";
-    failed.device.backend = "cuda";
+    failed.device.backend = BackendKind::cuda;
     failed.device.name = "cuda:0";
     failed.workload = result.runs[i].workload;
     result.runs[i] = failed;

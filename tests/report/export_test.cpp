@@ -180,7 +180,7 @@ TEST(ExportMarkdown, TellsOfOtherJobsWhereThereWereAny) {
 
 TEST(ExportMarkdown, SaysWhichEpochsAreProjected) {
   Result result = one_run();
-  result.runs[0].timing->epoch_kind = "measured";
+  result.runs[0].timing->epoch_kind = EpochKind::measured;
   EXPECT_THAT(markdown_text(result), HasSubstr("| 1 min 40 s |"));
 }
 
@@ -208,12 +208,12 @@ TEST(ExportMarkdown, SaysWhyWhereNothingRan) {
 TEST(ExportMllog, HasTheEpochsWhoseStepsTheFileLeavesOut) {
   Result result = one_run();
   epochbench::Run& run = result.runs[0];
-  run.timing->epoch_kind = "measured";
+  run.timing->epoch_kind = EpochKind::measured;
   run.workload.samples_per_epoch = 10 * run.workload.batch;
   run.timing->step_seconds.assign(10, 0.1);
   run.timing->step_seconds_left_out = 20;
   run.quality.emplace();
-  run.quality->eval_metric = "accuracy";
+  run.quality->eval_metric = EvalMetric::accuracy;
   run.quality->eval_value = 0.75;
   run.quality->eval_history = {0.25, 0.5, 0.75};
   const std::string text = mllog_text(result);
@@ -287,7 +287,7 @@ TEST(Export, NoNumberIsEverNotFinite) {
   run.efficiency = Efficiency{kNaN, infinity, kNaN, kNaN};
   run.quality->loss = {kNaN, infinity};
   run.quality->final_loss = kNaN;
-  run.quality->eval_metric = "accuracy";
+  run.quality->eval_metric = EvalMetric::accuracy;
   run.quality->eval_value = kNaN;
   run.energy->joules_per_epoch = infinity;
   run.cost->usd_per_epoch = kNaN;

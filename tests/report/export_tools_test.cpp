@@ -26,10 +26,10 @@ Result two_epochs() {
   run.workload.optimizer = "adamw lr=0.001 beta1=0.9 beta2=0.999 epsilon=1e-08 weight_decay=0.01 extra=2";
   run.workload.seed = 7;
   run.timing->step_seconds = {0.125, 0.125, 0.25, 0.25};
-  run.timing->epoch_kind = "measured";
+  run.timing->epoch_kind = EpochKind::measured;
   run.timing->compile_seconds = 2;
   run.timing->wall_seconds = 10;
-  run.quality->eval_metric = "accuracy";
+  run.quality->eval_metric = EvalMetric::accuracy;
   run.quality->eval_history = {0.5, 0.75};
   run.quality->eval_value = 0.75;
   return result;
@@ -66,7 +66,7 @@ TEST(ExportMllog, CountsATrainingToATargetAsMlperfDoes) {
   Result result = two_epochs();  // of 10 s in all
   epochbench::Run& run = result.runs[0];
   run.settings["until"] = std::string("accuracy=0.7");
-  run.timing->stopped_by = "until";
+  run.timing->stopped_by = StopReason::until;
   run.timing->training_seconds = 5;
   run.timing->evaluation_seconds = 1;
   const auto events = mllog_events(mllog_text(result));
@@ -74,7 +74,7 @@ TEST(ExportMllog, CountsATrainingToATargetAsMlperfDoes) {
                                              "eval_accuracy=0.5@5750", "eval_stop@5750", "epoch_stop@6250",
                                              "eval_accuracy=0.75@6750", "run_stop@10000"}));
   EXPECT_THAT(mllog_text(result), HasSubstr(R"("metadata":{"status":"success","target":"accuracy=0.7"}})"));
-  run.timing->stopped_by = "epochs";
+  run.timing->stopped_by = StopReason::epochs;
   EXPECT_THAT(mllog_text(result), HasSubstr(R"("metadata":{"status":"aborted","target":"accuracy=0.7"}})"));
 }
 
@@ -86,11 +86,11 @@ TEST(ExportMllog, TellsTheWarmUpOfTheLearningRate) {
 
 TEST(ExportMllog, AProjectedEpochIsNoEpoch) {
   Result result = two_epochs();
-  result.runs[0].timing->epoch_kind = "projected";
+  result.runs[0].timing->epoch_kind = EpochKind::projected;
   const auto events = mllog_events(mllog_text(result));
   EXPECT_EQ(std::count(events.begin(), events.end(), "eval_accuracy=0.75@10000"), 1);
   EXPECT_THAT(mllog_text(result), Not(HasSubstr("epoch_start")));
-  result.runs[0].quality->eval_metric = "loss";
+  result.runs[0].quality->eval_metric = EvalMetric::loss;
   EXPECT_THAT(mllog_text(result), HasSubstr("eval_loss"));
 }
 
@@ -117,7 +117,7 @@ TEST(ExportMllog, HasNoPlaceForWhatIsNoTraining) {
   EXPECT_EQ(mllog_left_out(run), "");
   run.timing->wall_seconds = std::nan("");
   EXPECT_THAT(mllog_left_out(run), HasSubstr("not known"));
-  run.workload.mode = "forward";
+  run.workload.mode = Mode::forward;
   EXPECT_THAT(mllog_left_out(run), HasSubstr("no training"));
   EXPECT_EQ(mllog_left_out(failed_run(RunStatus::skipped)), "skipped");
 }

@@ -125,7 +125,7 @@ NamedTurns turns(int i, double log_ratio, const std::string& reference) {
   turns.name = "mlp/cpu/fp32/b64";
   turns.model = "mlp";
   turns.device = "cpu";
-  turns.precision = name(Precision::fp32);
+  turns.precision = Precision::fp32;
   turns.batch = 64;
   for (int pair = 0; pair < 10; ++pair) {
     turns.pairs.emplace_back().log_ratio = log_ratio + 0.0001 * (pair - 4.5) + 1e-4 * ((i * 7) % 5 - 2);

@@ -116,7 +116,7 @@ TEST(LoadMark, IsInPairsOfRuns) {
   NamedResult both = made_result("r.json", "box", {MadeRun{}, MadeRun{.backend = "cuda", .rate = 1000}});
   EXPECT_THAT(speedup_text(speedup_of({both}, SpeedupOf::same_batch)), Not(HasSubstr("†")));
   for (auto& run : both.result.runs)
-    if (run.device.backend == "cpu") run.interference->foreign_cpu_cores = 0.5;
+    if (run.device.backend == BackendKind::cpu) run.interference->foreign_cpu_cores = 0.5;
   EXPECT_THAT(speedup_text(speedup_of({both}, SpeedupOf::same_batch)),
               AllOf(StartsWith(load_note() + "\n"), HasSubstr("cpu/fp32/b16 †  ")));
 }

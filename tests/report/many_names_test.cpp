@@ -32,8 +32,8 @@ NamedResult many_names(int models) {
     Run cpu = made_run({"cpu", "fp32", 100, 16, "", model, 1}, 0), gpu = made_run({"cuda", "fp32", 900, 16, "", model, 1}, 0);
     Run trained = made_run({"cpu", "bf16", 100, 16, "", model, 1}, 0),
         failed = made_run({"cpu", "fp32", 1, 8, "", model, 1}, 0);
-    trained.timing->stopped_by = "until";
-    trained.quality->eval_metric = "accuracy";
+    trained.timing->stopped_by = StopReason::until;
+    trained.quality->eval_metric = EvalMetric::accuracy;
     trained.quality->eval_value = 0.97;
     trained.quality->eval_history = {0.9, 0.97};
     failed.status = RunStatus::failed;

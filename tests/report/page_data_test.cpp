@@ -113,7 +113,7 @@ TEST(PageData, HasOneEstimatorForSpeedEpochCostAndEnergy) {
     named.result.runs.push_back(made_run(made, static_cast<int>(named.result.runs.size())));
     epochbench::Run& run = named.result.runs.back();
     run.workload.seed = named.result.runs.size();  // seeds are repetitions
-    run.quality->eval_metric = "accuracy";
+    run.quality->eval_metric = EvalMetric::accuracy;
     run.quality->eval_value = rate / 1000;
   }
   const Json data = page_of({named});
@@ -174,7 +174,7 @@ TEST(PageData, NamesThePartOfTheEnergyThatIsKnown) {
   NamedResult named = both_devices(1);
   for (epochbench::Run& run : named.result.runs) {
     run.energy = Energy{};
-    if (run.device.backend == "cuda") run.energy->gpu_joules_per_epoch = 5;
+    if (run.device.backend == BackendKind::cuda) run.energy->gpu_joules_per_epoch = 5;
   }
   const Json data = page_of({named});
   EXPECT_TRUE(cell(data, 0, "energy").is_null());
@@ -195,7 +195,7 @@ TEST(PageData, WithoutRunsHasNoSectionButThePlaces) {
 TEST(PageData, CountsWhatDidNotEndWellByReason) {
   NamedResult named = both_devices(3);
   for (epochbench::Run& run : named.result.runs)
-    if (run.device.backend == "cuda") {
+    if (run.device.backend == BackendKind::cuda) {
       run = failed(run, RunStatus::skipped);
       run.message = "no GPU is usable here";
     }
@@ -257,7 +257,7 @@ TEST(PageData, ShowsNoLossesOfAFewSyntheticSteps) {
 TEST(PageData, MarksEveryTableByTheLoad) {
   NamedResult named = both_devices(5);
   for (epochbench::Run& run : named.result.runs)
-    if (run.device.backend == "cpu") run.interference->foreign_cpu_cores = 0.5;
+    if (run.device.backend == BackendKind::cpu) run.interference->foreign_cpu_cores = 0.5;
   const Json data = page_of({named});
   EXPECT_EQ(cell(data, 0, "doubts"), Json({"other processes took 0.50 cores"}));
   EXPECT_THAT(cell(data, 1, "doubts"), IsEmpty());

@@ -46,7 +46,7 @@ TEST(PageHead, HasATitleByModelsAndDevices) {
       made_result("r.json", "box", {{"cpu", "fp32", 100, 16, "", "resnet50"}, {"cuda", "bf16", 9, 8, "", "bert-base"}});
   named.result.context.cpu.model = "AMD EPYC 9654 96-Core Processor";
   for (epochbench::Run& run : named.result.runs)
-    if (run.device.backend == "cuda") run.device.name = "NVIDIA H100", run.workload.train_flops_per_sample = 1e12;
+    if (run.device.backend == BackendKind::cuda) run.device.name = "NVIDIA H100", run.workload.train_flops_per_sample = 1e12;
   EXPECT_EQ(head_of({named})["title"], "BERT-base and ResNet-50 on an NVIDIA H100 and an AMD EPYC 9654, 8 cores")
       << "by weight";
   named.result.context.cpu.model = "Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz";
@@ -141,7 +141,7 @@ TEST(PageHead, DoubtsARatioFarFromTheBoundAndShowsNoneThatCannotCarryAnAnswer) {
   NamedResult named = made_result("r.json", "box", {{"cpu", "fp32", 100}, {"cuda", "fp32", 1000}});
   const auto with_bound = [&](double seconds) {
     for (auto& run : named.result.runs)
-      if (run.device.backend == "cpu") run.efficiency->bound_seconds = seconds;
+      if (run.device.backend == BackendKind::cpu) run.efficiency->bound_seconds = seconds;
     return head_of({named});
   };
   EXPECT_THAT(card(with_bound(0.04), "speedup")[0]["doubts"].dump(), HasSubstr("take 4.0 times their lower bound"));
@@ -164,7 +164,7 @@ TEST(PageHead, QualityIsAMeanOverSeeds) {
     rename(run, "resnet50/cpu/fp32/b16" + (seed ? "/seed=" + std::to_string(seed) : ""));
     run.workload.seed = static_cast<std::uint64_t>(seed);
     run.workload.dataset = "digits";
-    run.quality->eval_metric = "accuracy";
+    run.quality->eval_metric = EvalMetric::accuracy;
     run.quality->eval_value = 0.90 + 0.01 * seed;
     named.result.runs.push_back(run);
   }
@@ -187,7 +187,7 @@ TEST(PageHead, QualityIsLedByTheLargestModel) {
       run.workload.train_flops_per_sample = flops;
       run.workload.seed = static_cast<std::uint64_t>(seed);
       run.workload.dataset = "digits";
-      run.quality->eval_metric = "accuracy";
+      run.quality->eval_metric = EvalMetric::accuracy;
       run.quality->eval_value = 0.9;
       named.result.runs.push_back(run);
     }

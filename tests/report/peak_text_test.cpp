@@ -35,24 +35,26 @@ CpuInfo cpu_of_bursts(const std::vector<double>& bursts) {
 
 TEST(PeakText, HasTheSpreadOfTheBursts) {
   const CpuInfo cpu = cpu_of_bursts({193e9, 194e9, 192e9, 193e9, 194e9});
-  EXPECT_EQ(cpu_peak_text(cpu, "fp32"), "194 GFLOP/s (192 to 194 in 5 bursts), measured with vfmadd (avx512), threads: 2");
-  EXPECT_EQ(cpu_peak_text(cpu, "bf16"), "not known");
-  EXPECT_EQ(cpu_peak_text(cpu, "int8"), "not known");
+  EXPECT_EQ(cpu_peak_text(cpu, Precision::fp32),
+            "194 GFLOP/s (192 to 194 in 5 bursts), measured with vfmadd (avx512), threads: 2");
+  EXPECT_EQ(cpu_peak_text(cpu, Precision::bf16), "not known");
+  EXPECT_EQ(cpu_peak_text(cpu, Precision::int8), "not known");
   EXPECT_EQ(cpu_peak_doubts(cpu), "");
-  EXPECT_THAT(cpu_peak_text(cpu_of_bursts({990e9, 1010e9}), "fp32"), HasSubstr("(990 GFLOP/s to 1.01 TFLOP/s in 2 bursts)"));
+  EXPECT_THAT(cpu_peak_text(cpu_of_bursts({990e9, 1010e9}), Precision::fp32),
+              HasSubstr("(990 GFLOP/s to 1.01 TFLOP/s in 2 bursts)"));
 }
 
 TEST(PeakText, OfAnOlderFileHasNoSpreadAndNoMark) {
   CpuInfo cpu = cpu_of_bursts({97e9});
   cpu.peak_bursts_flops_per_second.clear();
   cpu.peak_foreign_cpu_cores.reset();
-  EXPECT_EQ(cpu_peak_text(cpu, "fp32"), "97.0 GFLOP/s, measured with vfmadd (avx512), threads: 2");
+  EXPECT_EQ(cpu_peak_text(cpu, Precision::fp32), "97.0 GFLOP/s, measured with vfmadd (avx512), threads: 2");
   EXPECT_EQ(cpu_peak_doubts(cpu), "");
 }
 
 TEST(PeakText, MarksBurstsThatDiffer) {
   const CpuInfo cpu = cpu_of_bursts({173e9, 97e9, 194e9});
-  EXPECT_THAT(cpu_peak_text(cpu, "fp32"), testing::StartsWith("194 GFLOP/s † (97.0 to 194 in 3 bursts)"));
+  EXPECT_THAT(cpu_peak_text(cpu, Precision::fp32), testing::StartsWith("194 GFLOP/s † (97.0 to 194 in 3 bursts)"));
   EXPECT_EQ(cpu_peak_doubts(cpu),
             "†: bursts differ by 50.0 % in fp32; the peak may be higher: measure again on a quiet machine (epochbench system)");
   EXPECT_EQ(cpu_peak_doubts(cpu_of_bursts({190.1e9, 200e9})), "") << "4.95 %, as on a quiet machine";
@@ -62,7 +64,7 @@ TEST(PeakText, MarksBurstsThatDiffer) {
 TEST(PeakText, MarksWhatOtherProcessesTook) {
   CpuInfo cpu = cpu_of_bursts({194e9, 194e9});
   cpu.peak_foreign_cpu_cores = 0.16;
-  EXPECT_THAT(cpu_peak_text(cpu, "fp32"), testing::StartsWith("194 GFLOP/s † "));
+  EXPECT_THAT(cpu_peak_text(cpu, Precision::fp32), testing::StartsWith("194 GFLOP/s † "));
   EXPECT_THAT(cpu_peak_doubts(cpu), HasSubstr("†: other processes took 0.16 CPU cores meanwhile; the peak may be higher"));
   cpu.peak_threads = 64;
   EXPECT_EQ(cpu_peak_doubts(cpu), "") << "0.25 % of the machine";
@@ -73,7 +75,7 @@ TEST(PeakText, MarksWhatOtherProcessesTook) {
 TEST(PeakText, FitsATerminalOf80Columns) {
   const std::string head = "fp32 peak         ";
   for (const std::string& line :
-       wrapped_lines(head, std::string(head.size(), ' '), cpu_peak_text(cpu_of_bursts({173e9, 194e9}), "fp32"), 80))
+       wrapped_lines(head, std::string(head.size(), ' '), cpu_peak_text(cpu_of_bursts({173e9, 194e9}), Precision::fp32), 80))
     EXPECT_LE(display_width(line), 80u) << line;
 }
 

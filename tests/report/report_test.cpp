@@ -203,9 +203,9 @@ TEST(Summary, ShowsWhatRanAndWhyTheRestDidNot) {
   ok.timing->step_seconds_median = 0.01;
   ok.timing->step_seconds_ci95 = {0.0099, 0.0101};
   ok.timing->epoch_seconds = 90;
-  ok.timing->epoch_kind = "projected";
+  ok.timing->epoch_kind = EpochKind::projected;
   ok.throughput = Throughput{6400, std::nullopt};
-  ok.quality->eval_metric = "accuracy";
+  ok.quality->eval_metric = EvalMetric::accuracy;
   ok.quality->eval_value = 0.9750;
   bad.status = RunStatus::out_of_memory;
   bad.message = "needs 5 GB";
@@ -230,7 +230,7 @@ Result repeated_result(int repetitions) {
       made.precision = precision;
       made.rate = (repetition % 2 ? 400.0 : 100.0) * (made.precision == "bf16" ? 2 : 1);
       result.runs.push_back(made_run(made, repetition));
-      result.runs.back().quality->eval_metric = "accuracy";
+      result.runs.back().quality->eval_metric = EvalMetric::accuracy;
       result.runs.back().quality->eval_value = repetition % 2 ? 0.9 : 0.8;
     }
   return result;
@@ -259,7 +259,7 @@ TEST(Summary, HasOneRowForTheRepetitionsOfACase) {
 
 TEST(Summary, SaysWhichRowsHaveARangeWhereOthersHaveAnInterval) {
   Result result = repeated_result(5);
-  std::erase_if(result.runs, [](const epochbench::Run& run) { return run.precision == "bf16" && run.repetition > 1; });
+  std::erase_if(result.runs, [](const epochbench::Run& run) { return run.precision == Precision::bf16 && run.repetition > 1; });
   const std::string text = summary(result);
   EXPECT_THAT(row_with(text, "case"), HasSubstr("95 % interval or range"));
   EXPECT_THAT(row_with(text, "bf16"), HasSubstr("range 200 to 800"));
@@ -335,10 +335,10 @@ TEST(Remarks, NameKernelsThatTheBuildLacks) {
   result.context.cpu.isa = {"avx2", "fma", "avx512f", "avx512dq", "avx512cd", "avx512bw", "avx512vl", "avx512_bf16"};
   result.context.cpu_kernels = {{"portable", "avx2"}};
   result.runs = {run_of("on a GPU", "digits")};
-  result.runs.back().device.backend = "cuda";
+  result.runs.back().device.backend = BackendKind::cuda;
   EXPECT_EQ(remarks(result), "") << "no run is slower by it";
   result.runs.push_back(run_of("on the CPU", "digits"));
-  result.runs.back().device.backend = "cpu";
+  result.runs.back().device.backend = BackendKind::cpu;
   EXPECT_EQ(remarks(result),
             "kernels_missing: this build has no kernels for avx512, avx512_bf16, which this CPU has, so the CPU can be faster; "
             "build here with scripts/run, or with EPOCHBENCH_KERNELS=all\n");
@@ -351,7 +351,7 @@ TEST(Remarks, NameRunsWhosePeakIsThatOfMoreThreads) {
   result.context.cpu.peak_threads = 2;
   for (const int threads : {1, 2}) {
     result.runs.push_back(run_of("threads " + std::to_string(threads), "digits"));
-    result.runs.back().device = {"cpu", "Some CPU", threads, "avx2"};
+    result.runs.back().device = {BackendKind::cpu, "Some CPU", threads, "avx2"};
     result.runs.back().efficiency = Efficiency{1e9, 0.4, std::nullopt, std::nullopt};
   }
   EXPECT_EQ(remarks(result), "of peak: of what 2 threads reach together, also for threads 1\n");
@@ -372,8 +372,8 @@ TEST(Remarks, SayWhatChangedTheThreadsAndWhatDidNot) {
   result.context.environment = {{"LD_PRELOAD", "x.so"}, {"OMP_PLACES", "cores"}, {"OMP_THREAD_LIMIT", "1"}};
   result.context.nice = 5;
   result.runs = {run_of("lenet5", "digits"), run_of("mlp", "digits")};
-  result.runs[0].device = {.backend = "cpu", .name = "Some CPU", .threads = 1, .isa = "avx2", .cpus = {0}};
-  result.runs[1].device = {.backend = "cpu", .name = "Some CPU", .threads = 2, .isa = "avx2", .cpus = {0, 1}};
+  result.runs[0].device = {.backend = BackendKind::cpu, .name = "Some CPU", .threads = 1, .isa = "avx2", .cpus = {0}};
+  result.runs[1].device = {.backend = BackendKind::cpu, .name = "Some CPU", .threads = 2, .isa = "avx2", .cpus = {0, 1}};
   result.runs[1].timing.emplace().stopped_steps = {3, 7};
   const std::string text = remarks(result);
   EXPECT_THAT(text, HasSubstr("environment: OMP_PLACES=cores, OMP_THREAD_LIMIT=1 were set and not followed"));

@@ -43,14 +43,14 @@ TEST(ResultJson, RoundTripIsExact) {
   EXPECT_EQ(run.input->loader_threads, 3);
   EXPECT_FALSE(run.input->prefetch);
   EXPECT_EQ(run.input->decode_cost_seconds, 0.002);
-  EXPECT_EQ(run.input->cache, "decoded");
+  EXPECT_EQ(run.input->cache, Cache::decoded);
   EXPECT_EQ(run.input->images, "u8");
   EXPECT_EQ(run.input->left_out_images, 2);
   EXPECT_EQ(run.input->files->validation, 40);
   EXPECT_EQ(run.profile->classes[1].limit_fraction, 0.5);
   EXPECT_EQ(run.profile->classes[1].limit_seconds, 0.125);
   EXPECT_FALSE(run.profile->nodes[0].limit);
-  EXPECT_EQ(run.profile->nodes[1].limit, "memory");
+  EXPECT_EQ(run.profile->nodes[1].limit, NodeLimit::memory);
   EXPECT_EQ(run.gpu->throttle_reasons, std::vector<std::string>{"sw_power_cap"});
   EXPECT_EQ(run.gpu->throttled_step_ranges->at(0).second, 1);
   EXPECT_EQ(run.gpu->memory_used_bytes, 12345);
@@ -140,6 +140,35 @@ TEST(ResultJson, WrongDocumentsSayWhereTheyAreWrong) {
   EXPECT_THAT(parse_failure(document.dump()), HasSubstr("repetition: must be a whole number"));
   document["runs"][0].erase("repetition");
   EXPECT_THAT(parse_failure(document.dump()), HasSubstr("runs[0].repetition: missing"));
+}
+
+TEST(ResultJson, AnUnknownWordIsNamedWithItsPlaceAndTheKnownOnes) {
+  const std::pair<const char*, const char*> places[] = {
+      {"/runs/0/workload/mode", "train, forward"},
+      {"/runs/0/device/backend", "cpu, cuda, reference, pytorch"},
+      {"/runs/0/device/products", "fp32, tf32, bf16, fp16, int8"},
+      {"/runs/0/precision", "fp32, tf32, bf16, fp16, int8"},
+      {"/runs/0/input/cache", "none, decoded"},
+      {"/runs/0/timing/epoch_kind", "measured, projected"},
+      {"/runs/0/timing/stopped_by", "noise, stable_noise, time, steps, epochs, until, interrupted, failed"},
+      {"/runs/0/quality/eval_metric", "accuracy, loss"},
+      {"/runs/0/energy/source", "unavailable, rapl, nvml, rapl+nvml"},
+      {"/runs/0/cost/price_scaling", "per-core, per-vcpu, per-gpu, whole"},
+      {"/runs/0/profile/nodes/1/limit", "compute, memory"},
+      {"/answers/over", "batch, width, samples, threads, ranks, ranks_weak"},
+      {"/answers/best/0/precision", "fp32, tf32, bf16, fp16, int8"},
+      {"/answers/crossover/0/in", "time, cost"},
+      {"/answers/scaling/0/fits/0/law", "amdahl, usl"}};
+  const Json document = Json::parse(result_to_text(complete_result()));
+  for (const auto& [place, known] : places) {
+    Json changed = document;
+    changed.at(Json::json_pointer(place)) = "odd";
+    EXPECT_THAT(parse_failure(changed.dump()),
+                testing::AllOf(testing::StartsWith("file.json."),
+                               HasSubstr(std::string(place).substr(std::string(place).rfind('/') + 1) + ": must be one of " +
+                                         known + ", not 'odd'")))
+        << place;
+  }
 }
 
 std::string json_failure(const std::string& text) {

@@ -26,7 +26,7 @@ TurnsDocument made() {
   turns.name = "mlp/cpu/fp32/b4";
   turns.model = "mlp";
   turns.device = "cpu";
-  turns.precision = "fp32";
+  turns.precision = Precision::fp32;
   turns.batch = 4;
   turns.threads = 2;
   turns.settings = {{"batch", std::int64_t{4}}, {"threads", std::int64_t{2}}};
@@ -57,7 +57,7 @@ TurnsDocument made() {
   skipped.name = "mlp/cuda/fp32/b4";
   skipped.model = "mlp";
   skipped.device = "cuda:0";
-  skipped.precision = "fp32";
+  skipped.precision = Precision::fp32;
   skipped.batch = 4;
   skipped.settings = {{"device", std::string("cuda:0")}};
   skipped.skipped = "no GPU";

@@ -66,7 +66,7 @@ TEST(ClaimPlans, NameTheModelThatDoesNotExist) {
   ClaimQuantity& quantity = claim.quantities.emplace_back();
   quantity.kind = "plan";
   quantity.models = {"resnet51"};
-  quantity.of.precisions = {"fp32"};
+  quantity.of.precisions = {Precision::fp32};
   try {
     facts_for(std::vector{claim});
     FAIL();

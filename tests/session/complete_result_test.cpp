@@ -104,11 +104,11 @@ TEST(CompleteResult, TakesTheBestBurstOfAFile) {
   int on_cpu = 0, on_gpu = 0;
   for (const auto& run : result.runs) {
     if (!run.efficiency || !run.efficiency->peak_fraction) continue;
-    if (run.device.backend == "cuda") {
+    if (run.device.backend == BackendKind::cuda) {
       ++on_gpu;
-      const double peak = result.context.gpus.at(0).peak_flops_per_second.at(run.precision).value();
+      const double peak = result.context.gpus.at(0).peak_flops_per_second.at(name(run.precision)).value();
       EXPECT_DOUBLE_EQ(*run.efficiency->peak_fraction, run.efficiency->flops_per_second / peak) << run.name;
-    } else if (run.precision == "fp32") {
+    } else if (run.precision == Precision::fp32) {
       ++on_cpu;
       EXPECT_DOUBLE_EQ(*run.efficiency->peak_fraction, run.efficiency->flops_per_second / best) << run.name;
     }

@@ -34,12 +34,12 @@ TEST(Profile, LimitOfANodeIsTheLongerOfItsTwo) {
   Profile profile = example();
   complete_profile(profile, {100.0, 10.0});
   ASSERT_EQ(profile.nodes.size(), 3u) << "a view moves nothing";
-  EXPECT_EQ(profile.nodes[0].limit, "compute");
+  EXPECT_EQ(profile.nodes[0].limit, NodeLimit::compute);
   EXPECT_DOUBLE_EQ(*profile.nodes[0].limit_seconds, 2);
   EXPECT_DOUBLE_EQ(*profile.nodes[0].limit_fraction, 0.5);
-  EXPECT_EQ(profile.nodes[1].limit, "memory");
+  EXPECT_EQ(profile.nodes[1].limit, NodeLimit::memory);
   EXPECT_DOUBLE_EQ(*profile.nodes[1].limit_seconds, 1);
-  EXPECT_EQ(profile.nodes[2].limit, "memory");
+  EXPECT_EQ(profile.nodes[2].limit, NodeLimit::memory);
   EXPECT_DOUBLE_EQ(*profile.nodes[2].limit_seconds, 5);
 }
 

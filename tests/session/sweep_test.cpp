@@ -182,10 +182,14 @@ Result sweep_result() {
 
 TEST(SweepJson, ComesBackAsItWas) {
   Result result = sweep_result();
-  ScalingAnswer scaling{
-      "m/cpu/fp32/b8", 5, 16, {{"usl", 1.5, 0.01, 1e-4, 0.02, 30, 90}, {"amdahl", 1, 0, 0, 0, {}, {}}}, {}, "r"};
-  scaling.extrapolations = {{"usl", "m/cuda/fp32/b8", 50, 40, {30, std::nullopt}, "open"},
-                            {"amdahl", "g", 50, {}, {}, "never"}};
+  ScalingAnswer scaling{"m/cpu/fp32/b8",
+                        5,
+                        16,
+                        {{ScalingLaw::usl, 1.5, 0.01, 1e-4, 0.02, 30, 90}, {ScalingLaw::amdahl, 1, 0, 0, 0, {}, {}}},
+                        {},
+                        "r"};
+  scaling.extrapolations = {{ScalingLaw::usl, "m/cuda/fp32/b8", 50, 40, {30, std::nullopt}, "open"},
+                            {ScalingLaw::amdahl, "g", 50, {}, {}, "never"}};
   result.answers->scaling = {scaling};
   for (auto& run : result.runs) run.settings = settings_from_name(run.name);
   const std::string text = result_to_text(result);

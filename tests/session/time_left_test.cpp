@@ -170,7 +170,7 @@ TEST(TimeLeft, OfAMinimumTimeAndOfEpochsIsTheirs) {
 TEST(TimeLeft, OfATargetIsAQuarterOfItsEpochsOrNearlyAllWhereTheRateFalls) {
   ExpectedCase one = expected({.model = "a", .step_seconds = 1, .expected_seconds = 1, .stop = {}});
   one.stop.epochs = 6;
-  one.stop.until = Until{"accuracy", 0.9};
+  one.stop.until = Until{EvalMetric::accuracy, 0.9};
   double now = 0;
   const auto left = [&](std::int64_t steps) {
     TimeLeft all({one}, {}, [&] { return now; });

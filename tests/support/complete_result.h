@@ -11,19 +11,19 @@
 namespace epochbench {
 
 inline SweepAnswers complete_answers() {
-  const Crossing crossing{"a", "b", "time", 3.5, {{2, 4}}, {{2.5, 4.0}}, "b", std::nullopt};
-  const Crossing none{"a", "b", "cost", {}, {}, {}, {}, "a is cheaper everywhere"};
-  return {"threads",
+  const Crossing crossing{"a", "b", CrossingIn::time, 3.5, {{2, 4}}, {{2.5, 4.0}}, "b", std::nullopt};
+  const Crossing none{"a", "b", CrossingIn::cost, {}, {}, {}, {}, "a is cheaper everywhere"};
+  return {Axis::threads,
           "samples_per_second",
-          {{"a", "cpu", "fp32", 2, 3.0, {{1, 4}}, std::nullopt}},
-          {{"a", "cpu", "fp32", 1, {{1, 2}}, std::nullopt}},
+          {{"a", "cpu", Precision::fp32, 2, 3.0, {{1, 4}}, std::nullopt}},
+          {{"a", "cpu", Precision::fp32, 1, {{1, 2}}, std::nullopt}},
           {crossing},
           {none},
           {{"a",
             4,
             8,
-            {{"usl", 1.0, 0.1, 0.01, 0.02, 3.0, 9.0}},
-            {{"usl", "b", 9.0, 20.0, {15, std::nullopt}, "the upper end is open"}},
+            {{ScalingLaw::usl, 1.0, 0.1, 0.01, 0.02, 3.0, 9.0}},
+            {{ScalingLaw::usl, "b", 9.0, 20.0, {15, std::nullopt}, "the upper end is open"}},
             std::nullopt}},
           {{"a",
             {{2, 16, 100.0, 0.95, {{0.9, 0.97}}, 0.16, 0.01, 1.05, 2e9, 3e9}},
@@ -76,7 +76,7 @@ inline Run complete_run() {
   ok.name = "mlp:depth=3/cpu/fp32/b64";
   ok.repetition = 2;
   ok.workload = {"mlp:depth=3",
-                 "train",
+                 Mode::train,
                  10,
                  std::string(32, 'a'),
                  64,
@@ -89,23 +89,35 @@ inline Run complete_run() {
                  41};
   ok.workload.tokenizer = "gpt2, 600 tokens, " + std::string(32, 'b');
   ok.workload.nominal_dataset = "MNIST";
-  ok.device = {"cpu", "Some CPU", 2, "avx2", "fp32", true, {0, 2}, "winograd", "fusion+prefetch"};
-  ok.precision = "fp32";
+  ok.device = {BackendKind::cpu, "Some CPU", 2, "avx2", Precision::fp32, true, {0, 2}, "winograd", "fusion+prefetch"};
+  ok.precision = Precision::fp32;
   ok.settings = {{"model", "mlp"}, {"model_options", std::map<std::string, std::int64_t>{{"depth", 3}}}};
-  ok.input = Input{3, false, 0.002, "decoded", "u8", 2};
+  ok.input = Input{3, false, 0.002, Cache::decoded, "u8", 2};
   ok.input->files = ImageFiles{10, 300, 40, 224, 224};
-  ok.timing = Timing{
-      3,   {0.1, 1.0 / 3, 1e-9}, 0.1, {{0.05, 0.2}}, 0.433333334, 12.5, "projected", 0.01, 20, "noise", 1e-6, 0.003, 7, {1},
-      true};
+  ok.timing = Timing{3,
+                     {0.1, 1.0 / 3, 1e-9},
+                     0.1,
+                     {{0.05, 0.2}},
+                     0.433333334,
+                     12.5,
+                     EpochKind::projected,
+                     0.01,
+                     20,
+                     StopReason::noise,
+                     1e-6,
+                     0.003,
+                     7,
+                     {1},
+                     true};
   ok.throughput = Throughput{640, std::nullopt};
   ok.latency = Latency{3, 0.25, std::nullopt, std::nullopt, 0.5, {0.25, 1.0 / 3, 0.5}, 5};
   ok.efficiency = Efficiency{1e10, 0.25, 0.01, std::nullopt};
   ok.memory = Memory{100, 200, 0.5, 64};
   ok.interference = Interference{0.75};
   ok.gpu = GpuState{0.5, 1e9, 60, 3, 0, {"sw_power_cap"}, {{{0, 1}, {2, 2}}}, 12345, "memory: Not Supported"};
-  ok.quality = Quality{{2.5, 2.25}, 2.25, "accuracy", 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library", 8};
-  ok.energy = Energy{"rapl", 1.0,          2.0,  std::nullopt,   4.0,       5.0, 4.0, std::nullopt,
-                     5.0,    std::nullopt, 0.25, "GPU: no card", {"whole"}, true};
+  ok.quality = Quality{{2.5, 2.25}, 2.25, EvalMetric::accuracy, 0.9, {0.8, 0.9}, "mlp/cpu/fp32/b64", 1e-7, "library", 8};
+  ok.energy = Energy{EnergySource::rapl, 1.0,       2.0, std::nullopt, 4.0, 5.0, 4.0, std::nullopt, 5.0, std::nullopt, 0.25,
+                     "GPU: no card",     {"whole"}, true};
   ok.cost = Cost{0.34, 0.001, 0.002, "user", "EUR"};
   ok.profile = Profile{7,
                        0.75,
@@ -114,7 +126,7 @@ inline Run complete_run() {
                        {{"matmul", 1, 0.5, 2.0 / 3, 200, 20, std::nullopt, 100, 10, std::nullopt},
                         {"relu", 1, 0.25, 1.0 / 3, std::nullopt, 80, 0.5, 0, 20, 0.125}},
                        {{"fc1", "matmul", "avx2 matmul", 0.5, 100, 10, std::nullopt, std::nullopt, std::nullopt},
-                        {"relu1", "relu", "avx2 relu", 0.25, 0, 20, 0.125, "memory", 0.5}}};
+                        {"relu1", "relu", "avx2 relu", 0.25, 0, 20, 0.125, NodeLimit::memory, 0.5}}};
   return ok;
 }
 
@@ -126,7 +138,7 @@ inline Result complete_result() {
   failed.message = "needs 5 GB";
   failed.workload = ok.workload;
   failed.device = ok.device;
-  failed.precision = "fp32";
+  failed.precision = Precision::fp32;
   failed.settings = {{"model", "mlp"}};
   failed.timing = ok.timing;  // must not be written
   failed.latency = ok.latency;

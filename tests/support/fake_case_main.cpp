@@ -92,13 +92,13 @@ PreparedCase prepare(const CaseSpec& spec) {
   prepared.data_seconds = 1000;  // no run of a test takes as long
   prepared.evaluates = spec.mode == Mode::train;
   if (model == "text") {
-    prepared.metric = "loss";
+    prepared.metric = EvalMetric::loss;
     prepared.labels_per_sample = 5;
   }
   if (model == "cannot_finish") prepared.finish = [] { throw std::runtime_error("the disk is full"); };
-  prepared.device = {"cpu", "fake", spec.threads, "none"};
+  prepared.device = {BackendKind::cpu, "fake", spec.threads, "none"};
   if (model == "on_gpu") {
-    prepared.device = {"cuda", "fake GPU", std::nullopt, std::nullopt};
+    prepared.device = {BackendKind::cuda, "fake GPU", std::nullopt, std::nullopt};
     prepared.skipped_steps = [] { return std::int64_t{3}; };
     fake.device_seconds = 0.5;
     fake.draws_dropout_masks = true;

@@ -26,31 +26,33 @@ inline Run made_run(const MadeRun& made, int repetition) {
   Run run;
   rename(run, made.model + "/" + made.backend + "/" + made.precision + "/b" + std::to_string(made.batch) + made.settings);
   run.repetition = repetition;
-  run.workload = {made.model, "train",
+  run.workload = {made.model, Mode::train,
                   1000,       made.model + " of batch " + std::to_string(made.batch),
                   made.batch, "synthetic",
                   12'800,     "sgd lr=" + std::to_string(0.1 * static_cast<double>(made.batch) / 256) + " momentum=0.9",
                   0,          1e9,
                   {}};
-  run.device = {made.backend, gpu ? "Some GPU" : "Some CPU", gpu ? std::nullopt : std::optional(threads),
+  run.device = {from_name<BackendKind>(made.backend).value(), gpu ? "Some GPU" : "Some CPU",
+                gpu ? std::nullopt : std::optional(threads),
                 gpu ? std::nullopt : std::optional<std::string>(made.precision == "bf16" ? "amx_bf16" : "avx512")};
-  run.precision = made.precision;
+  run.precision = from_name<Precision>(made.precision).value();
   Timing& timing = run.timing.emplace();
   timing.step_seconds.assign(20, step);
   timing.step_seconds_median = step;
   timing.step_seconds_ci95 = {step, step};
   timing.steps_total_seconds = 20 * step;
   timing.epoch_seconds = epoch;
-  timing.epoch_kind = "projected";
+  timing.epoch_kind = EpochKind::projected;
   timing.wall_seconds = 30 * step;
-  timing.stopped_by = "noise";
+  timing.stopped_by = StopReason::noise;
   run.throughput = Throughput{made.rate, std::nullopt};
   run.efficiency = Efficiency{1e9 * made.rate, 0.8, 0.0, std::nullopt};
   run.interference = Interference{0.01};
   if (gpu) run.gpu.emplace().throttled_steps = 0;
   run.quality.emplace().loss = {7.0, 6.9, 6.8};
   if (!reference) run.quality->parity_max_relative_difference = 1e-6;
-  run.energy = Energy{gpu ? "rapl+nvml" : "rapl", epoch * (gpu ? 700 : 300), {}, {}, gpu ? 700.0 : 300.0, {}};
+  run.energy = Energy{
+      gpu ? EnergySource::rapl_and_nvml : EnergySource::rapl, epoch * (gpu ? 700 : 300), {}, {}, gpu ? 700.0 : 300.0, {}};
   run.energy->cpu_includes_memory = true;
   run.cost = Cost{gpu ? 4.0 : 1.0, epoch / 3600 * (gpu ? 4 : 1), {}, "user"};
   return run;

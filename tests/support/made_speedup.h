@@ -16,14 +16,14 @@ inline const std::vector<MadeRun> kCleanPair{{"cpu", "fp32", 100}, {"cuda", "fp3
 using ResultChange = std::function<void(NamedResult&)>;
 
 // `change` of all runs of a backend, in every repetition.
-inline ResultChange of_backend(const std::string& backend, std::function<void(Run&)> change) {
+inline ResultChange of_backend(BackendKind backend, std::function<void(Run&)> change) {
   return [backend, change = std::move(change)](NamedResult& named) {
     for (Run& run : named.result.runs)
       if (run.device.backend == backend) change(run);
   };
 }
-inline ResultChange cpu(std::function<void(Run&)> change) { return of_backend("cpu", std::move(change)); }
-inline ResultChange gpu(std::function<void(Run&)> change) { return of_backend("cuda", std::move(change)); }
+inline ResultChange cpu(std::function<void(Run&)> change) { return of_backend(BackendKind::cpu, std::move(change)); }
+inline ResultChange gpu(std::function<void(Run&)> change) { return of_backend(BackendKind::cuda, std::move(change)); }
 
 inline Speedup speedup_of_runs(const std::vector<MadeRun>& runs, SpeedupOf what = SpeedupOf::same_batch) {
   return speedup_of({made_result("a.json", "host", runs)}, what);

@@ -20,7 +20,7 @@ inline NamedTurns by_turns(const std::string& path, double ratio, const std::str
   TurnsCase& turns = document.cases.emplace_back();
   turns.name = "mlp/cpu/fp32/b64";
   turns.device = "cpu";
-  turns.precision = "fp32";
+  turns.precision = Precision::fp32;
   turns.threads = 2;
   for (int i = 0; i < 10; ++i) {
     TurnsPair& pair = turns.pairs.emplace_back();

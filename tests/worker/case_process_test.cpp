@@ -94,8 +94,8 @@ TEST(RunCase, FillsTheRunOfFixedSteps) {
   ASSERT_TRUE(run.timing && run.throughput && run.efficiency && run.memory && run.interference && run.quality);
   EXPECT_THAT(run.timing->step_seconds, SizeIs(20));
   EXPECT_THAT(run.timing->step_seconds, Each(Ge(0.001)));
-  EXPECT_EQ(run.timing->stopped_by, "steps");
-  EXPECT_EQ(run.timing->epoch_kind, "projected");
+  EXPECT_EQ(run.timing->stopped_by, StopReason::steps);
+  EXPECT_EQ(run.timing->epoch_kind, EpochKind::projected);
   EXPECT_EQ(run.timing->warmup_steps, 3);
   EXPECT_EQ(run.timing->compile_seconds, 0.25);
   const double total = std::accumulate(run.timing->step_seconds.begin(), run.timing->step_seconds.end(), 0.0);
@@ -119,7 +119,7 @@ TEST(RunCase, FillsTheRunOfFixedSteps) {
 TEST(RunCase, StepsOfAGpuAreThoseOfItsClockHeldAgainstTheHosts) {
   const epochbench::Run run = run_fake(spec_of("on_gpu"));
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
-  EXPECT_EQ(run.device.backend, "cuda");
+  EXPECT_EQ(run.device.backend, BackendKind::cuda);
   EXPECT_FALSE(run.device.threads);
   EXPECT_THAT(run.timing->step_seconds, Each(testing::AllOf(Ge(0.5), testing::Le(0.6))));
   EXPECT_FALSE(run.timing->harness_seconds_per_step);
@@ -140,10 +140,10 @@ TEST(RunCase, MeasuresWholeEpochsAndEvaluatesEach) {
   const epochbench::Run run = run_fake(spec);
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
   EXPECT_THAT(run.timing->step_seconds, SizeIs(15));
-  EXPECT_EQ(run.timing->stopped_by, "epochs");
-  EXPECT_EQ(run.timing->epoch_kind, "measured");
+  EXPECT_EQ(run.timing->stopped_by, StopReason::epochs);
+  EXPECT_EQ(run.timing->epoch_kind, EpochKind::measured);
   EXPECT_DOUBLE_EQ(run.timing->epoch_seconds, run.timing->steps_total_seconds / 3);
-  EXPECT_EQ(run.quality->eval_metric, "accuracy");
+  EXPECT_EQ(run.quality->eval_metric, EvalMetric::accuracy);
   EXPECT_THAT(run.quality->eval_history, ElementsAre(0.5, 0.6, DoubleEq(0.7)));
   EXPECT_EQ(run.quality->eval_value, run.quality->eval_history.back());
   EXPECT_FALSE(run.message);
@@ -152,10 +152,10 @@ TEST(RunCase, MeasuresWholeEpochsAndEvaluatesEach) {
 TEST(RunCase, StopsOnceTheMetricIsReached) {
   CaseSpec spec = spec_of("good");
   spec.stop = {};
-  spec.stop.until = Until{"accuracy", 0.6};
+  spec.stop.until = Until{EvalMetric::accuracy, 0.6};
   const epochbench::Run run = run_fake(spec);
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
-  EXPECT_EQ(run.timing->stopped_by, "until");
+  EXPECT_EQ(run.timing->stopped_by, StopReason::until);
   EXPECT_THAT(run.timing->step_seconds, SizeIs(10));
   ASSERT_TRUE(run.timing->training_seconds && run.timing->evaluation_seconds);
   EXPECT_GT(*run.timing->training_seconds, 1000) << "the clock starts before data are touched";
@@ -166,12 +166,12 @@ TEST(RunCase, StopsOnceTheMetricIsReached) {
 TEST(RunCase, SaysWhenTheMetricIsNotReached) {
   CaseSpec spec = spec_of("good");
   spec.stop = {};
-  spec.stop.until = Until{"loss", 0.1};
+  spec.stop.until = Until{EvalMetric::loss, 0.1};
   spec.stop.epochs = 2;
   const epochbench::Run run = run_fake(spec);
   EXPECT_EQ(run.status, RunStatus::ok);
-  EXPECT_EQ(run.timing->stopped_by, "epochs");
-  EXPECT_EQ(run.quality->eval_metric, "loss");
+  EXPECT_EQ(run.timing->stopped_by, StopReason::epochs);
+  EXPECT_EQ(run.quality->eval_metric, EvalMetric::loss);
   EXPECT_THAT(run.message.value_or(""), HasSubstr("loss 0.1 not reached in 2 epochs: the best was 0.25"));
 }
 
@@ -181,7 +181,7 @@ TEST(RunCase, KnowsATextByItsLossALabel) {
   spec.stop.epochs = 1;
   const epochbench::Run run = run_fake(spec);
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
-  EXPECT_EQ(run.quality->eval_metric, "loss");
+  EXPECT_EQ(run.quality->eval_metric, EvalMetric::loss);
   EXPECT_THAT(run.quality->eval_value, testing::Optional(DoubleEq(0.05)));
 }
 
@@ -219,7 +219,7 @@ TEST(RunCase, StopsByItselfWithinItsTime) {
   options.stopping.block_seconds = 0.05;
   const epochbench::Run run = run_fake(spec, options);
   ASSERT_EQ(run.status, RunStatus::ok) << run.message.value_or("");
-  EXPECT_THAT(run.timing->stopped_by, testing::AnyOf("time", "stable_noise"));
+  EXPECT_THAT(run.timing->stopped_by, testing::AnyOf(StopReason::time, StopReason::stable_noise));
   EXPECT_LT(run.timing->steps_total_seconds, 10);
 }
 
@@ -319,7 +319,7 @@ TEST_P(FaultyCase, IsARunWithStatusAndReason) {
   EXPECT_THAT(run.message.value_or(""), HasSubstr(GetParam().message));
   EXPECT_LT(run.message.value_or("").size(), 800u);
   EXPECT_THAT(run.message.value_or(""), testing::Not(HasSubstr("\n")));
-  EXPECT_EQ(run.device.backend, "cpu");
+  EXPECT_EQ(run.device.backend, BackendKind::cpu);
   EXPECT_FALSE(run.timing || run.throughput || run.efficiency || run.memory || run.interference || run.quality);
 }
 
@@ -402,7 +402,7 @@ TEST(RunCase, AnInterruptedRunKeepsTheBlocksThatItHadTimed) {
   EXPECT_EQ(run.status, RunStatus::interrupted);
   ASSERT_TRUE(run.timing && run.throughput && run.energy);
   EXPECT_GE(run.timing->step_seconds.size(), 30u);
-  EXPECT_EQ(run.timing->stopped_by, "interrupted");
+  EXPECT_EQ(run.timing->stopped_by, StopReason::interrupted);
   EXPECT_THAT(run.message.value_or(""),
               testing::MatchesRegex("after .*s, in the phase \"measure\"; [0-9]+ steps were timed, the median .* ms"));
   EXPECT_EQ(run.energy->reason, "the run did not end");
@@ -429,7 +429,7 @@ TEST(RunCase, AProcessThatHangsSaysHowFarItIsAndWhatItTimedIsKept) {
   }
   ASSERT_TRUE(run.timing);
   EXPECT_THAT(run.timing->step_seconds, SizeIs(1));
-  EXPECT_EQ(run.timing->stopped_by, "failed");
+  EXPECT_EQ(run.timing->stopped_by, StopReason::failed);
 }
 
 // Does something to the case's process once it is measuring.

@@ -107,7 +107,7 @@ TEST(Protocol, CaseSurvivesTheJourney) {
   spec.without = {.fusion = true, .winograd = true};
   spec.kernels = Kernels::portable;
   spec.stop.min_time_seconds = 0.3;
-  spec.stop.until = Until{"loss", 1e-3};
+  spec.stop.until = Until{EvalMetric::loss, 1e-3};
   const CaseSpec there = case_from_json(Json::parse(case_to_json(spec).dump()));
   EXPECT_EQ(case_to_json(there), case_to_json(spec));
   EXPECT_EQ(there.seed, spec.seed);

@@ -190,11 +190,11 @@ TEST(StoppingRule, WholeEpochsAreNeverCut) {
 
 TEST(StoppingRule, UntilAccuracyIsAtLeastAndLossAtMost) {
   StopSpec spec;
-  spec.until = Until{"accuracy", 0.97};
+  spec.until = Until{EvalMetric::accuracy, 0.97};
   StoppingRule accuracy(spec);
   EXPECT_EQ(accuracy.after_epoch(1, 0.9699), std::nullopt);
   EXPECT_THAT(accuracy.after_epoch(2, 0.97), Optional(StopReason::until));
-  spec.until = Until{"loss", 0.1};
+  spec.until = Until{EvalMetric::loss, 0.1};
   StoppingRule loss(spec);
   EXPECT_EQ(loss.after_epoch(1, 0.11), std::nullopt);
   EXPECT_THAT(loss.after_epoch(2, 0.1), Optional(StopReason::until));
@@ -202,7 +202,7 @@ TEST(StoppingRule, UntilAccuracyIsAtLeastAndLossAtMost) {
 
 TEST(StoppingRule, UntilEndsAfterAHundredEpochsOrThoseAskedFor) {
   StopSpec spec;
-  spec.until = Until{"accuracy", 2};
+  spec.until = Until{EvalMetric::accuracy, 2};
   EXPECT_EQ(StoppingRule(spec).after_epoch(99, 0.5), std::nullopt);
   EXPECT_THAT(StoppingRule(spec).after_epoch(100, 0.5), Optional(StopReason::epochs));
   spec.epochs = 4;

@@ -56,7 +56,7 @@ TEST_P(ForwardOf, WeightsOf16BitsAreThoseThatAStepWouldCast) {
   for (const auto& [backend, precision] : with)
     EXPECT_EQ(logits(GetParam(), 2, *backend, precision),
               logits(GetParam(), 2, *backend, precision, true, {Entry::train, Entry::forward}))
-        << backend->device().backend << " " << name(precision);
+        << backend->device().name << " " << name(precision);
 }
 
 // Running statistics: a sample does not depend on the rest of the batch.

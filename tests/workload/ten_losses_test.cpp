@@ -59,7 +59,7 @@ TEST(Evaluation, LossOfNextTokensIsTheMeanOverAllPositions) {
   spec.threads = 2;
   PreparedCase prepared = prepare_case(spec);
   EXPECT_EQ(prepared.labels_per_sample, 35);
-  EXPECT_EQ(prepared.metric, "loss");
+  EXPECT_EQ(prepared.metric, EvalMetric::loss);
   Runner runner(*prepared.executable, *prepared.batches, prepared.entry, steady_seconds, read_usage);
   EXPECT_NEAR(runner.evaluate(prepared.labels_per_sample).loss, std::log(256.0), 0.1);  // untrained: a uniform guess
 }

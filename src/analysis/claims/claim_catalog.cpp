@@ -4,24 +4,14 @@
 #include <set>
 
 #include "epochbench/embedded.h"
-#include "epochbench/precision.h"
 #include "src/analysis/claims/claim_kinds.h"
 #include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/case/case_block.h"
-#include "src/case/choices.h"
-#include "src/case/device_id.h"
-#include "src/result/result_json.h"
 
 namespace epochbench {
 
 namespace {
-
-template <class Enum>
-void check_each(const std::string& path, const Words& texts) {
-  const auto known = texts_of(Enum{});
-  for (const std::string& text : texts) check_word(path, text, {known.begin(), known.end()});
-}
 
 struct Keys {
   Words keys;
@@ -41,9 +31,6 @@ void refuse_other_keys(const auto& part, const Json& object, const std::string& 
 // The order is that of setting_texts().
 void check_and_sort(RunChoice& choice, const Json& object, const std::string& path) {
   refuse_other_keys(choice, object, path);
-  check_each<Mode>(path + ".mode", {choice.mode});
-  check_each<Precision>(path + ".precisions", choice.precisions);
-  check_each<DeviceKind>(path + ".backends", choice.backends);
   if (!choice.data.empty()) check_word(path + ".data", choice.data, {"real"});
   if (choice.batch && (*choice.batch < 1 || *choice.batch > kMaxBatch))
     throw FormatError(path + ".batch: must be 1 to " + std::to_string(kMaxBatch));

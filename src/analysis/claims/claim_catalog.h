@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/json_fields.h"
+#include "src/result/result_json.h"
 
 namespace epochbench {
 
@@ -33,10 +33,11 @@ auto optional_fields(auto& visit) {
 
 // The runs that a quantity is about.
 struct RunChoice {
-  std::string model;                    // instead of the quantity's; empty: the quantity's
-  std::vector<std::string> backends;    // in order of preference; the first that has such runs counts
-  std::vector<std::string> precisions;  // any of them; empty: any
-  std::string mode = "train", data;     // data: "real", or empty for any
+  std::string model;                  // instead of the quantity's; empty: the quantity's
+  std::vector<BackendKind> backends;  // in order of preference; the first that has such runs counts
+  std::vector<Precision> precisions;  // any of them; empty: any
+  Mode mode = Mode::train;
+  std::string data;  // "real", or empty for any
   std::optional<std::int64_t> batch;
   // Conditions of the work besides device, precision and batch, as conditions_of() returns them: "without=fusion". A run with
   // any other condition is not chosen.

@@ -114,7 +114,7 @@ struct ThreadSweep {
 ThreadSweep longest_sweep(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
   ListByKey<&ThreadSweep::key> sweeps;
-  for (const Series* series : matching(evidence, quantity.of, model, "cpu")) {
+  for (const Series* series : matching(evidence, quantity.of, model, BackendKind::cpu)) {
     const Run& run = series->first();
     const std::vector<double> rates = metrics(*series, quantity.measure);
     if (!run.device.threads || rates.empty()) continue;
@@ -124,7 +124,7 @@ ThreadSweep longest_sweep(const ClaimQuantity& quantity, const Evidence& evidenc
     known.insert(known.end(), rates.begin(), rates.end());
   }
   for (ThreadSweep& sweep : sweeps)
-    for (const Series* gpu : matching(evidence, *quantity.to, model, "cuda"))
+    for (const Series* gpu : matching(evidence, *quantity.to, model, BackendKind::cuda))
       if (!sweep.gpu && same_work(gpu->first().workload, sweep.cpu->first().workload) &&
           !metrics(*gpu, quantity.measure).empty())
         sweep.gpu = gpu;
@@ -135,7 +135,7 @@ ThreadSweep longest_sweep(const ClaimQuantity& quantity, const Evidence& evidenc
 
 Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
-  const Axis axis = *axis_from_name(quantity.over);
+  const Axis axis = *from_name<Axis>(quantity.over);
   const bool in_cost = quantity.measure == "cost";
   const std::vector<Curve> of = curves_for(evidence, quantity.of, model, axis),
                            to = curves_for(evidence, *quantity.to, model, axis);
@@ -162,11 +162,11 @@ Answers answer_crossover(const ClaimQuantity& quantity, const Evidence& evidence
 }
 
 Answers answer_plateau(const ClaimQuantity& quantity, const Evidence& evidence) {
-  for (const std::string& backend : quantity.of.backends)
+  for (const BackendKind backend : quantity.of.backends)
     for (const std::string& model : quantity.models) {
       RunChoice choice = quantity.of;
       choice.backends = {backend};
-      const std::vector<Curve> curves = curves_for(evidence, choice, model, *axis_from_name(quantity.over));
+      const std::vector<Curve> curves = curves_for(evidence, choice, model, *from_name<Axis>(quantity.over));
       if (!curves.empty() && curves.front().points.size() >= kMinPlateauPoints) return {plateau_of(quantity, curves.front())};
     }
   return {unanswered(quantity, "a plateau takes " + std::to_string(kMinPlateauPoints) +

@@ -47,7 +47,7 @@ std::optional<Side> side_of(const ClaimQuantity& quantity, const RunChoice& choi
   const auto instance = facts.instances.find(device);
   if (per_usd && instance == facts.instances.end()) return std::nullopt;
   std::optional<Side> best;
-  for (const std::string& precision : choice.precisions) {
+  for (const Precision precision : choice.precisions) {
     const auto found = facts.predictions.find({device, step_of(choice, model, precision)});
     if (found == facts.predictions.end()) continue;
     Side side = side_at(device, found->second);
@@ -220,7 +220,7 @@ Answers answer_expected(const ClaimQuantity& quantity, const Evidence& evidence)
 
 void add_expected(const ClaimQuantity& quantity, ClaimSteps& steps) {
   const auto add = [&](const RunChoice& choice, const std::string& model, const std::vector<std::string>& devices) {
-    for (const std::string& precision : choice.precisions)
+    for (const Precision precision : choice.precisions)
       for (const std::string& device : devices) steps.predicted.insert({device, step_of(choice, model, precision)});
   };
   for (const std::string& model : quantity.models) {

@@ -49,7 +49,7 @@ inline const std::string& model_of(const RunChoice& choice, const std::string& m
 }
 
 // The choice as a planned step; without a precision in its first.
-PlannedStep step_of(const RunChoice& choice, const std::string& model, const std::string& precision);
+PlannedStep step_of(const RunChoice& choice, const std::string& model, Precision precision);
 PlannedStep step_of(const RunChoice& choice, const std::string& model);
 
 // Whether the choice is about such runs, whatever their model.
@@ -57,9 +57,9 @@ bool suits(const RunChoice& choice, const Series& series);
 // The same, whatever the series' value of this setting.
 bool suits_but_for(const char* setting, RunChoice choice, const Series& series);
 
-// Series of this model (named as in results, with its options) on this backend. "" means any backend of the choice.
+// Series of this model (named as in results, with its options) on this backend; empty: on any of the choice.
 std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
-                                    const std::string& backend);
+                                    std::optional<BackendKind> backend = {});
 
 // The same on the first backend of the choice that has any.
 std::vector<const Series*> preferred(const Evidence& evidence, const RunChoice& choice, const std::string& model);

@@ -69,11 +69,12 @@ std::string why_no_ceiling(const ClaimQuantity& quantity, const std::string& mac
 const InputRow* starved_row(const InputGroup& group) {
   const InputRow* worst = nullptr;
   for (const InputRow& row : group.rows)
-    if (row.input.cache != "decoded" && row.utilization && (!worst || *row.utilization < *worst->utilization)) worst = &row;
+    if (row.input.cache != Cache::decoded && row.utilization && (!worst || *row.utilization < *worst->utilization))
+      worst = &row;
   return worst;
 }
 
-bool suits(const InputGroup& group, const RunChoice& choice, const std::string& backend, const std::string& model) {
+bool suits(const InputGroup& group, const RunChoice& choice, BackendKind backend, const std::string& model) {
   const Run& run = *group.first;
   return contains(choice.precisions, run.precision) && run.workload.model == model && run.device.backend == backend &&
          run.workload.mode == choice.mode && group.decode_cost_seconds > 0 && group.decoded && starved_row(group);
@@ -85,7 +86,7 @@ std::size_t repetitions_of(const InputGroup& group) {
 
 // The group of the first such model on the first backend that has one; of several groups the one with the most repetitions.
 std::optional<InputGroup> group_for(const ClaimQuantity& quantity, const Evidence& evidence) {
-  for (const std::string& backend : quantity.of.backends)
+  for (const BackendKind backend : quantity.of.backends)
     for (const std::string& model : quantity.models) {
       std::optional<InputGroup> best;
       for (const auto& [path, result] : evidence.results)

@@ -20,7 +20,7 @@ double number_of(const ClaimQuantity& quantity, const PlannedCounts& counts) {
 }
 
 std::string describe(const PlannedStep& step) {
-  return step.model + " " + step.precision + ", " + step.mode + ", batch " + std::to_string(step.batch);
+  return step.model + " " + name(step.precision) + ", " + name(step.mode) + ", batch " + std::to_string(step.batch);
 }
 
 Numbers planned_numbers(const ClaimQuantity& quantity, const Evidence& evidence) {
@@ -66,8 +66,8 @@ ClaimAnswer bounded(const ClaimQuantity& quantity, const Prediction& prediction)
       rate ? std::pair(0.0, bound) : std::pair(bound, std::numeric_limits<double>::infinity());
   ClaimAnswer answer = answered(
       quantity, {bound, interval, ""},
-      prediction.name + ", " + prediction.work.model + " " + name(prediction.work.precision) + ", " + prediction.work.mode +
-          ", batch " + std::to_string(prediction.work.batch) + ": " +
+      prediction.name + ", " + prediction.work.model + " " + name(prediction.work.precision) + ", " +
+          name(prediction.work.mode) + ", batch " + std::to_string(prediction.work.batch) + ": " +
           (rate ? "no faster than this, by the roofline of each node" : "no less than this, by the roofline of each node"));
   const DeviceCatalog& catalog = embedded_devices();
   for (const CatalogDevice& device : catalog.devices)

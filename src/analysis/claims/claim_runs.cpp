@@ -23,12 +23,12 @@ namespace {
 // The model is the same already, or is part of the choice.
 WorkKey key_of_pair(const Workload& work, const ClaimQuantity& quantity) {
   const bool one_mode = quantity.of.mode == quantity.to->mode;
-  return {quantity.pairing == "best" ? "" : work.fingerprint, one_mode ? work.mode : "", work.dataset};
+  return {quantity.pairing == "best" ? std::string() : work.fingerprint, one_mode ? work.mode : Mode::train, work.dataset};
 }
 
 bool enough_cores(const Series& series, const std::optional<int>& least_cores) {
   const CpuInfo& cpu = series.source->result.context.cpu;
-  return !least_cores || series.first().device.backend != "cpu" || cpu.cores.value_or(0) >= *least_cores;
+  return !least_cores || series.first().device.backend != BackendKind::cpu || cpu.cores.value_or(0) >= *least_cores;
 }
 
 // What one unit of a figure buys: epochs per second from seconds per epoch.
@@ -92,7 +92,8 @@ constexpr Metric kMetrics[] = {
     {kPeakShare.key, recorded<&Run::efficiency, &Efficiency::peak_fraction>},
     {"product_share", product_share},
     {"exchange_share", exchange_share},
-    {"device_watts", [](const Run& run) { return (run.device.backend == "cuda" ? kGpuMeanPower : kCpuMeanPower).value(run); }},
+    {"device_watts",
+     [](const Run& run) { return (run.device.backend == BackendKind::cuda ? kGpuMeanPower : kCpuMeanPower).value(run); }},
 };
 
 // Whether the choice is about such runs, whatever their data, batch and settings.
@@ -142,7 +143,7 @@ std::string why_no_metric(const Series& series, const std::string& name) {
 }
 
 std::size_t epochs_trained(const Run& run) {
-  const bool whole = run.timing && run.timing->epoch_kind == "measured" && run.quality;
+  const bool whole = run.timing && run.timing->epoch_kind == EpochKind::measured && run.quality;
   return whole ? run.quality->eval_history.size() : 0;
 }
 
@@ -160,17 +161,17 @@ bool suits_but_for(const char* setting, RunChoice choice, const Series& series) 
 }
 
 std::vector<const Series*> matching(const Evidence& evidence, const RunChoice& choice, const std::string& model,
-                                    const std::string& backend) {
+                                    std::optional<BackendKind> backend) {
   std::vector<const Series*> found;
   const auto of_model = evidence.by_model.find(model);
   if (of_model == evidence.by_model.end()) return found;
   for (const Series* series : of_model->second)
-    if ((backend.empty() || series->first().device.backend == backend) && suits(choice, *series)) found.push_back(series);
+    if ((!backend || series->first().device.backend == *backend) && suits(choice, *series)) found.push_back(series);
   return found;
 }
 
 std::vector<const Series*> preferred(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
-  for (const std::string& backend : choice.backends)
+  for (const BackendKind backend : choice.backends)
     if (auto found = matching(evidence, choice, model, backend); !found.empty()) return found;
   return {};
 }
@@ -182,9 +183,10 @@ std::vector<SeriesPair> all_pairs(const Evidence& evidence, const ClaimQuantity&
   if (!quantity.to) return found;
   const bool one_backend = quantity.of.backends == quantity.to->backends;
   const auto key_of = [&](const Series* series) { return key_of_pair(series->first().workload, quantity); };
-  for (const std::string& backend : quantity.of.backends) {
+  for (const BackendKind backend : quantity.of.backends) {
     std::map<WorkKey, std::vector<const Series*>> partners;
-    for (const Series* to : matching(evidence, *quantity.to, model_of(*quantity.to, model), one_backend ? backend : ""))
+    for (const Series* to :
+         matching(evidence, *quantity.to, model_of(*quantity.to, model), one_backend ? std::optional(backend) : std::nullopt))
       if (enough_cores(*to, quantity.least_cores)) partners[key_of(to)].push_back(to);
     for (const Series* of : matching(evidence, quantity.of, model_of(quantity.of, model), backend)) {
       if (!enough_cores(*of, quantity.least_cores)) continue;
@@ -307,15 +309,17 @@ std::string why_missing(const Evidence& evidence, const RunChoice& choice, const
   for (const LeftOut& out : evidence.all.left_out) {
     const Run& run = *out.run;
     const bool skipped = run.status == RunStatus::skipped;
-    any_gpu = any_gpu || (run.device.backend == "cuda" && !skipped);
-    if (run.device.backend == "cuda" && skipped && no_gpu.empty()) no_gpu = run.message.value_or("");
+    any_gpu = any_gpu || (run.device.backend == BackendKind::cuda && !skipped);
+    if (run.device.backend == BackendKind::cuda && skipped && no_gpu.empty()) no_gpu = run.message.value_or("");
     if (run.workload.model == model && asked_for(choice, run) && run.status != RunStatus::ok)
       ended = run.name + " " + out.reason;
   }
-  if (choice.backends == std::vector<std::string>{"cuda"} && !any_gpu)
+  if (choice.backends == std::vector{BackendKind::cuda} && !any_gpu)
     return "no GPU" + (no_gpu.empty() ? std::string(" in these results") : ": " + no_gpu);
   if (!ended.empty()) return ended;
-  const auto device = [](const std::string& backend) { return backend == "cuda" ? std::string("a GPU") : "the " + backend; };
+  const auto device = [](BackendKind backend) {
+    return backend == BackendKind::cuda ? std::string("a GPU") : std::string("the ") + name(backend);
+  };
   std::string runs = model;
   for (const std::string& setting : choice.settings) runs += " " + setting;
   return "these results have no such run of " + runs + " on " + joined(choice.backends, device, " or ") +
@@ -327,9 +331,9 @@ std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity
   // pairs() left them out because none of them can carry an answer.
   if (const std::vector<SeriesPair> found = all_pairs(evidence, quantity, model); !found.empty())
     if (const std::string reason = why_unusable(found.front()); !reason.empty()) return reason;
-  const bool to_gpu = quantity.to->backends.front() == "cuda";
+  const bool to_gpu = quantity.to->backends.front() == BackendKind::cuda;
   for (const RunChoice& side : {to_gpu ? *quantity.to : quantity.of, to_gpu ? quantity.of : *quantity.to})
-    if (const std::string& own = model_of(side, model); matching(evidence, side, own, "").empty())
+    if (const std::string& own = model_of(side, model); matching(evidence, side, own).empty())
       return why_missing(evidence, side, own);
   if (quantity.least_cores) return "needs a CPU with at least " + std::to_string(*quantity.least_cores) + " cores";
   return "the runs of " + model + " on both sides differ in batch, data, epochs or machine";
@@ -337,8 +341,8 @@ std::string why_unpaired(const Evidence& evidence, const ClaimQuantity& quantity
 
 std::string describe(const Series& series) {
   const Run& run = series.first();
-  std::string text = run.precision + " on " + run.device.name;
-  if (run.device.backend == "cpu" && run.device.threads)
+  std::string text = name(run.precision) + (" on " + run.device.name);
+  if (run.device.backend == BackendKind::cpu && run.device.threads)
     text += ", " + counted(static_cast<std::size_t>(*run.device.threads), "thread", "threads");
   text += ", batch " + std::to_string(run.workload.batch);
   for (const std::string& setting : setting_texts(series.conditions)) text += ", " + setting;

@@ -34,7 +34,8 @@ const Run* reference_of(const Evidence& evidence, const Run& run) {
     return std::tie(r.precision, r.workload.fingerprint, r.workload.dataset, r.workload.seed);
   };
   for (const LeftOut& out : evidence.all.left_out)
-    if (out.run->status == RunStatus::ok && out.run->device.backend == "reference" && of_work(*out.run) == of_work(run))
+    if (out.run->status == RunStatus::ok && out.run->device.backend == BackendKind::reference &&
+        of_work(*out.run) == of_work(run))
       return out.run;
   return nullptr;
 }
@@ -42,7 +43,7 @@ const Run* reference_of(const Evidence& evidence, const Run& run) {
 // One error per seed. Repetitions of a seed give the same losses, so only the first counts.
 std::vector<double> errors_by_seed(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
   std::map<std::uint64_t, double> errors;
-  for (const Series* series : matching(evidence, choice, model, ""))
+  for (const Series* series : matching(evidence, choice, model))
     for (const Run* run : series->runs) {
       const Run* reference = errors.contains(run->workload.seed) ? nullptr : reference_of(evidence, *run);
       if (const auto error = reference ? error_beside(*run, *reference) : std::nullopt)
@@ -54,7 +55,7 @@ std::vector<double> errors_by_seed(const Evidence& evidence, const RunChoice& ch
 }
 
 std::string why_no_errors(const Evidence& evidence, const RunChoice& choice, const std::string& model) {
-  if (matching(evidence, choice, model, "").empty()) return why_missing(evidence, choice, model);
+  if (matching(evidence, choice, model).empty()) return why_missing(evidence, choice, model);
   return "no run of " + model + " on the device reference has the first " + std::to_string(kParitySteps) +
          " losses of the same workload and of the same batches: both with --steps, or both with --epochs and one --warmup";
 }
@@ -67,7 +68,7 @@ struct PooledDifference {
   const Run* first = nullptr;  // in the precision of the choice
 };
 PooledDifference quality_difference(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& model,
-                                    const std::string& backend) {
+                                    BackendKind backend) {
   std::map<std::string, std::vector<const Run*>> by_origin;  // a seed is paired on one machine and build
   for (const RunChoice& choice : {quantity.of, *quantity.to})
     for (const Series* series : matching(evidence, choice, model, backend))
@@ -76,7 +77,7 @@ PooledDifference quality_difference(const ClaimQuantity& quantity, const Evidenc
   std::map<std::uint64_t, std::vector<double>> differences;
   for (const auto& [origin, runs] : by_origin)
     for (const QualityDifference& one : precision_quality(runs)) {
-      if (one.metric != quantity.measure || !contains(quantity.of.precisions, one.precision)) continue;
+      if (name(one.metric) != quantity.measure || !contains(quantity.of.precisions, one.precision)) continue;
       for (const auto& [seed, difference] : one.by_seed) differences[seed].push_back(difference);
       const std::string workload = one.workload + ", " + std::to_string(one.epochs) + " epochs";
       if (!contains(pooled.workloads, workload)) pooled.workloads.push_back(workload);
@@ -89,7 +90,7 @@ PooledDifference quality_difference(const ClaimQuantity& quantity, const Evidenc
 Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
   PooledDifference found;
-  for (const std::string& backend : quantity.of.backends)
+  for (const BackendKind backend : quantity.of.backends)
     if (!found.first) found = quality_difference(quantity, evidence, model, backend);
   if (!found.first) return {unanswered(quantity, why_unpaired(evidence, quantity))};
   const std::size_t seeds = found.by_seed.size();
@@ -101,8 +102,8 @@ Answers answer_difference(const ClaimQuantity& quantity, const Evidence& evidenc
   }
   const Run& trained = *found.first;
   return {answered(quantity, estimate,
-                   joined(found.workloads, "; ") + " on " + trained.device.name + ", " + trained.precision + " against fp32; " +
-                       trained.workload.dataset + ", " + std::to_string(seeds) +
+                   joined(found.workloads, "; ") + " on " + trained.device.name + ", " + name(trained.precision) +
+                       " against fp32; " + trained.workload.dataset + ", " + std::to_string(seeds) +
                        " seeds, the mean of the last five evaluations" +
                        (found.workloads.size() > 1 ? ", averaged for each seed" : ""))};
 }

@@ -93,7 +93,7 @@ std::string rate_over_root(const Workload& work) {
 
 // On one backend, those with the most batches, then the most seeds, then the most epochs. Trainings that stopped at a quality
 // (--until) are excluded: they reach it by construction, whatever their batch.
-std::optional<Trainings> most_trainings(const ClaimQuantity& quantity, const Evidence& evidence, const std::string& backend) {
+std::optional<Trainings> most_trainings(const ClaimQuantity& quantity, const Evidence& evidence, BackendKind backend) {
   std::map<std::tuple<std::size_t, std::string, std::string, std::string, std::string>, Trainings> all;
   const auto of_model = evidence.by_model.find(quantity.models.front());
   if (of_model == evidence.by_model.end()) return std::nullopt;
@@ -107,7 +107,7 @@ std::optional<Trainings> most_trainings(const ClaimQuantity& quantity, const Evi
     for (const Run* run : series->runs) {
       const std::optional<double> value = metric(*run, quantity.measure);
       const std::size_t epochs = epochs_trained(*run);
-      if (!value || epochs == 0 || run->timing->stopped_by == "until") continue;
+      if (!value || epochs == 0 || run->timing->stopped_by == StopReason::until) continue;
       Trainings& trainings = all[{epochs, run->workload.dataset, run->device.name, series->origin, rate}];
       trainings.by_seed[run->workload.seed][run->workload.batch].push_back(*value);
       trainings.batches.insert(run->workload.batch);
@@ -125,7 +125,7 @@ std::optional<Trainings> most_trainings(const ClaimQuantity& quantity, const Evi
 Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence& evidence) {
   const std::string& model = quantity.models.front();
   std::optional<Trainings> trainings;
-  for (const std::string& backend : quantity.of.backends)
+  for (const BackendKind backend : quantity.of.backends)
     if (!trainings) trainings = most_trainings(quantity, evidence, backend);
   if (!trainings) return {unanswered(quantity, "no whole epochs were trained: " + why_missing(evidence, quantity.of, model))};
   const std::set<std::int64_t>& batches = trainings->batches;
@@ -144,7 +144,7 @@ Answers answer_growing_with_batch(const ClaimQuantity& quantity, const Evidence&
   }
   const Run& shown = *trainings->first;
   return {answered(quantity, arithmetic_mean_estimate(slopes, static_cast<std::size_t>(quantity.least_seeds), "seeds"),
-                   model + " on " + shown.workload.dataset + ", " + shown.device.backend + ", batches " +
+                   model + " on " + shown.workload.dataset + ", " + name(shown.device.backend) + ", batches " +
                        std::to_string(*batches.begin()) + " to " + std::to_string(*batches.rbegin()) + "; " +
                        std::to_string(epochs_trained(shown)) + " epochs, " + std::to_string(slopes.size()) + " seeds")};
 }

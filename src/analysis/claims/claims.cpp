@@ -202,7 +202,7 @@ ClaimSource source_of(const CatalogFact& fact) {
   return {source.title + ", " + source.date, source.url};
 }
 
-PlannedStep step_of(const RunChoice& choice, const std::string& model, const std::string& precision) {
+PlannedStep step_of(const RunChoice& choice, const std::string& model, Precision precision) {
   return {model_of(choice, model), choice.mode, precision, choice.batch.value_or(1)};
 }
 

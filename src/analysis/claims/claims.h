@@ -61,7 +61,9 @@ void conclude(ClaimAnswer& answer, HoldsFor holds_for);
 
 // A step that `epochbench plan` counts without running it.
 struct PlannedStep {
-  std::string model, mode, precision;
+  std::string model;
+  Mode mode = Mode::train;
+  Precision precision = Precision::fp32;
   std::int64_t batch = 1;
   auto operator<=>(const PlannedStep&) const = default;
 };

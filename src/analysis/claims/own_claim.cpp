@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
-#include "epochbench/precision.h"
 #include "src/base/errors.h"
 #include "src/base/lookup.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
-#include "src/case/choices.h"
-#include "src/case/device_id.h"
 #include "src/figures/figure.h"
 
 namespace epochbench {
@@ -33,15 +30,18 @@ constexpr Measure kMeasures[] = {{"speed", kThroughput.key, kThroughput.unit.sho
 
 RunChoice side(const std::string& text, const std::string& word) {
   RunChoice choice;
-  choice.backends = {name(DeviceKind::cuda), name(DeviceKind::cpu)};
-  choice.precisions = {name(Precision::fp32)};
+  choice.backends = {BackendKind::cuda, BackendKind::cpu};
+  choice.precisions = {Precision::fp32};
   const std::vector<std::string> parts = split(word, '-');
   std::size_t used = 0;
-  if (parts[0] == choice.backends[0] || parts[0] == choice.backends[1]) {
-    choice.backends = {parts[0]};
+  if (const auto backend = from_name<BackendKind>(parts[0]); backend && contains(choice.backends, *backend)) {
+    choice.backends = {*backend};
     ++used;
   }
-  if (used < parts.size() && from_name<Precision>(parts[used])) choice.precisions = {parts[used++]};
+  if (const auto precision = used < parts.size() ? from_name<Precision>(parts[used]) : std::nullopt) {
+    choice.precisions = {*precision};
+    ++used;
+  }
   if (used == 0 || used < parts.size()) refuse(text, "'" + word + "' is not cpu, cuda, a precision, or both as in cuda-bf16");
   return choice;
 }

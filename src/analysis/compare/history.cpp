@@ -28,7 +28,7 @@ std::string threads_of(const std::optional<int>& threads) {
 }
 
 std::string setting_of(const Context& context, const Run& run) {
-  const std::string device = run.device.backend == "cpu" ? "" : run.device.name;
+  const std::string device = run.device.backend == BackendKind::cpu ? "" : run.device.name;
   return joined({machine_of(context), device, threads_of(run.device.threads), context.compiler, context.build_type});
 }
 
@@ -42,8 +42,8 @@ std::string setting_of(const TurnsDocument& document, const TurnsCase& turns) {
 
 std::string key_of(const Context& context, const Run& run) {
   const Workload& workload = run.workload;
-  return label_of(speed_settings(run)) + "\n" + workload.fingerprint + "\n" + workload.mode + "\n" + workload.dataset + "\n" +
-         setting_of(context, run);
+  return label_of(speed_settings(run)) + "\n" + workload.fingerprint + "\n" + name(workload.mode) + "\n" + workload.dataset +
+         "\n" + setting_of(context, run);
 }
 
 // Settings state the whole workload except what a default stands for, and the fingerprint states that.

@@ -59,15 +59,14 @@ std::optional<Issue> compile_time_issue(std::vector<double> baseline_seconds, st
   return Issue{IssueCode::compile_time, before, after, kCompileTimeRatio};
 }
 
-double explained_loss_difference(std::size_t step, const std::string& precision) {
+double explained_loss_difference(std::size_t step, Precision precision) {
   constexpr double kOrderly = 100, kTenfold = 50, kElsewhere = 0.25;  // steps, steps, and a relative difference
   const auto steps = static_cast<double>(step);
   const double orderly = parity_bound(precision) * std::max(1.0, steps / static_cast<double>(kParitySteps));
   return std::min(kElsewhere, orderly * std::pow(10, std::max(0.0, steps - kOrderly) / kTenfold));
 }
 
-std::optional<Issue> loss_issue(double baseline, double contender, std::size_t step, double scale,
-                                const std::string& precision) {
+std::optional<Issue> loss_issue(double baseline, double contender, std::size_t step, double scale, Precision precision) {
   const double limit = explained_loss_difference(step, precision);
   const bool within = std::fabs(contender - baseline) <= limit * std::max(scale, std::numeric_limits<double>::min());
   if (within || !std::isfinite(baseline)) return std::nullopt;  // a loss that is now NaN differs from every number
@@ -75,7 +74,7 @@ std::optional<Issue> loss_issue(double baseline, double contender, std::size_t s
 }
 
 std::optional<Issue> final_loss_issue(std::span<const std::vector<double>> baseline,
-                                      std::span<const std::vector<double>> contender, const std::string& precision) {
+                                      std::span<const std::vector<double>> contender, Precision precision) {
   const std::size_t steps = std::min(common_steps(baseline), common_steps(contender));
   double scale = 0;
   for (std::size_t index = 0; index < steps; ++index) {

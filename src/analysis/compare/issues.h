@@ -51,17 +51,16 @@ std::optional<Issue> compile_time_issue(std::vector<double> baseline_seconds, st
 // have the bound of parity.h, which then grows with the steps, since each adds rounding of its own, and beyond the hundredth
 // tenfold in 50 steps, as trainings that differ only by rounding diverge (docs/validation.md). Losses a quarter apart end
 // elsewhere, however long it took.
-double explained_loss_difference(std::size_t step, const std::string& precision);
+double explained_loss_difference(std::size_t step, Precision precision);
 
 // Whether two losses of one step of equal trainings differ by more than that. Relative to `scale`, the largest loss of the
 // training so far: near 0 a loss has few digits left.
-std::optional<Issue> loss_issue(double baseline, double contender, std::size_t step, double scale,
-                                const std::string& precision);
+std::optional<Issue> loss_issue(double baseline, double contender, std::size_t step, double scale, Precision precision);
 
 // For whole trainings, with one list of losses per process on each side, warm-up first. Compares the first steps and the last
 // one that all have, which is the final loss if all took as many. If the processes of one side differ among themselves, as they
 // may on a GPU, that spread counts as rounding.
 std::optional<Issue> final_loss_issue(std::span<const std::vector<double>> baseline,
-                                      std::span<const std::vector<double>> contender, const std::string& precision);
+                                      std::span<const std::vector<double>> contender, Precision precision);
 
 }  // namespace epochbench

@@ -21,7 +21,7 @@ struct WorkerRuns {
 };
 
 // What the runs share that took turns with each other.
-using TurnsKey = std::tuple<std::string, std::int64_t, std::string, std::optional<int>, std::uint64_t>;
+using TurnsKey = std::tuple<std::string, std::int64_t, Precision, std::optional<int>, std::uint64_t>;
 TurnsKey turns_key(const Run& run) {
   return {run.workload.model, run.workload.batch, run.precision, run.device.threads, run.turns.value().order_seed};
 }

@@ -13,7 +13,8 @@
 namespace epochbench {
 
 struct PeerRow {
-  std::string model, precision, worker;  // worker: "PyTorch eager"
+  std::string model, worker;  // worker: "PyTorch eager"
+  Precision precision = Precision::fp32;
   std::int64_t batch = 0;
   std::optional<int> threads;
   std::int64_t groups = 0, rounds = 0;  // of processes, and of all groups; with a good run

@@ -40,7 +40,7 @@ std::string difference(std::initializer_list<TwoTexts> texts) {
 // What makes the work different: mode, data set, and what the fingerprint covers.
 std::string workload_difference(const RecordedRun& x, const RecordedRun& y) {
   const Workload &a = x.run->workload, &b = y.run->workload;
-  const std::string other = difference({{"mode", a.mode, b.mode}, {"data set", a.dataset, b.dataset}});
+  const std::string other = difference({{"mode", name(a.mode), name(b.mode)}, {"data set", a.dataset, b.dataset}});
   if (!other.empty() || a.fingerprint == b.fingerprint) return other;
   const std::string setting = difference({{"batch", std::to_string(a.batch), std::to_string(b.batch)},
                                           {"parameters", std::to_string(a.parameters), std::to_string(b.parameters)},
@@ -59,7 +59,7 @@ std::string cpu_difference(const char* what, const std::string& a, const std::st
 std::string device_difference(const RecordedRun& a, const RecordedRun& b) {
   const Device &x = a.run->device, &y = b.run->device;
   const char* const what = "different devices:";
-  const bool cpus = x.backend == "cpu" && y.backend == "cpu";
+  const bool cpus = x.backend == BackendKind::cpu && y.backend == BackendKind::cpu;
   const std::string other = cpus ? cpu_difference(what, x.name, y.name) : difference({{what, x.name, y.name}});
   if (!other.empty()) return other;
   const auto threads = [](const Device& device) { return device.threads ? std::to_string(*device.threads) : "unknown"; };
@@ -77,7 +77,7 @@ std::string memory_difference(const RecordedRun& a, const RecordedRun& b) {
 }
 
 std::string driver_of(const RecordedRun& recorded) {
-  if (recorded.run->device.backend == "cpu") return "";
+  if (recorded.run->device.backend == BackendKind::cpu) return "";
   for (const GpuInfo& gpu : recorded.context().gpus)
     if (gpu.name == recorded.run->device.name) return gpu.driver;
   return "";
@@ -106,8 +106,8 @@ std::string build_difference(const RecordedRun& a, const RecordedRun& b) {
 // If whole epochs are timed, warm-up has its own batches, so a step trains on different ones than if epochs are projected.
 std::string batches_difference(const RecordedRun& a, const RecordedRun& b) {
   const Timing &x = *a.run->timing, &y = *b.run->timing;
-  const std::string epochs = difference({{"epochs", x.epoch_kind, y.epoch_kind}});
-  if (!epochs.empty() || x.epoch_kind != "measured") return epochs;
+  const std::string epochs = difference({{"epochs", name(x.epoch_kind), name(y.epoch_kind)}});
+  if (!epochs.empty() || x.epoch_kind != EpochKind::measured) return epochs;
   return difference({{"warm-up steps", std::to_string(x.warmup_steps), std::to_string(y.warmup_steps)}});
 }
 
@@ -143,7 +143,7 @@ class Matching {
     Settings settings = of_classes(case_settings(run), {SettingClass::workload, SettingClass::placement, SettingClass::rounding,
                                                         SettingClass::ablation, SettingClass::input});
     if (!run.settings.contains("batch")) settings.erase("batch");  // another default on the other side is a changed workload
-    if (run.device.products) settings["products"] = *run.device.products;
+    if (run.device.products) settings["products"] = std::string(name(*run.device.products));
     return label_of(settings);
   }
 

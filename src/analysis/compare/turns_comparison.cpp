@@ -70,7 +70,7 @@ std::optional<double> foreign_cores_of(const TurnsCase& turns) {
 }
 
 // For pairs of one seed: both sides trained the same batches from the same weights, so losses may differ by rounding only.
-std::optional<Issue> loss_issue_of(const std::vector<const TurnsPair*>& pairs, const std::string& precision) {
+std::optional<Issue> loss_issue_of(const std::vector<const TurnsPair*>& pairs, Precision precision) {
   std::array<std::vector<std::vector<double>>, 2> first;
   std::array<std::vector<double>, 2> last;
   const std::int64_t steps = pairs.back()->sides[kBaseline].steps;  // that the losses are of; of other pairs if it is theirs

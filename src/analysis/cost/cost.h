@@ -73,8 +73,8 @@ std::string price_text(const Cost& cost);  // "" without a source
 
 struct HourlyPrice {
   double usd_per_hour = 0;
-  std::string source;                       // kGivenPrice, or as describe() has it
-  std::optional<std::string> scaling = {};  // as Cost has it
+  std::string source;                        // kGivenPrice, or as describe() has it
+  std::optional<PriceScaling> scaling = {};  // as Cost has it
 };
 
 // usd_per_epoch from the epoch's seconds, usd_total from all the wall time; empty where a number is too large.

@@ -77,7 +77,7 @@ void fill_watts(std::optional<double>& watts, std::string& source, const std::ve
     return;
   }
   for (const Run* run : runs)
-    if (run->energy && above_zero((*run->energy).*member)) source = "measured: " + run->energy->source;
+    if (run->energy && above_zero((*run->energy).*member)) source = std::string("measured: ") + name(run->energy->source);
   const std::vector<double> measured = known_values(runs, [&](const Run* run) {
     const auto value = member_of(run->energy, member);
     return above_zero(value) ? value : std::nullopt;

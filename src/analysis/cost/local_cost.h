@@ -76,8 +76,8 @@ struct RunCost {
   Amount epoch_seconds;
   Amount first_epoch_seconds;   // as in src/figures/figure.h: with compiling and evaluation
   std::string interval_reason;  // why there is none; empty if there is one
-  std::string epoch_kind;       // measured | projected
-  Workload workload;            // the first repetition's, which says what an epoch is
+  EpochKind epoch_kind = EpochKind::projected;
+  Workload workload;  // the first repetition's, which says what an epoch is
   LocalMachine local;
   CloudMachine cloud;
   std::string power_source, idle_source;  // "given", "measured: rapl"; empty if the power is unknown

@@ -1,18 +1,13 @@
 // How much of an instance's price counts for a machine of another size. Pure functions.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "src/analysis/cost/cost.h"
-#include "src/case/choices.h"
+#include "src/result/measurements.h"
 
 namespace epochbench {
-
-// In proportion to physical cores, to vCPUs where the cores are not known, or to GPUs; all of it.
-enum class PriceScaling : std::uint8_t { per_core, per_vcpu, per_gpu, whole };
-constexpr auto texts_of(PriceScaling) { return std::array{"per-core", "per-vcpu", "per-gpu", "whole"}; }
 
 struct UsedMachine {
   int vcpus = 1;  // the logical CPUs of the host

@@ -19,7 +19,7 @@ std::optional<double> wait_fraction(const Run& run) { return member_of(run.effic
 std::optional<double> hidden(const Run& run) {
   const std::optional<double> waits = wait_fraction(run);
   const double threads = std::max(run.input->loader_threads, 1), decoding = *run.input->decode_wall_seconds / threads;
-  if (!waits || !(decoding > 0) || run.input->cache == "decoded") return std::nullopt;
+  if (!waits || !(decoding > 0) || run.input->cache == Cache::decoded) return std::nullopt;
   return std::clamp(1 - *waits / *kThroughput.value(run) / decoding, 0.0, 1.0);
 }
 
@@ -41,7 +41,7 @@ std::vector<Decoding> decoding_of(const Result& result) {
   std::vector<Decoding> list;
   for (const RunGroup& group : runs_by_case(result.runs, decodes)) {
     const Run& first = *group.runs.front();
-    list.push_back({group.name, first.workload.dataset, first.workload.model, first.device.backend, *first.input,
+    list.push_back({group.name, first.workload.dataset, first.workload.model, name(first.device.backend), *first.input,
                     *mean_of(group.runs, [](const Run& run) { return run.input->decode_cpu_seconds; }),
                     *mean_of(group.runs, [](const Run& run) { return run.input->decode_wall_seconds; }),
                     mean_of(group.runs, hidden), mean_of(group.runs, device_rate)});
@@ -54,7 +54,7 @@ std::vector<const Decoding*> most_costly(const std::vector<Decoding>& decodings)
   const bool any_real = std::ranges::any_of(decodings, is_real);
   std::vector<const Decoding*> most;
   for (const Decoding& decoding : decodings) {
-    if (decoding.input.cache == "decoded" || (any_real && !is_real(decoding))) continue;
+    if (decoding.input.cache == Cache::decoded || (any_real && !is_real(decoding))) continue;
     const auto same = std::ranges::find_if(
         most, [&](const Decoding* each) { return each->model == decoding.model && each->device == decoding.device; });
     if (same == most.end())

@@ -38,7 +38,7 @@ struct KeyedRuns {
 bool counts(const Run& run) { return run.status == RunStatus::ok && run.input && run.throughput && run.efficiency; }
 
 std::optional<double> utilization(const Run* run) {
-  if (run->device.backend == "cuda") return run->efficiency->gpu_busy_fraction;
+  if (run->device.backend == BackendKind::cuda) return run->efficiency->gpu_busy_fraction;
   const std::optional<double>& waits = run->efficiency->data_wait_fraction;
   return waits ? std::optional(1 - *waits) : std::nullopt;
 }
@@ -66,7 +66,8 @@ InputRow row_of(const std::vector<const Run*>& repetitions) {
 void compare(InputGroup& group) {
   for (std::size_t i = 0; i < group.rows.size(); ++i) {
     const InputRow& row = group.rows[i];
-    if (row.input.cache == "decoded" && (!group.decoded || (row.input.prefetch && !group.rows[*group.decoded].input.prefetch)))
+    if (row.input.cache == Cache::decoded &&
+        (!group.decoded || (row.input.prefetch && !group.rows[*group.decoded].input.prefetch)))
       group.decoded = i;
     if (!row.utilization) continue;
     if (!group.best || *row.utilization > *group.rows[*group.best].utilization) group.best = i;
@@ -84,9 +85,10 @@ InputGroup group_of(const std::vector<const Run*>& runs) {
   const Workload& work = first.workload;
   InputGroup group;
   group.first = &first;
-  group.workload = work.model + "/" + first.device.backend + "/" + first.precision + "/b" + std::to_string(work.batch);
+  group.workload =
+      work.model + "/" + name(first.device.backend) + "/" + name(first.precision) + "/b" + std::to_string(work.batch);
   group.dataset = work.dataset;
-  group.on_gpu = first.device.backend == "cuda";
+  group.on_gpu = first.device.backend == BackendKind::cuda;
   group.threads = first.device.threads;
   group.decode_cost_seconds = first.input->decode_cost_seconds;
   using RowRuns = KeyedRuns<Settings>;

@@ -31,7 +31,7 @@ struct Measured {
 ElsewhereRow measured_row(const Series& series, const Measured& measured, const Run& baseline) {
   const Run& run = series.first();
   ElsewhereRow row{.device = series.on_gpu() ? run.device.name : "cpu",
-                   .program = is_ours(run) ? kOurs : run.device.backend,
+                   .program = is_ours(run) ? kOurs : name(run.device.backend),
                    .precision = run.precision,
                    .batch = run.workload.batch,
                    .disturbed = any_disturbed(measured.runs)};
@@ -84,7 +84,7 @@ const PublishedStep* fastest_step(const PublishedSteps& published, const std::st
 
 // Without an expectation its rate is empty.
 ElsewhereRow predicted_row(const Prediction& prediction, const std::optional<ExpectedTime>& time, const Elsewhere& answer) {
-  ElsewhereRow row{EvidenceClass::predicted, prediction.name, time ? time->program : "", name(prediction.work.precision),
+  ElsewhereRow row{EvidenceClass::predicted, prediction.name, time ? time->program : "", prediction.work.precision,
                    prediction.work.batch};
   if (!time) return row;
   const double batch = static_cast<double>(prediction.work.batch);
@@ -132,7 +132,7 @@ std::vector<FastestSeries> cpu_baselines(const AllSeries& all) {
   ListByKey<&OfModel::model> models;
   for (const Series& series : all.series) {
     const Run& run = series.first();
-    if (!series.on_gpu() && is_ours(run) && run.workload.mode == "train" && !run.ranks && handicap_of(series).empty())
+    if (!series.on_gpu() && is_ours(run) && run.workload.mode == Mode::train && !run.ranks && handicap_of(series).empty())
       models[run.workload.model].series.push_back(&series);
   }
   std::vector<FastestSeries> fastest;

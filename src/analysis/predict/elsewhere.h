@@ -21,7 +21,7 @@ struct ElsewhereRow {
   EvidenceClass evidence = EvidenceClass::measured;
   std::string device;   // "cpu", "NVIDIA T4"
   std::string program;  // "epochbench", "PyTorch", "PyTorch, tuned"
-  std::string precision;
+  Precision precision = Precision::fp32;
   std::int64_t batch = 0;
   bool disturbed = false;           // its times are marked (src/result/load.h)
   RangedFigure rate = {};           // samples per second

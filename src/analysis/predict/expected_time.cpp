@@ -107,7 +107,7 @@ TimeModel parse_time_model(std::string_view text, const std::string& source) {
                   read_factors(fields.get<JsonFields>("cpu")),
                   {}};
   for (const JsonFields& row : fields.groups("own"))
-    model.own.push_back({row.text("device"), row.text("program"), row.text("model"), row.text("precision"),
+    model.own.push_back({row.text("device"), row.text("program"), row.text("model"), row.get<Precision>("precision"),
                          row.integer("batch"), row.number("seconds"), row.text("file")});
   return model;
 }
@@ -129,8 +129,9 @@ bool waits_for_launches(const Demands& demands, const Demands& factors) {
 }
 
 Expectation expected_time(const TimeFactors& kind, std::span<const NodeDemand> nodes, const PredictionTarget& target,
-                          Precision precision, std::string_view mode) {
-  if (mode != "train") return {{}, "expected times are of training steps; nothing was fitted for mode " + std::string(mode)};
+                          Precision precision, Mode mode) {
+  if (mode != Mode::train)
+    return {{}, "expected times are of training steps; nothing was fitted for mode " + std::string(name(mode))};
   if (std::ranges::count(nodes, WorkClass::recurrent, &NodeDemand::work_class) > 0)
     return {{}, "no expected time: no measurement of recurrent layers is among those that the model was fitted on"};
   if (target.instance && target.instance->cores > kind.max_cores)

@@ -56,7 +56,8 @@ struct TimeFactors {
 struct OwnStep {
   std::string device;   // id of the catalog
   std::string program;  // "epochbench", "pytorch"
-  std::string model, precision;
+  std::string model;
+  Precision precision = Precision::fp32;
   std::int64_t batch = 0;
   double seconds = 0;
   std::string file;  // "results/h200-record.json"
@@ -95,6 +96,6 @@ struct Expectation {
   std::string reason;
 };
 Expectation expected_time(const TimeFactors& kind, std::span<const NodeDemand> nodes, const PredictionTarget& target,
-                          Precision precision, std::string_view mode);
+                          Precision precision, Mode mode);
 
 }  // namespace epochbench

@@ -71,8 +71,8 @@ std::vector<std::string> notes_of_device(const DeviceCatalog& catalog, const Pre
 std::vector<std::string> measured_notes(const CatalogDevice& device, const PlannedWork& work) {
   std::vector<std::string> notes;
   for (const OwnStep& own : embedded_time_model().own)
-    if (own.device == device.id && own.model == work.model && own.precision == name(work.precision) && work.mode == "train")
-      notes.push_back(device.name + ", " + own.model + " in " + own.precision + ": measured with " + own.program + ", " +
+    if (own.device == device.id && own.model == work.model && own.precision == work.precision && work.mode == Mode::train)
+      notes.push_back(device.name + ", " + own.model + " in " + name(own.precision) + ": measured with " + own.program + ", " +
                       format_rate(static_cast<double>(own.batch) / own.seconds) + " samples/s at batch " +
                       std::to_string(own.batch) + " (" + own.file + "), which the fit leaves out");
   return notes;

@@ -15,7 +15,7 @@ namespace epochbench {
 struct PlannedWork {
   std::string model;
   Precision precision = Precision::fp32;
-  std::string mode;
+  Mode mode = Mode::train;
   std::int64_t batch = 0;
   double memory_bytes = 0;
   std::vector<NodeDemand> nodes = {};                  // of a step

@@ -1,8 +1,8 @@
 #include "src/analysis/predict/published_steps.h"
 
 #include "epochbench/embedded.h"
-#include "src/base/json_fields.h"
 #include "src/base/lookup.h"
+#include "src/result/result_json.h"
 
 namespace epochbench {
 
@@ -13,7 +13,7 @@ PublishedSteps parse_published_steps(std::string_view text, const std::string& s
   published.settings = fields.get<std::map<std::string, std::string>>("settings");
   const auto tuned = fields.get<std::vector<std::string>>("tuned");
   for (const JsonFields& row : fields.groups("rows")) {
-    PublishedStep step{row.text("device"), row.text("model"), row.text("precision"), row.text("setting")};
+    PublishedStep step{row.text("device"), row.text("model"), row.get<Precision>("precision"), row.text("setting")};
     step.tuned = contains(tuned, step.setting);
     step.batch = row.integer("batch");
     const std::optional<double> milliseconds = row.maybe_number("milliseconds");

@@ -7,11 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "epochbench/precision.h"
+
 namespace epochbench {
 
 struct PublishedStep {
   std::string device;  // id of the catalog
-  std::string model, precision, setting;
+  std::string model;
+  Precision precision = Precision::fp32;
+  std::string setting;
   bool tuned = false;  // a setting by the GPU's maker or the model's authors, not what most people run
   std::int64_t batch = 0;
   double seconds = 0;

@@ -9,8 +9,6 @@
 namespace epochbench {
 namespace {
 
-constexpr const char* kPeerBackend = "pytorch";
-
 // On real data only the time to a target counts. A baseline with a handicap does not say how fast a device is.
 bool tells_speed(const SpeedupPair& pair) {
   return (pair.contender.workload.dataset == "synthetic" || !pair.target.empty()) && !has_warning(pair, WarningCode::handicap);
@@ -39,17 +37,17 @@ std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
   std::map<std::string, std::size_t> workloads;  // in their order
   const auto place = [&](const SpeedupPair* pair) {
     const bool best = pair->each_at_best;
-    const auto precision = precision_from_name(pair->contender.precision);
-    return std::tuple(!best, workloads.at(pair->contender.workload.fingerprint), best ? std::nullopt : precision);
+    return std::tuple(!best, workloads.at(pair->contender.workload.fingerprint),
+                      best ? std::nullopt : std::optional(pair->contender.precision));
   };
   const auto of_devices = [](const SpeedupPair& pair) { return pair.contender.on_gpu && !pair.baseline.on_gpu; };
-  const auto is_peer = [](const SpeedupPair& pair) { return pair.contender.device.backend == kPeerBackend; };
+  const auto is_peer = [](const SpeedupPair& pair) { return pair.contender.device.backend == BackendKind::pytorch; };
   const bool ours_on_gpu = std::ranges::any_of(
       speedup.pairs, [&](const SpeedupPair& pair) { return of_devices(pair) && !is_peer(pair) && tells_speed(pair); });
   for (const SpeedupPair& pair : speedup.pairs) {
     if (ours_on_gpu && is_peer(pair)) continue;
-    const std::string &ours = pair.contender.precision, &theirs = pair.baseline.precision;
-    const bool alike = ours == theirs || (ours == name(Precision::tf32) && theirs == name(Precision::fp32));
+    const Precision ours = pair.contender.precision, theirs = pair.baseline.precision;
+    const bool alike = ours == theirs || (ours == Precision::tf32 && theirs == Precision::fp32);
     if (!of_devices(pair) || !tells_speed(pair)) continue;
     workloads.try_emplace(pair.contender.workload.fingerprint, workloads.size());
     if (alike || pair.each_at_best || !pair.target.empty()) chosen.push_back(&pair);
@@ -61,8 +59,7 @@ std::vector<const SpeedupPair*> gpu_over_cpu(const Speedup& speedup) {
 std::vector<const SpeedupPair*> narrow_over(const Speedup& speedup, Precision baseline) {
   std::vector<const SpeedupPair*> chosen;
   for (const SpeedupPair& pair : speedup.pairs) {
-    const auto precision = precision_from_name(pair.contender.precision);
-    if (precision && has_16_bits(*precision) && pair.baseline.precision == name(baseline) && tells_speed(pair) &&
+    if (has_16_bits(pair.contender.precision) && pair.baseline.precision == baseline && tells_speed(pair) &&
         pair.contender.on_gpu == pair.baseline.on_gpu)
       chosen.push_back(&pair);
   }

@@ -40,7 +40,7 @@ std::vector<std::string> differences(const Run& run, const PublishedEntry& entry
           ", there " + or_unknown(entry.machine.description),
       "batch: " + std::to_string(work.batch) + ", there " + (entry.batch ? std::to_string(*entry.batch) : "not stated"),
       "input: " + work.dataset + ", there " + or_unknown(entry.data) + ", read and decoded",
-      "precision: " + run.precision + ", there not stated"};
+      std::string("precision: ") + name(run.precision) + ", there not stated"};
   return list;
 }
 
@@ -53,7 +53,7 @@ PublishedPairs published_pairs(const std::vector<NamedResult>& results, std::spa
     found.known.push_back(std::string(shared.model) + " at " + shared.size);
     for (const Series& series : all.series) {
       const Run& run = series.first();
-      if (run.workload.model != shared.model || run.workload.mode != "train") continue;
+      if (run.workload.model != shared.model || run.workload.mode != Mode::train) continue;
       for (const PublishedDocument& document : documents) {
         if (document.source != PublishedSource::dawnbench) continue;
         for (const PublishedEntry& entry : document.entries) {

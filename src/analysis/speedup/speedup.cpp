@@ -39,7 +39,7 @@ std::string workload_key(const Series& series, Question what) {
   const Workload& w = series.first().workload;
   const std::string work = any_batch(what) ? w.model + "\n" + optimizer_of(series) : w.fingerprint;
   const std::string target = what == Question::to_quality ? target_of(series.first()) : "";
-  return work + "\n" + w.mode + "\n" + w.dataset + "\n" + target;
+  return work + "\n" + name(w.mode) + "\n" + w.dataset + "\n" + target;
 }
 
 std::string differences(const Run& run, const Run& other) {
@@ -49,7 +49,7 @@ std::string differences(const Run& run, const Run& other) {
     if (ours != theirs) append(text, what + " (" + theirs + ")");
   };
   add("batch", std::to_string(a.batch), std::to_string(b.batch));
-  add("mode", a.mode, b.mode);
+  add("mode", name(a.mode), name(b.mode));
   add("data set", a.dataset, b.dataset);
   if (text.empty()) add("optimizer", a.optimizer, b.optimizer);
   if (text.empty()) add("fingerprint", a.fingerprint.substr(0, 8), b.fingerprint.substr(0, 8));
@@ -76,9 +76,9 @@ class Pairing {
     std::map<std::string, std::vector<const Series*>> groups;
     const auto group_of = [&](const Series& series) {
       const Run& run = series.first();
-      std::string key = series.origin + "\n" + workload_key(series, what_) + "\n" + run.device.backend + "\n" +
+      std::string key = series.origin + "\n" + workload_key(series, what_) + "\n" + name(run.device.backend) + "\n" +
                         run.device.name + "\n" + settings_text(series.conditions) + "\n" + compile_mode(series);
-      if (what_ != Question::each_at_best) key += "\n" + run.precision + "\n" + product_precision(run);
+      if (what_ != Question::each_at_best) key += std::string("\n") + name(run.precision) + "\n" + name(product_precision(run));
       if (series.on_gpu() && !any_batch(what_)) key += "\n" + label_of(series.settings);
       return key;
     };
@@ -148,12 +148,11 @@ class Pairing {
            (a.batch != b.batch || a.fingerprint == b.fingerprint);
   }
 
-  static bool on_cpu(const Series& series) { return series.first().device.backend == "cpu"; }
+  static bool on_cpu(const Series& series) { return series.first().device.backend == BackendKind::cpu; }
 
   // In the contender's precision; at its best in any.
   std::vector<const Series*> cpu_baselines(const Series& contender) const {
-    const std::string own = contender.first().precision, fp32 = name(Precision::fp32);
-    const std::string& precision = own == name(Precision::tf32) ? fp32 : own;
+    const Precision own = contender.first().precision, precision = own == Precision::tf32 ? Precision::fp32 : own;
     return nearest(contender, true, [&](const Series& other) {
       return on_cpu(other) && (what_ == Question::each_at_best || other.first().precision == precision);
     });
@@ -195,7 +194,7 @@ class Pairing {
     return found;
   }
 
-  std::vector<const Series*> on_same_device(const Series& contender, const std::string& precision) const {
+  std::vector<const Series*> on_same_device(const Series& contender, Precision precision) const {
     return nearest(contender, false, [&](const Series& other) {
       const Device &a = contender.first().device, &b = other.first().device;
       return other.machine == contender.machine && a.backend == b.backend && a.name == b.name &&
@@ -212,8 +211,7 @@ class Pairing {
 
   // For another framework's run on a GPU: the same framework on the CPU, compiled likewise.
   std::vector<const Series*> peers_on_cpu(const Series& contender) const {
-    const std::string own = contender.first().precision;
-    const std::string precision = own == name(Precision::tf32) ? name(Precision::fp32) : own;
+    const Precision own = contender.first().precision, precision = own == Precision::tf32 ? Precision::fp32 : own;
     return nearest(contender, true, [&](const Series& other) {
       return !is_ours(other.first()) && !other.on_gpu() && other.first().precision == precision &&
              compile_mode(other) == compile_mode(contender);
@@ -232,16 +230,15 @@ class Pairing {
     }
     if (!is_ours(run)) add(ours_on_same_device(contender));
     if (!is_ours(run) && contender.on_gpu()) add(peers_on_cpu(contender));
-    if (found.empty() && run.device.backend != "cpu") add(cpu_baselines(contender));
-    if (found.empty() && run.device.backend != "cpu") found = fastest_cpus(contender);
+    if (found.empty() && run.device.backend != BackendKind::cpu) add(cpu_baselines(contender));
+    if (found.empty() && run.device.backend != BackendKind::cpu) found = fastest_cpus(contender);
     if (found.empty()) add(earlier(contender));
-    const auto precision = precision_from_name(run.precision);
-    if (precision == Precision::bf16 || precision == Precision::fp16)
-      for (const Precision wider : {Precision::fp32, Precision::tf32}) add(on_same_device(contender, name(wider)));
-    else if (precision == Precision::int8)
-      for (const Precision wider : {Precision::fp32, Precision::bf16}) add(on_same_device(contender, name(wider)));
-    else if (found.empty() && precision == Precision::tf32)
-      add(on_same_device(contender, name(Precision::fp32)));
+    if (has_16_bits(run.precision))
+      for (const Precision wider : {Precision::fp32, Precision::tf32}) add(on_same_device(contender, wider));
+    else if (run.precision == Precision::int8)
+      for (const Precision wider : {Precision::fp32, Precision::bf16}) add(on_same_device(contender, wider));
+    else if (found.empty() && run.precision == Precision::tf32)
+      add(on_same_device(contender, Precision::fp32));
     return found;
   }
 
@@ -324,8 +321,8 @@ class Pairing {
 
   static std::string why_not_with(const Series& series, const Series& other) {
     if (!multiply_alike(series.first(), other.first()))
-      return "products of " + other.name() + " are in " + product_precision(other.first()) + ", and those of this run in " +
-             product_precision(series.first()) + ", so they are not compared";
+      return "products of " + other.name() + " are in " + epochbench::name(product_precision(other.first())) +
+             ", and those of this run in " + epochbench::name(product_precision(series.first())) + ", so they are not compared";
     const bool same_device = other.origin == series.origin && other.first().device.name == series.first().device.name;
     const std::string name = other.name();
     const std::string own = handicap_of(series, other), theirs = handicap_of(other, series);

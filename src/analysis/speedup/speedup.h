@@ -17,7 +17,7 @@ struct SpeedupSide {
   std::string name, file;  // of its run, and the file of the first repetition
   Workload workload;
   Device device;
-  std::string precision;
+  Precision precision = Precision::fp32;
   Settings settings;  // of its case
   bool on_gpu = false;
   bool loaded = false;        // other processes disturbed a run of it

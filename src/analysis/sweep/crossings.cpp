@@ -90,16 +90,16 @@ std::string why_none(const std::vector<Advantage>& all, const Curve& baseline, c
 // Whether the contender is to be compared with the baseline.
 bool worth_comparing(const Curve& baseline, const Curve& contender) {
   if (&baseline == &contender) return false;
-  const std::string fp32 = name(Precision::fp32);
-  if (baseline.device == contender.device) return baseline.precision == fp32 && contender.precision != fp32;
+  if (baseline.device == contender.device)
+    return baseline.precision == Precision::fp32 && contender.precision != Precision::fp32;
   const bool alike = baseline.precision == contender.precision && baseline.products == contender.products;
-  return baseline.device == "cpu" && (alike || baseline.precision == fp32);
+  return baseline.device == name(DeviceKind::cpu) && (alike || baseline.precision == Precision::fp32);
 }
 
 }  // namespace
 
 std::vector<Crossing> crossings(const Curve& baseline, const Curve& contender, CrossingIn in) {
-  const Crossing none{baseline.name, contender.name, in == CrossingIn::time ? "time" : "cost", {}, {}, {}, {}, {}};
+  const Crossing none{baseline.name, contender.name, in, {}, {}, {}, {}, {}};
   const std::vector<Advantage> all = advantages(baseline, contender, in);
   std::vector<Crossing> found;
   std::ptrdiff_t before = -1;  // the last point at which the curves are not equal
@@ -134,7 +134,7 @@ SweepAnswers answers_of(const Result& result, Axis axis) { return answers_of(cur
 
 SweepAnswers answers_of(std::span<const Curve> curves, const Result& result, Axis axis) {
   SweepAnswers answers;
-  answers.over = name(axis);
+  answers.over = axis;
   answers.measure = measure_of(axis);
   for (const Curve& curve : curves) {
     answers.best.push_back(best_of(curve));

@@ -16,17 +16,14 @@
 namespace epochbench {
 namespace {
 
-struct AxisRow {
-  const char *name, *measure;
+struct AxisRow {  // one per value of Axis, in their order
+  const char* measure;
   const char* setting;  // that the axis varies; "": an option of the model
 };
 constexpr const Figure& kFlopRate = figure("flops_per_second");
-constexpr AxisRow kRows[] = {{"batch", kThroughput.key, "batch"},
-                             {"width", kFlopRate.key, ""},
-                             {"samples", "samples_per_wall_second", "epoch_samples"},
-                             {"threads", kThroughput.key, "threads"},
-                             {"ranks", kThroughput.key, "ranks"},
-                             {"ranks_weak", kThroughput.key, "ranks"}};
+constexpr AxisRow kRows[] = {
+    {kThroughput.key, "batch"},   {kFlopRate.key, ""},        {"samples_per_wall_second", "epoch_samples"},
+    {kThroughput.key, "threads"}, {kThroughput.key, "ranks"}, {kThroughput.key, "ranks"}};
 const AxisRow& row_of(Axis axis) { return kRows[static_cast<std::size_t>(axis)]; }
 
 bool positive(double value) { return std::isfinite(value) && value > 0; }
@@ -80,7 +77,7 @@ std::optional<std::int64_t> value_of(const Run& run, Axis axis) {
     case Axis::samples:
       return workload.samples_per_epoch;
     case Axis::threads:
-      return run.device.backend == "cuda" ? std::nullopt : std::optional<std::int64_t>(run.device.threads);
+      return run.device.backend == BackendKind::cuda ? std::nullopt : std::optional<std::int64_t>(run.device.threads);
     case Axis::ranks:
     case Axis::ranks_weak:
       return ranks_of(run);
@@ -121,13 +118,7 @@ constexpr const char* kOneValue = "only one value was measured";
 
 }  // namespace
 
-const char* name(Axis axis) { return row_of(axis).name; }
 const char* measure_of(Axis axis) { return row_of(axis).measure; }
-
-std::optional<Axis> axis_from_name(std::string_view name) {
-  const auto axis = std::ranges::find_if(kAxes, [&](Axis each) { return name == row_of(each).name; });
-  return axis == std::end(kAxes) ? std::nullopt : std::optional(*axis);
-}
 
 std::vector<Curve> curves_of(const Result& result, Axis axis, const std::function<bool(const Run&)>& wanted) {
   std::vector<const Run*> runs;

@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,11 +18,6 @@
 
 namespace epochbench {
 
-// ranks: processes that share a batch of one size (strong scaling); ranks_weak: each with a batch of one size.
-enum class Axis : std::uint8_t { batch, width, samples, threads, ranks, ranks_weak };
-inline constexpr Axis kAxes[] = {Axis::batch, Axis::width, Axis::samples, Axis::threads, Axis::ranks, Axis::ranks_weak};
-const char* name(Axis axis);
-std::optional<Axis> axis_from_name(std::string_view name);
 inline bool over_ranks(Axis axis) { return axis == Axis::ranks || axis == Axis::ranks_weak; }
 
 // What a rate is on this axis. batch, threads, ranks: throughput. width: flops_per_second, since another width is other work.
@@ -40,12 +34,13 @@ struct CurvePoint {
 };
 
 struct Curve {
-  std::string name;                // a label of its runs' settings without the value: "resnet20/cpu/fp32", "mlp/cpu/fp32/b64"
-  std::string work;                // likewise, without device and precision: "mlp/b64"; curves of one work compare devices
-  std::string model;               // "mlp:depth=3", without the width if that is the value
-  std::string device, precision;   // "cpu", "cuda:0"
-  std::string products;            // the precision that products multiply in
-  std::vector<CurvePoint> points;  // by value; there is at least one
+  std::string name;    // a label of its runs' settings without the value: "resnet20/cpu/fp32", "mlp/cpu/fp32/b64"
+  std::string work;    // likewise, without device and precision: "mlp/b64"; curves of one work compare devices
+  std::string model;   // "mlp:depth=3", without the width if that is the value
+  std::string device;  // "cpu", "cuda:0"
+  Precision precision = Precision::fp32;
+  Precision products = Precision::fp32;  // that products multiply in
+  std::vector<CurvePoint> points;        // by value; there is at least one
 
   const CurvePoint* at(std::int64_t value) const;  // null: none
 };
@@ -66,8 +61,6 @@ CurveBest best_of(const Curve& curve);
 // within 5 % of it, still rises and has no value; a range then says that it may be flat anyway.
 inline constexpr double kFlatFraction = 0.95;
 CurveFlattening flattening_of(const Curve& curve);
-
-enum class CrossingIn : std::uint8_t { time, cost };
 
 // Every place where the contender goes from slower to faster than the baseline (or more to less expensive), or back: linear in
 // log value and log ratio between neighboring values that both have. If there is none, one entry with the reason. The interval

@@ -130,7 +130,7 @@ std::optional<RankMeasurement> measurement_of(const Run& run) {
     measured.rounds = ranks.rounds.value_or(0);
     measured.bus_bytes = ranks.bus_bytes.value_or(0);
     measured.rate_alone = ranks.bus_bytes_per_second_alone.value_or(0);
-    measured.hides = run.device.backend == "cuda" || run.settings.contains("communication_threads");
+    measured.hides = run.device.backend == BackendKind::cuda || run.settings.contains("communication_threads");
   }
   const auto positive = [](double value) { return std::isfinite(value) && value > 0; };
   if (!positive(measured.step_seconds) || !std::ranges::all_of(measured.compute_seconds, positive)) return std::nullopt;

@@ -103,7 +103,7 @@ void fill_highest(ScalingFit& fit) {
 
 ScalingFit make_fit(const Solution& solution, std::size_t points, ScalingLaw law) {
   ScalingFit fit;
-  fit.law = law == ScalingLaw::amdahl ? "amdahl" : "usl";
+  fit.law = law;
   fit.one_core_rate = 1 / solution.one;
   fit.sigma = solution.sigma / solution.one;
   fit.kappa = solution.kappa / solution.one;
@@ -206,7 +206,7 @@ ScalingAnswer scaling_of(const Curve& threads, const Result& result) {
   for (const ScalingLaw law : {ScalingLaw::amdahl, ScalingLaw::usl}) answer.fits.push_back(fit_scaling(points, law));
   const Workload& work = threads.points.front().runs.front()->workload;
   const std::vector<RunGroup> contenders = runs_by_case(result.runs, [&](const Run& run) {
-    return run.status == RunStatus::ok && run.device.backend == "cuda" && same_work(run.workload, work) &&
+    return run.status == RunStatus::ok && run.device.backend == BackendKind::cuda && same_work(run.workload, work) &&
            kThroughput.value(run).value_or(0) > 0;
   });
   for (const RunGroup& contender : contenders) {

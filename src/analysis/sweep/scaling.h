@@ -27,8 +27,6 @@ struct CoresRate {
   double cores = 0, rate = 0;
 };
 
-enum class ScalingLaw : std::uint8_t { amdahl, usl };
-
 // Least squares of the relative deviations. In the time that a core's share takes, N / X, the law is linear in 1 / a, sigma / a
 // and kappa / a, and fitted over measured time is measured over fitted rate, so the fit is linear least squares under bounds
 // and exact. Preconditions: kMinScalingPoints or more, each of a different number of cores; all numbers above 0 and finite.

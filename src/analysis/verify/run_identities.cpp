@@ -87,14 +87,14 @@ std::string epoch(const Run& run, const CheckedResult&) {
   const double stopped = static_cast<double>(run.timing->stopped_steps.size() * static_cast<std::size_t>(run.workload.batch));
   const double stated = run.timing->epoch_seconds;
   const double computed = static_cast<double>(run.workload.samples_per_epoch) / samples_per_s(run);
-  const double slack = run.timing->epoch_kind == "measured" ? stopped / samples_per_s(run) : 0;
+  const double slack = run.timing->epoch_kind == EpochKind::measured ? stopped / samples_per_s(run) : 0;
   return std::fabs(stated - computed) <= slack
              ? ""
              : unless_equal("epoch_seconds", stated, "samples_per_epoch / samples/s", computed);
 }
 
 std::string epoch_kind(const Run& run, const CheckedResult&) {
-  if (!run.timing || run.timing->epoch_kind != "measured") return "";
+  if (!run.timing || run.timing->epoch_kind != EpochKind::measured) return "";
   if (run.workload.dataset == "synthetic") return "epoch_kind is measured, but synthetic data has no epochs";
   const auto steps = run.timing->steps() + std::ssize(run.timing->stopped_steps);
   return steps * run.workload.batch >= run.workload.samples_per_epoch
@@ -103,7 +103,7 @@ std::string epoch_kind(const Run& run, const CheckedResult&) {
 }
 
 std::optional<double> flops_per_sample(const Workload& work) {
-  return work.mode == "train" ? std::optional(work.train_flops_per_sample) : work.forward_flops_per_sample;
+  return work.mode == Mode::train ? std::optional(work.train_flops_per_sample) : work.forward_flops_per_sample;
 }
 
 std::string arithmetic(const Run& run, const CheckedResult&) {
@@ -119,7 +119,7 @@ const GpuInfo* find_gpu(const Run& run, const Result& result) {
 
 std::optional<double> gpu_peak(const Run& run, const Result& result) {
   const GpuInfo* gpu = find_gpu(run, result);
-  const auto found = gpu ? gpu->peak_flops_per_second.find(run.precision) : decltype(gpu->peak_flops_per_second.end()){};
+  const auto found = gpu ? gpu->peak_flops_per_second.find(name(run.precision)) : decltype(gpu->peak_flops_per_second.end()){};
   return gpu && found != gpu->peak_flops_per_second.end() ? found->second : std::nullopt;
 }
 
@@ -127,13 +127,13 @@ std::optional<double> gpu_peak(const Run& run, const Result& result) {
 std::vector<double> cpu_bursts(const Run& run, const Result& result) {
   std::vector<double> bursts;
   const auto add = [&](const auto& peaks) {
-    if (const auto found = peaks.find(product_precision(run)); found != peaks.end() && found->second)
+    if (const auto found = peaks.find(name(product_precision(run))); found != peaks.end() && found->second)
       bursts.push_back(*found->second);
   };
   const CpuInfo& cpu = result.context.cpu;
   add(cpu.peak_flops_per_second);
   for (const PeakProcess& process : cpu.peak_processes) add(process.peak_flops_per_second);
-  const auto first = cpu.peak_bursts_flops_per_second.find(product_precision(run));
+  const auto first = cpu.peak_bursts_flops_per_second.find(name(product_precision(run)));
   if (first != cpu.peak_bursts_flops_per_second.end()) bursts.insert(bursts.end(), first->second.begin(), first->second.end());
   if (!run.turns) return bursts;
   const std::vector<double>& between = run.turns->peak_bursts_flops_per_second;
@@ -168,18 +168,17 @@ std::string share(const Run& run, const CheckedResult& checked) {
 }
 
 std::string card(const Run& run, const CheckedResult& checked) {
-  if (run.device.backend != "cuda") return "";
+  if (run.device.backend != BackendKind::cuda) return "";
   if (!find_gpu(run, checked.result)) return "it ran on '" + run.device.name + "', which is not among the GPUs of the file";
-  const auto precision = from_name<Precision>(run.precision);
   PredictionTarget target;
   try {
     target = find_target(checked.facts.devices, {}, run.device.name);
   } catch (const CallError&) {  // the catalog has no such card, or several
     return "";
   }
-  if (!precision || !target.device->is_gpu) return "";
-  const RatedLimits rated = limits_of(target, *precision);
-  if (!rated.flops_per_second) return run.device.name + " cannot compute in " + run.precision + ": " + rated.reason;
+  if (!target.device->is_gpu) return "";
+  const RatedLimits rated = limits_of(target, run.precision);
+  if (!rated.flops_per_second) return run.device.name + " cannot compute in " + name(run.precision) + ": " + rated.reason;
   const double saving = run.device.algorithms ? kWinogradSaving : 1;
   if (run.efficiency && run.efficiency->flops_per_second > kMaxShare * saving * *rated.flops_per_second)
     return "it computes " + format_si(run.efficiency->flops_per_second, "FLOP/s") + ", more than " + run.device.name +
@@ -235,7 +234,7 @@ std::string memory(const Run& run, const CheckedResult&) {
   const double planned = static_cast<double>(run.memory->planned_bytes.value_or(0));
   if (peak < kMinTouched * planned)
     return "peak_bytes is " + format_bytes(peak) + ", less than was planned, " + format_bytes(planned);
-  const double bytes_per_parameter = run.workload.mode == "train" ? 4 : 1;
+  const double bytes_per_parameter = run.workload.mode == Mode::train ? 4 : 1;
   return peak < bytes_per_parameter * static_cast<double>(run.workload.parameters)
              ? "peak_bytes is " + format_bytes(peak) + ", less than the parameters take"
              : "";
@@ -268,8 +267,9 @@ std::string settings(const Run& run, const CheckedResult&) {
   };
   const Settings named = settings_from_name(run.name);
   for (const Settings& stated : {run.settings, named.contains("batch") ? named : Settings{}}) {
-    if (differs(stated, "precision", run.precision))
-      return "precision is " + run.precision + ", but its name or settings say " + to_text(stated.at("precision"));
+    if (differs(stated, "precision", name(run.precision)))
+      return std::string("precision is ") + name(run.precision) + ", but its name or settings say " +
+             to_text(stated.at("precision"));
     if (differs(stated, "batch", std::to_string(run.workload.batch)))
       return "batch is " + std::to_string(run.workload.batch) + ", but its name or settings say " + to_text(stated.at("batch"));
   }

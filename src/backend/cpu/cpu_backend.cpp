@@ -46,8 +46,7 @@ class CpuBackend final : public Backend {
 
   DeviceInfo device() const override {
     const std::string name = this_cpu_name();
-    return {"cpu",          name.empty() ? "CPU" : name, threads_, fp32_.isa(), 0, bf16_.isa(),
-            bf16_.widens(), int8_ ? int8_->isa() : ""};
+    return {name.empty() ? "CPU" : name, threads_, fp32_.isa(), 0, bf16_.isa(), bf16_.widens(), int8_ ? int8_->isa() : ""};
   }
 
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {

@@ -22,7 +22,7 @@ class CudaBackend final : public Backend {
         choice_options_(std::move(choices)),
         properties_(device_ ? device_->properties() : kPlanned) {}
 
-  DeviceInfo device() const override { return {"cuda", properties_.name, 0, "", properties_.memory_bytes}; }
+  DeviceInfo device() const override { return {properties_.name, 0, "", properties_.memory_bytes}; }
 
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
     return cuda_unsupported(graph, node, properties_.compute_capability);

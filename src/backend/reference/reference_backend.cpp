@@ -242,7 +242,7 @@ HostStep compile_node(const Graph& graph, const Node& node, const ValueMemory& m
 
 class ReferenceBackend final : public Backend {
  public:
-  DeviceInfo device() const override { return {"reference", "naive loops in double precision", 1, "portable", 0}; }
+  DeviceInfo device() const override { return {"naive loops in double precision", 1, "portable", 0}; }
 
   std::optional<std::string> unsupported(const Graph&, const Node& node) const override {
     if (is_collective(node.op)) return "the reference backend is one rank; use --device cpu with --ranks";

@@ -45,15 +45,15 @@ bool any_on_synthetic_data(const std::vector<Run>& runs) {
 // Workloads on synthetic data that ran in more than one precision or on more than one device, or all on synthetic data if there
 // are none. If nothing ran on synthetic data, as with --until, all trainings.
 std::vector<RunGroup> compared_workloads(const std::vector<Run>& runs) {
-  std::map<std::string, std::set<std::string>> sides;
+  std::map<std::string, std::set<std::pair<BackendKind, Precision>>> sides;
   for (const Run& run : runs)
     if (usable(run) && run.workload.dataset == "synthetic")
-      sides[run.workload.fingerprint].insert(run.device.backend + run.precision);
+      sides[run.workload.fingerprint].emplace(run.device.backend, run.precision);
   const auto compared = [&](const Run& run) {
     const auto found = sides.find(run.workload.fingerprint);
     return run.workload.dataset == "synthetic" && found != sides.end() && found->second.size() > 1;
   };
-  if (!any_on_synthetic_data(runs)) return marked_cases(runs, [](const Run& run) { return run.workload.mode == "train"; });
+  if (!any_on_synthetic_data(runs)) return marked_cases(runs, [](const Run& run) { return run.workload.mode == Mode::train; });
   std::vector<RunGroup> list = marked_cases(runs, compared);
   return list.empty() ? marked_cases(runs, [](const Run& run) { return run.workload.dataset == "synthetic"; }) : list;
 }
@@ -89,7 +89,7 @@ std::string epoch_text(const RunGroup& work) {
   if (!rate) return work.name + ": samples/s not known";
   const std::string epoch = cell(work.runs, kEpochTime);
   return work.name + ": " + kThroughput.unit.text(rate->value) + " samples/s" + spread_text(*rate, kThroughput.unit.text) +
-         (epoch.empty() ? "" : ", an epoch in " + epoch + " (" + work.first().timing->epoch_kind + ")");
+         (epoch.empty() ? "" : ", an epoch in " + epoch + " (" + name(work.first().timing->epoch_kind) + ")");
 }
 
 // What the epochs of these cases are: "; an epoch: ImageNet, 1,281,167 images". "" without cases.
@@ -102,7 +102,7 @@ std::string epochs_read(const std::vector<RunGroup>& works) {
 
 std::string source_of(const RunGroup& work) {
   for (const Run* run : work.runs)
-    if (run->energy && run->energy->source != "unavailable") return run->energy->source;
+    if (run->energy && run->energy->source != EnergySource::unavailable) return name(run->energy->source);
   return "unknown source";
 }
 
@@ -136,14 +136,14 @@ std::vector<std::string> power_gaps(const std::vector<RunGroup>& works) {
 }
 
 std::string difference_text(const QualityDifference& difference) {
-  const bool accuracy = difference.metric == "accuracy";
+  const bool accuracy = difference.metric == EvalMetric::accuracy;
   const auto number = [&](double value) {
     const double shown = accuracy ? value * 100 : value;
     return (shown < 0 ? "" : "+") + significant(shown, 2);
   };
   const Estimate& estimate = difference.difference;
-  return difference.workload + ", " + difference.precision + " less fp32: " + difference.metric + " " + number(estimate.value) +
-         (accuracy ? " points" : "") + interval_text(estimate, number) + ", " +
+  return difference.workload + ", " + name(difference.precision) + " less fp32: " + name(difference.metric) + " " +
+         number(estimate.value) + (accuracy ? " points" : "") + interval_text(estimate, number) + ", " +
          counted(static_cast<std::size_t>(difference.seeds), "seed", "seeds") + ", " + std::to_string(difference.epochs) +
          " epochs";
 }
@@ -173,8 +173,8 @@ std::vector<std::string> epoch_costs(const std::vector<RunGroup>& works) {
     const auto cost = summarize(work.runs, kEpochCost);
     if (cost && in_usd(*work.first().cost))
       lines.push_back(work.name + ": " + format_usd(cost->value) + " per epoch" +
-                      (cost->value < 0.01 ? "" : spread_text(*cost, format_usd)) + ", " + work.first().timing->epoch_kind +
-                      further_costs(work.runs));
+                      (cost->value < 0.01 ? "" : spread_text(*cost, format_usd)) + ", " +
+                      name(work.first().timing->epoch_kind) + further_costs(work.runs));
   }
   return lines;
 }
@@ -191,9 +191,9 @@ std::string value_and_interval(const Estimate& ratio) {
 // "resnet50 b256, cuda fp32 over cpu fp32: 77.0x", and where PyTorch ran on both devices "...: this program 77.0x;
 // PyTorch 45.0x".
 std::string devices_line(const std::vector<Run>& runs, const SpeedupPair& pair) {
-  if (pair.contender.device.backend == "pytorch")  // whose settings name no device
-    return pair_text(pair).subject + ", GPU " + pair.contender.precision + " over CPU " + pair.baseline.precision + ": " +
-           sooner_text(pair) + notes_text(pair);
+  if (pair.contender.device.backend == BackendKind::pytorch)  // whose settings name no device
+    return pair_text(pair).subject + ", GPU " + name(pair.contender.precision) + " over CPU " + name(pair.baseline.precision) +
+           ": " + sooner_text(pair) + notes_text(pair);
   const bool usable_pair = why_unusable(pair).empty();
   const std::string parts = pair.each_at_best && pair.parts && usable_pair ? " = " + explanation(pair) : "";
   const auto peer = pair.target.empty() && usable_pair ? peer_speedup(runs, pair) : std::nullopt;
@@ -209,7 +209,8 @@ std::vector<std::string> peer_lines(const std::vector<Run>& runs) {
     lines.push_back(peer.ours.name + load_mark(any_disturbed(peer.ours.runs) || any_disturbed(peer.theirs.runs)) +
                     ": this program trains " + value_and_interval(peer.ratio) + " as fast as PyTorch on this device (" +
                     peer_text(peer.theirs.first()) + ")");
-  const auto training = std::ranges::find_if(runs, [](const Run& run) { return usable(run) && run.workload.mode == "train"; });
+  const auto training =
+      std::ranges::find_if(runs, [](const Run& run) { return usable(run) && run.workload.mode == Mode::train; });
   if (std::ranges::all_of(runs, is_ours) && training != runs.end())
     lines.push_back("PyTorch was not measured: epochbench run " + training->workload.model + " --with pytorch");
   return lines;

@@ -86,7 +86,7 @@ void add_blocks(std::string& text, const std::vector<Lines>& blocks, std::size_t
 constexpr std::size_t kMinCurvePoints = 3;  // fewer batches are not a curve
 
 std::string input_text(const InputRow& row) {
-  std::string text = row.input.cache == "decoded" ? "decoded data"
+  std::string text = row.input.cache == Cache::decoded ? "decoded data"
                      : row.input.loader_threads == 0
                          ? "no loader thread"
                          : counted(static_cast<std::size_t>(row.input.loader_threads), "loader thread", "loader threads");

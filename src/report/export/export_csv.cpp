@@ -185,8 +185,8 @@ std::string csv_raw_text(const Result& result) {
   for (const Run& run : result.runs) {
     const Workload& workload = run.workload;
     const std::string head = quoted(result.context.date) + "," + quoted(run.name) + "," + std::to_string(run.repetition) + "," +
-                             quoted(workload.model) + "," + quoted(workload.mode) + "," + quoted(run.device.backend) + "," +
-                             quoted(run.device.name) + "," + quoted(run.precision) + "," + std::to_string(workload.batch) + ",";
+                             quoted(workload.model) + "," + name(workload.mode) + "," + name(run.device.backend) + "," +
+                             quoted(run.device.name) + "," + name(run.precision) + "," + std::to_string(workload.batch) + ",";
     for (const StepRow& row : steps_of(run))
       text += head + row.phase + "," + std::to_string(row.step) + "," + number_cell(row.seconds) + "," + number_cell(row.loss) +
               "," + cell_of(row.throttled) + "\n";

@@ -54,15 +54,15 @@ void add(std::vector<std::pair<std::string, std::string>>& list, const char* key
 void add_texts(const Run& run, const Context& context, MlflowRun& to) {
   const Workload& w = run.workload;
   add(to.params, "model", w.model);
-  add(to.params, "mode", w.mode);
+  add(to.params, "mode", name(w.mode));
   add(to.params, "batch", std::to_string(w.batch));
-  add(to.params, "precision", run.precision);
+  add(to.params, "precision", name(run.precision));
   add(to.params, "dataset", w.dataset);
   add(to.params, "samples_per_epoch", std::to_string(w.samples_per_epoch));
   add(to.params, "optimizer", w.optimizer);
   add(to.params, "seed", std::to_string(w.seed));
   add(to.params, "parameters", std::to_string(w.parameters));
-  add(to.params, "backend", run.device.backend);
+  add(to.params, "backend", name(run.device.backend));
   add(to.params, "device", run.device.name);
   if (run.device.threads) add(to.params, "threads", std::to_string(*run.device.threads));
   add(to.params, "isa", run.device.isa.value_or(""));
@@ -80,7 +80,7 @@ void add_texts(const Run& run, const Context& context, MlflowRun& to) {
   add(to.tags, "epochbench.compiler", context.compiler);
   add(to.tags, "epochbench.cpu", context.cpu.model);
   add(to.tags, "epochbench.host_name", context.host_name.value_or(""));
-  if (run.timing) add(to.tags, "epochbench.epoch_kind", run.timing->epoch_kind);
+  if (run.timing) add(to.tags, "epochbench.epoch_kind", name(run.timing->epoch_kind));
   if (is_loaded(run)) add(to.tags, "epochbench.load", load_note());
 }
 

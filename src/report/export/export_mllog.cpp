@@ -99,8 +99,8 @@ void add_settings(const Run& run, Log& log) {
   add_optimizer(w.optimizer, log);
 }
 
-void add_eval(const std::string& metric, double value, const Json& metadata, Log& log) {
-  log.point_if_known(metric == "accuracy" ? "eval_accuracy" : "eval_loss", value, metadata);
+void add_eval(EvalMetric metric, double value, const Json& metadata, Log& log) {
+  log.point_if_known(metric == EvalMetric::accuracy ? "eval_accuracy" : "eval_loss", value, metadata);
 }
 
 // Whole epochs, if the run measured them, and the quality after each; otherwise the quality at the end.
@@ -111,9 +111,9 @@ void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& lo
       w.batch > 0 && w.samples_per_epoch >= w.batch ? static_cast<std::size_t>(w.samples_per_epoch / w.batch) : 0;
   const std::size_t evaluations = run.quality ? run.quality->eval_history.size() : 0;
   // A file keeps only the first steps; for later epochs it has the evaluations.
-  std::size_t epochs = run.timing->epoch_kind == "measured" && in_epoch > 0 ? steps.size() / in_epoch : 0;
+  std::size_t epochs = run.timing->epoch_kind == EpochKind::measured && in_epoch > 0 ? steps.size() / in_epoch : 0;
   if (epochs > 0 && run.timing->step_seconds_left_out) epochs = std::max(epochs, evaluations);
-  const std::string metric = run.quality ? run.quality->eval_metric.value_or("") : "";
+  const std::optional<EvalMetric> metric = member_of(run.quality, &Quality::eval_metric);
   const double each = evaluations > 0 ? run.timing->evaluation_seconds.value_or(0) / static_cast<double>(evaluations) : 0;
   std::size_t evaluated = 0;
   double elapsed = 0;
@@ -126,16 +126,15 @@ void add_training(const Run& run, std::int64_t start, std::int64_t stop, Log& lo
       for (std::size_t i = epoch * in_epoch; i < (epoch + 1) * in_epoch; ++i) elapsed += std::isfinite(steps[i]) ? steps[i] : 0;
     log.at(start + to_milliseconds(elapsed + static_cast<double>(evaluated) * each));
     log.stop("epoch_stop", number);
-    if (metric.empty() || epoch >= evaluations) continue;
+    if (!metric || epoch >= evaluations) continue;
     ++evaluated;
     if (each > 0) log.start("eval_start", number);
     log.at(start + to_milliseconds(elapsed + static_cast<double>(evaluated) * each));
-    add_eval(metric, run.quality->eval_history[epoch], number, log);
+    add_eval(*metric, run.quality->eval_history[epoch], number, log);
     if (each > 0) log.stop("eval_stop", number);
   }
   log.at(stop);
-  if (evaluated == 0 && !metric.empty() && run.quality->eval_value)
-    add_eval(metric, *run.quality->eval_value, Json::object(), log);
+  if (evaluated == 0 && metric && run.quality->eval_value) add_eval(*metric, *run.quality->eval_value, Json::object(), log);
   log.point("trained_samples", static_cast<double>(run.timing->steps()) * static_cast<double>(w.batch));
   if (const auto rate = kThroughput.value(run)) log.point(kThroughput.key, *rate);
 }
@@ -153,7 +152,7 @@ std::string log_of(const Run& run, const Context& context, std::int64_t start) {
   log.start("init_start", {{"program", "epochbench " + context.version},
                            {"model", run.workload.model},
                            {"device", run.device.name},
-                           {"precision", run.precision},
+                           {"precision", name(run.precision)},
                            {"dataset", run.workload.dataset},
                            {"moments", "placed by durations"}});
   add_settings(run, log);
@@ -176,7 +175,7 @@ std::string log_of(const Run& run, const Context& context, std::int64_t start) {
 
 std::string mllog_left_out(const Run& run) {
   if (run.status != RunStatus::ok && !is_failure(run.status)) return name(run.status);
-  if (run.workload.mode != "train") return "no training, which this format is about";
+  if (run.workload.mode != Mode::train) return "no training, which this format is about";
   if (is_failure(run.status)) return "";
   return run.timing && std::isfinite(run.timing->wall_seconds) ? "" : "ok, but its times are not known";
 }

@@ -79,15 +79,15 @@ std::string run_infos(const Result& result) {
     const Workload& w = run.workload;
     Labels labels = labels_of(run);
     labels.insert(labels.end(), {{"model", w.model},
-                                 {"mode", w.mode},
+                                 {"mode", name(w.mode)},
                                  {"batch", std::to_string(w.batch)},
                                  {"dataset", w.dataset},
-                                 {"precision", run.precision},
-                                 {"backend", run.device.backend},
+                                 {"precision", name(run.precision)},
+                                 {"backend", name(run.device.backend)},
                                  {"device", run.device.name},
                                  {"fingerprint", w.fingerprint}});
     if (run.device.threads) labels.emplace_back("threads", std::to_string(*run.device.threads));
-    if (run.timing) labels.emplace_back("epoch_kind", run.timing->epoch_kind);
+    if (run.timing) labels.emplace_back("epoch_kind", name(run.timing->epoch_kind));
     text += sample(family, labels, "1");
   }
   return text;

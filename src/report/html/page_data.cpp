@@ -22,10 +22,10 @@ namespace {
 constexpr std::size_t kMaxPairs = 500;  // in a table for people; `epochbench speedup` has all
 
 Json side_json(const SpeedupSide& side, const std::string& letter) {
-  return {{"backend", side.device.backend},
+  return {{"backend", name(side.device.backend)},
           {"machine", letter},
           {"on_gpu", side.on_gpu},
-          {"precision", side.precision},
+          {"precision", name(side.precision)},
           {"settings", settings_text(further_settings(side.settings))}};
 }
 

@@ -41,7 +41,7 @@ double weight_of(const Workload& work) {
 // The largest model first. Training is preferred to a forward pass, and an unrestricted case to one restricted on purpose.
 std::vector<Headline> headlines_of(const AllSeries& all) {
   const auto rank = [](const Series& series) {
-    return std::tuple(handicap_of(series).empty(), series.first().workload.mode == "train", series.rate());
+    return std::tuple(handicap_of(series).empty(), series.first().workload.mode == Mode::train, series.rate());
   };
   std::vector<Headline> list;
   std::map<std::string, std::size_t> places;  // by model
@@ -91,15 +91,15 @@ Json entry(const std::string& subject, const Shown& one, const NumberText& text,
 
 Json entry(const std::string& subject, const Shown& one, const NumberText& text) { return entry(subject, one, text, text); }
 
-std::string device_word(bool on_gpu, const std::string& backend) {
-  if (backend == "pytorch") return on_gpu ? "PyTorch on the GPU" : "PyTorch on the CPU";
-  return on_gpu ? "GPU" : backend == "cpu" ? "CPU" : backend;
+std::string device_word(bool on_gpu, BackendKind backend) {
+  if (backend == BackendKind::pytorch) return on_gpu ? "PyTorch on the GPU" : "PyTorch on the CPU";
+  return on_gpu ? "GPU" : backend == BackendKind::cpu ? "CPU" : name(backend);
 }
 
 std::string subject_of(const Series& series) {
   const Run& run = series.first();
-  return model_title(run.workload.model) + ", " + device_word(series.on_gpu(), run.device.backend) + " " + run.precision +
-         ", batch " + std::to_string(run.workload.batch) + (run.workload.mode == "train" ? "" : ", " + run.workload.mode);
+  return model_title(run.workload.model) + ", " + device_word(series.on_gpu(), run.device.backend) + " " + name(run.precision) +
+         ", batch " + std::to_string(run.workload.batch) + mode_suffix(run.workload);
 }
 
 // ", on B" if several machines were measured.
@@ -128,7 +128,7 @@ void add_speed(Json& cards, const Json& data, const std::vector<Headline>& headl
     };
     add(
         speeds, kThroughput, "", [](double rate) { return format_rate(rate) + " samples/s"; }, format_rate);
-    std::string note = first.timing ? first.timing->epoch_kind : "";
+    std::string note = first.timing ? name(first.timing->epoch_kind) : "";
     append(note, epochs_text({&first.workload}), ": ");
     add(epochs, kEpochTime, note, format_seconds, format_seconds);
     if (!first.cost) continue;
@@ -152,7 +152,9 @@ void add_speedup(Json& cards, const Json& data, const std::vector<Headline>& hea
   for (const Headline& headline : headlines) {
     const SpeedupPair* best = find_headline(speedup, headline.series->first().workload.model);
     if (!best) continue;
-    const auto side = [](const SpeedupSide& one) { return device_word(one.on_gpu, one.device.backend) + " " + one.precision; };
+    const auto side = [](const SpeedupSide& one) {
+      return device_word(one.on_gpu, one.device.backend) + " " + name(one.precision);
+    };
     const std::size_t n = std::min(best->baseline.rates.size(), best->contender.rates.size());
     const std::int64_t ours = best->contender.workload.batch, theirs = best->baseline.workload.batch;
     Json one =
@@ -186,21 +188,22 @@ void add_targets(Json& cards, const Json& data, const AllSeries& all) {
       const CensoredMedian& median = time.seconds;
       const Run& run = *group.runs.front();
       const bool bounded = median.low && median.high;
-      std::string note = time.target.empty() ? time.metric : time.target;
+      std::string note = time.target.empty() && time.metric ? name(*time.metric) : time.target;
       if (group.runs.size() > 1)
         append(note, "reached by " + std::to_string(time.repetitions) + " of " + std::to_string(group.runs.size()));
       else if (time.repetitions == 0)
         append(note, "not reached");
       if (time.usd.value) append(note, format_usd(*time.usd.value));
-      Json one = entry(training_of(run.workload) + ", " + device_word(run.device.backend == "cuda", run.device.backend) + " " +
-                           run.precision + ", batch " + std::to_string(run.workload.batch) +
-                           on_machine(data, series.source->path) + " (" + note + ")",
-                       {median.value.value_or(std::nan("")),
-                        bounded ? Spread::ci95 : Spread::none,
-                        {median.low.value_or(0), median.high.value_or(0)},
-                        group.runs.size(),
-                        group.runs.size() == 1 ? "seed" : "seeds"},
-                       format_seconds);
+      Json one =
+          entry(training_of(run.workload) + ", " + device_word(run.device.backend == BackendKind::cuda, run.device.backend) +
+                    " " + name(run.precision) + ", batch " + std::to_string(run.workload.batch) +
+                    on_machine(data, series.source->path) + " (" + note + ")",
+                {median.value.value_or(std::nan("")),
+                 bounded ? Spread::ci95 : Spread::none,
+                 {median.low.value_or(0), median.high.value_or(0)},
+                 group.runs.size(),
+                 group.runs.size() == 1 ? "seed" : "seeds"},
+                format_seconds);
       if (const double cores = max_foreign_cores(group.runs); is_loaded(cores)) one["doubts"] = {load_doubt(cores)};
       weighted.emplace_back(weight_of(run.workload), std::move(one));
     }
@@ -237,32 +240,32 @@ void add_quality(Json& cards, const Json& data, const AllSeries& all) {
   if (trained.empty()) return;
   const auto rank = [](const auto& one) {
     const std::size_t seeds = one.second.values.size();
-    return std::tuple(seeds >= kMinRepetitions, weight_of(one.second.first->workload), one.second.first->precision == "fp32",
-                      seeds);
+    return std::tuple(seeds >= kMinRepetitions, weight_of(one.second.first->workload),
+                      one.second.first->precision == Precision::fp32, seeds);
   };
   const auto best = std::ranges::max_element(trained, {}, rank);
   const Run& run = *best->second.first;
   std::vector<double> means;
   for (const auto& [seed, values] : best->second.values) means.push_back(mean(values));
   Estimate estimate = arithmetic_mean_estimate(means, kMinRepetitions, "seeds");
-  const std::string& metric = *run.quality->eval_metric;
-  Json one = entry(training_of(run.workload) + ", " + run.precision + ", batch " + std::to_string(run.workload.batch) +
-                       on_machine(data, best->second.file) + " (test " + metric + ")",
+  const EvalMetric metric = *run.quality->eval_metric;
+  Json one = entry(training_of(run.workload) + ", " + name(run.precision) + ", batch " + std::to_string(run.workload.batch) +
+                       on_machine(data, best->second.file) + " (test " + name(metric) + ")",
                    shown(estimate, means.size(), means.size() == 1 ? "seed" : "seeds"),
-                   metric == "accuracy" ? NumberText(format_percent) : three_digits);
+                   metric == EvalMetric::accuracy ? NumberText(format_percent) : three_digits);
   Json entries = Json::array({std::move(one)});
   std::vector<QualityDifference> differences = precision_quality(runs);
   std::ranges::stable_sort(differences, std::greater(),
                            [](const QualityDifference& each) { return weight_of(each.first->workload); });
   for (const QualityDifference& other : differences) {
     if (entries.size() == kMaxSubjects || !std::isfinite(other.difference.value)) break;
-    const bool accuracy = other.metric == "accuracy";
+    const bool accuracy = other.metric == EvalMetric::accuracy;
     const auto change = [&](double value) {
       if (!accuracy) return (value >= 0 ? "+" : "") + three_digits(value);
       return (value < 0 ? "−" : "+") + significant(std::fabs(value) * 100, 2);
     };
     entries.push_back(entry(
-        other.precision + " less fp32, " + training_of(other.first->workload),
+        std::string(name(other.precision)) + " less fp32, " + training_of(other.first->workload),
         shown(other.difference, static_cast<std::size_t>(other.seeds), "seeds"),
         [&](double value) { return change(value) + (accuracy ? " points" : ""); }, change));
   }

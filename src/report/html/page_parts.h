@@ -31,6 +31,10 @@ std::string moment_text(std::string date);  // "2026-01-02 03:04:05 UTC"
 std::string page_commit(const std::optional<std::string>& git_sha, const std::optional<bool>& git_dirty);
 std::string finding_text(Finding finding);  // "✗ regression"
 Cell count_cell(std::size_t count);
+// ", forward" after a model's name; "" in training.
+inline std::string mode_suffix(const Workload& work) {
+  return work.mode == Mode::train ? "" : std::string(", ") + name(work.mode);
+}
 
 // Each part adds its tables to data.tables, for src/report/view.h.
 //

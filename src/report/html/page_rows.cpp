@@ -20,11 +20,11 @@ namespace {
 
 // "resnet50, batch 16, synthetic", "resnet50, forward, batch 1, synthetic".
 std::string workload_label(const Workload& w) {
-  return w.model + (w.mode == "train" ? "" : ", " + w.mode) + ", batch " + std::to_string(w.batch) + ", " + w.dataset;
+  return w.model + mode_suffix(w) + ", batch " + std::to_string(w.batch) + ", " + w.dataset;
 }
 
 // The same without the batch: charts put all batches on one axis.
-std::string work_label(const Workload& w) { return w.model + (w.mode == "train" ? "" : ", " + w.mode) + ", " + w.dataset; }
+std::string work_label(const Workload& w) { return w.model + mode_suffix(w) + ", " + w.dataset; }
 
 // What a chart draws of a figure: {value, ends of a 95 % interval, text, spread as text}; null if it is not known.
 Json drawn(const std::optional<GroupEstimate>& summary, const NumberText& text) {
@@ -46,7 +46,7 @@ Json epoch_json(const Series& series, const std::optional<GroupEstimate>& cost) 
   Json json = drawn(summarize(series.runs, kEpochTime), kEpochTime.unit.text);
   if (json.is_null()) return json;
   if (cost) append(json["text"].get_ref<std::string&>(), format_usd(cost->value));
-  json["measured"] = member_of(series.first().timing, &Timing::epoch_kind) == "measured";
+  json["measured"] = member_of(series.first().timing, &Timing::epoch_kind) == EpochKind::measured;
   return json;
 }
 
@@ -65,10 +65,10 @@ Json row_json(const Series& series) {
       {"work", work_label(first.workload)},
       {"batch", first.workload.batch},
       {"settings", settings_text(further_settings(series.settings))},
-      {"backend", first.device.backend},
+      {"backend", name(first.device.backend)},
       {"on_gpu", series.on_gpu()},
       {"device", first.device.name},
-      {"precision", first.precision},
+      {"precision", name(first.precision)},
       {"restricted", !handicap_of(series).empty()},
       {"doubts", doubt_texts(series)},
       {"rate", rate_json(series)},

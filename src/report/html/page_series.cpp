@@ -66,7 +66,7 @@ void add_points(View& view, const Curve& curve, Axis axis, const std::string& fi
 Json curve_json(const Curve& curve) {
   return {{"name", curve.name},
           {"device", curve.device},
-          {"precision", curve.precision},
+          {"precision", name(curve.precision)},
           {"points", json_list(curve.points, page_point)}};
 }
 

@@ -40,7 +40,7 @@ Json case_part(const ComparedCase& compared, const TurnsCase& turns) {
     pairs.push_back({{"ratio", pair.log_ratio ? Json(std::exp(*pair.log_ratio)) : Json(nullptr)},
                      {"text", ratio_or_unknown(pair) + "; others took " + cores_or_unknown(pair.foreign_cpu_cores)}});
   return {{"name", compared.name},
-          {"precision", turns.precision},
+          {"precision", name(turns.precision)},
           {"finding", finding_text(compared.decision.finding)},
           {"ratio", json_of(compared.decision.ratio)},
           {"ratio_text", compared.decision.ratio ? four_digits(*compared.decision.ratio) : kNotKnown},

@@ -49,7 +49,7 @@ Cell rate_cell(const RunGroup& group) {
   return {cell(rate, kThroughput.unit.text), below};
 }
 
-std::string epoch_kind(const RunGroup& group) { return group.first().timing ? group.first().timing->epoch_kind : ""; }
+std::string epoch_kind(const RunGroup& group) { return group.first().timing ? name(group.first().timing->epoch_kind) : ""; }
 
 Cell epoch_cell(const RunGroup& group) { return {cell(group.runs, kEpochTime), epoch_kind(group)}; }
 

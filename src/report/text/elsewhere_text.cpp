@@ -74,7 +74,7 @@ Json row_json(const ElsewhereRow& row) {
   return {{"evidence", name(row.evidence)},
           {"device", row.device},
           {"program", row.program},
-          {"precision", row.precision},
+          {"precision", name(row.precision)},
           {"batch", row.batch},
           {kThroughput.key, figure_json(row.rate)},
           {"ratio", figure_json(row.ratio)},
@@ -113,7 +113,7 @@ View elsewhere_view(const Elsewhere& answer) {
   const NumberText ratio = ratio_text(answer);
   for (const ElsewhereRow& row : answer.rows)
     view.rows.push_back({without_maker(row.device) + (row.tuned ? ", tuned" : "") + load_mark(row.disturbed),
-                         name(row.evidence), row.program, row.precision, format_count(row.batch),
+                         name(row.evidence), row.program, name(row.precision), format_count(row.batch),
                          figure_cell(row.rate, format_rate), figure_cell(row.ratio, ratio), ends_cell(row.ratio),
                          figure_cell(row.epoch_seconds, format_seconds), figure_cell(row.usd_per_epoch, format_usd),
                          ends_cell(row.usd_per_epoch, format_usd), marks(row, notes)});

@@ -47,8 +47,9 @@ std::string table_of(const InputGroup& group) {
                          (group.on_gpu ? "-->GPU busy" : "-->utilization") + "|-")};
   for (const InputRow& row : group.rows)
     table.rows.push_back({std::to_string(row.input.loader_threads) + load_mark(row.loaded), row.input.prefetch ? "yes" : "no",
-                          row.input.cache + (row.cold ? ", cold" : ""), three_digits(geometric_mean(row.rates)),
-                          percent_cell(row.of_decoded), percent_cell(row.data_wait_fraction), percent_cell(row.utilization),
+                          name(row.input.cache) + std::string(row.cold ? ", cold" : ""),
+                          three_digits(geometric_mean(row.rates)), percent_cell(row.of_decoded),
+                          percent_cell(row.data_wait_fraction), percent_cell(row.utilization),
                           row.state ? state_text(*row.state) : ""});
   return terminal_table(table);
 }
@@ -56,7 +57,7 @@ std::string table_of(const InputGroup& group) {
 std::string short_name(const InputRow& row) {
   return counted(static_cast<std::size_t>(row.input.loader_threads), "loader thread", "loader threads") +
          (row.input.loader_threads > 0 && !row.input.prefetch ? " without prefetching" : "") +
-         (row.input.cache == "decoded" ? ", decoded data" : "");
+         (row.input.cache == Cache::decoded ? ", decoded data" : "");
 }
 
 // Cases where loader threads slow the steps down by more than the waits.

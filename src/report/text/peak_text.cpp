@@ -14,8 +14,8 @@ namespace {
 // (results/intel-xeon-family-6-model-207-stepping-2-2cores-check.json).
 constexpr double kSteadyBursts = 0.05;
 
-std::vector<double> bursts_of(const CpuInfo& cpu, const std::string& precision) {
-  const auto found = cpu.peak_bursts_flops_per_second.find(precision);
+std::vector<double> bursts_of(const CpuInfo& cpu, Precision precision) {
+  const auto found = cpu.peak_bursts_flops_per_second.find(name(precision));
   return found == cpu.peak_bursts_flops_per_second.end() ? std::vector<double>() : found->second;
 }
 
@@ -76,11 +76,11 @@ std::vector<std::string> capped_shares(const std::vector<Run>& runs) {
   return capped_shares(list);
 }
 
-std::string cpu_peak_text(const CpuInfo& cpu, const std::string& precision) {
-  const auto peak = cpu.peak_flops_per_second.find(precision);
+std::string cpu_peak_text(const CpuInfo& cpu, Precision precision) {
+  const auto peak = cpu.peak_flops_per_second.find(name(precision));
   if (peak == cpu.peak_flops_per_second.end() || !peak->second) return "not known";
   const std::vector<double> bursts = bursts_of(cpu, precision);
-  const auto instruction = cpu.peak_instruction.find(precision);
+  const auto instruction = cpu.peak_instruction.find(name(precision));
   const bool named = instruction != cpu.peak_instruction.end() && instruction->second;
   return format_si(*peak->second, "FLOP/s") + load_mark(spread_of(bursts) > kSteadyBursts || others_interfered(cpu)) +
          bursts_text(bursts) + ", measured" + (named ? " with " + *instruction->second : "") +

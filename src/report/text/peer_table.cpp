@@ -34,7 +34,7 @@ std::string peak_lines(const std::vector<PeerRow>& rows) {
   for (const PeerRow& row : rows) {
     if (!row.peak_flops_per_second) continue;
     const double peak = *row.peak_flops_per_second;
-    const auto [found, added] = peaks.try_emplace({row.precision, row.threads.value_or(0)}, peak, peak);
+    const auto [found, added] = peaks.try_emplace({name(row.precision), row.threads.value_or(0)}, peak, peak);
     if (!added) found->second = {std::min(found->second.first, peak), std::max(found->second.second, peak)};
   }
   std::string lines;
@@ -54,12 +54,13 @@ std::string peer_table(const std::vector<PeerRow>& rows) {
   std::string messages;
   for (const PeerRow& row : rows) {
     const bool fast = row.rate.value_or(0) >= 1000;
-    table.rows.push_back({row.model, std::to_string(row.batch), row.precision, row.worker + load_mark(row.loaded),
+    table.rows.push_back({row.model, std::to_string(row.batch), name(row.precision), row.worker + load_mark(row.loaded),
                           shown(row.rate, fast ? "%.0f" : "%.4g"), share_of_peak(row.peak_fraction),
                           share_of_peak(row.peak_fraction_of_median_step), row.ratio ? shown(row.ratio->value, "%.3f") : "-",
                           spread_text(row, Spread::ci95), spread_text(row, Spread::range), std::to_string(row.groups),
                           std::to_string(row.rounds)});
-    if (!row.message.empty()) messages += row.model + ", " + row.precision + ", " + row.worker + ": " + row.message + "\n";
+    if (!row.message.empty())
+      messages += row.model + ", " + name(row.precision) + ", " + row.worker + ": " + row.message + "\n";
   }
   return terminal_table(table) +
          "of the peak: by the time of all steps, and by the median of turns, which other jobs on this machine disturb less;\n"
@@ -77,7 +78,7 @@ Json peer_json(const std::vector<PeerRow>& rows) {
     };
     list.push_back({{"model", row.model},
                     {"batch", row.batch},
-                    {"precision", row.precision},
+                    {"precision", name(row.precision)},
                     {"threads", json_of(row.threads)},
                     {"contestant", row.worker},
                     {"repetitions", row.groups},

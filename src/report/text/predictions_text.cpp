@@ -266,7 +266,7 @@ Json prediction_json(const Prediction& each) {
                {"name", each.name},
                {"model", work.model},
                {"precision", name(work.precision)},
-               {"mode", work.mode},
+               {"mode", name(work.mode)},
                {"batch", work.batch},
                {"accumulate", work.parts},
                {"checkpoint", name(work.checkpoint)},

@@ -56,7 +56,7 @@ std::string nodes_text(const Profile& profile) {
   View table{"", columns("node|--op|>time|->limit|-by|>of it|>lost|---kernel")};
   for (const ProfileNode* node : order)
     table.rows.push_back({node->name, node->op, format_seconds(node->seconds), cell(node->limit_seconds, format_seconds),
-                          node->limit.value_or(""), cell(node->limit_fraction, format_percent),
+                          node->limit ? name(*node->limit) : "", cell(node->limit_fraction, format_percent),
                           lost_text(node->seconds, node->limit_seconds), node->implementation});
   return terminal_table(table);
 }

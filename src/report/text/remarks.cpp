@@ -78,7 +78,7 @@ std::string memory_remark(const Result& result) {
   if (!run) return "";
   return "memory: " + run->name + " took " + format_bytes(static_cast<double>(*run->memory->peak_bytes)) +
          " and was planned at " + format_bytes(static_cast<double>(*run->memory->planned_bytes)) +
-         (run->device.backend == "cuda" ? "; the driver counts libraries' code and other processes too\n" : "\n");
+         (run->device.backend == BackendKind::cuda ? "; the driver counts libraries' code and other processes too\n" : "\n");
 }
 
 // What image files were found, and which of them a run leaves out: once per set and what is said of it.
@@ -174,7 +174,7 @@ std::string stops_remark(const Result& result) {
 std::string kinds_remark(const Result& result) {
   const CpuInfo& cpu = result.context.cpu;
   const bool usual = std::ranges::any_of(result.runs, [](const Run& run) {
-    return run.status == RunStatus::ok && run.device.backend == "cpu" && !run.settings.contains("threads");
+    return run.status == RunStatus::ok && run.device.backend == BackendKind::cpu && !run.settings.contains("threads");
   });
   if (!cpu.fast_cores || !usual) return "";
   return "cores: this CPU has " + cores_text(cpu) + ", which runs without --threads use\n";
@@ -185,8 +185,8 @@ std::string missing_threads_remark(const Result& result) {
   std::vector<std::string> names;
   const int usual = result.context.cpu.peak_threads.value_or(1);
   for (const Run& run : result.runs)
-    if (run.status == RunStatus::ok && run.device.backend == "cpu" && !run.ranks && !run.settings.contains("threads") &&
-        !run.device.cpus.empty() && run.device.threads.value_or(usual) < usual)
+    if (run.status == RunStatus::ok && run.device.backend == BackendKind::cpu && !run.ranks &&
+        !run.settings.contains("threads") && !run.device.cpus.empty() && run.device.threads.value_or(usual) < usual)
       names.push_back(run.name);
   if (names.empty()) return "";
   return "threads_missing: OpenMP granted fewer threads than the " + std::to_string(usual) + " of this machine to " +
@@ -200,7 +200,7 @@ std::string remarks(const Result& result) {
   std::string text =
       environment_remarks(result.context) + kinds_remark(result) + missing_threads_remark(result) + stops_remark(result);
   const bool on_cpu = std::ranges::any_of(
-      result.runs, [](const Run& run) { return run.status == RunStatus::ok && run.device.backend == "cpu"; });
+      result.runs, [](const Run& run) { return run.status == RunStatus::ok && run.device.backend == BackendKind::cpu; });
   if (const std::string remark = kernels_remark(result.context); on_cpu && !remark.empty()) text += remark + "\n";
   if (const auto [skewed, most, count] = furthest_above(kNoticeable, result.runs, mean_over_median); skewed)
     text += "mean: " + (count == 1 ? std::string("a run's") : std::to_string(count) + " runs'") +
@@ -209,8 +209,8 @@ std::string remarks(const Result& result) {
   std::vector<std::string> others;
   const std::optional<int> peak_threads = result.context.cpu.peak_threads;
   for (const Run& run : result.runs)
-    if (run.efficiency && run.efficiency->peak_fraction && peak_threads && run.device.backend == "cpu" && !run.turns &&
-        cpu_threads(run).value_or(*peak_threads) != *peak_threads)
+    if (run.efficiency && run.efficiency->peak_fraction && peak_threads && run.device.backend == BackendKind::cpu &&
+        !run.turns && cpu_threads(run).value_or(*peak_threads) != *peak_threads)
       others.push_back(run.name);
   if (!others.empty())
     text +=
@@ -232,7 +232,7 @@ std::string time_to_quality(const TimeToQuality& time) {
   std::string text = time.name;
   if (time.repetitions == 0)
     return text + " did not reach " + time.target + (all > 1 ? " in any of " + std::to_string(all) : "");
-  const Figure& measure = time.metric == "accuracy" ? kTestAccuracy : kTestLoss;
+  const Figure& measure = time.metric == EvalMetric::accuracy ? kTestAccuracy : kTestLoss;
   const std::string reached = cell(time.reached, measure.unit.text);
   text += " reached " + (time.target.empty() ? measure.short_title + (" " + reached) : time.target + " (" + reached + ")");
   if (all > 1) text += " in " + std::to_string(time.repetitions) + " of " + std::to_string(all) + " repetitions";

@@ -49,9 +49,10 @@ std::string runs_text(const std::vector<RunCost>& runs, Reasons& gaps) {
     table.rows.push_back(
         {(run.repetitions > 1 ? run.name + ", " + std::to_string(run.repetitions) + " repetitions" : run.name) +
              load_mark(run.loaded),
-         Cell{run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-", "", {}, run.loaded}, run.epoch_kind,
-         Cell{first_epoch(run), "", {}, run.loaded}, Cell{usd(run.local_usd_per_epoch), "", {}, run.loaded},
-         Cell{usd(run.cloud_usd_per_epoch), "", {}, run.loaded}, even.value ? hours(*even.value) : "-"});
+         Cell{run.epoch_seconds.value ? format_seconds(*run.epoch_seconds.value) : "-", "", {}, run.loaded},
+         name(run.epoch_kind), Cell{first_epoch(run), "", {}, run.loaded},
+         Cell{usd(run.local_usd_per_epoch), "", {}, run.loaded}, Cell{usd(run.cloud_usd_per_epoch), "", {}, run.loaded},
+         even.value ? hours(*even.value) : "-"});
     add_gap(gaps, "epoch", run.epoch_seconds);
     add_gap(gaps, "local/epoch", run.local_usd_per_epoch);
     add_gap(gaps, "cloud/epoch", run.cloud_usd_per_epoch);
@@ -147,7 +148,7 @@ void put_with_interval(Json& object, const std::string& key, const Amount& amoun
 Json run_json(const RunCost& run) {
   Json json{{"name", run.name},
             {"repetitions", run.repetitions},
-            {"epoch_kind", text_or_null(run.epoch_kind)},
+            {"epoch_kind", name(run.epoch_kind)},
             {"epoch", epochs_text({&run.workload})}};
   put_with_interval(json, "epoch_seconds", run.epoch_seconds);
   json["power_watts"] = json_of(run.local.power_watts);
@@ -166,7 +167,8 @@ Json run_json(const RunCost& run) {
   json["quality"] = nullptr;
   if (run.quality) {
     const TimeToQuality& time = run.quality->time;
-    Json quality{{"metric", time.metric}, {"reached", json_of(time.reached)}, {"seconds", json_of(time.seconds.value)}};
+    Json quality{
+        {"metric", json_of(time.metric)}, {"reached", json_of(time.reached)}, {"seconds", json_of(time.seconds.value)}};
     put(quality, "local_usd", run.quality->local_usd);
     put(quality, "cloud_usd", run.quality->cloud_usd);
     put(quality, "local_first_usd", run.quality->local_first_usd);

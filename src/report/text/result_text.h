@@ -35,7 +35,7 @@ std::string time_to_quality(const TimeToQuality& time);
 // "194 GFLOP/s † (173 to 194 in 5 bursts), measured with vfmadd (avx512), threads: 2"; "not known". The mark: bursts differ by
 // more than a quiet machine's, or other processes took CPU time meanwhile, and a line for all precisions says which; "" if no
 // peak has the mark.
-std::string cpu_peak_text(const CpuInfo& cpu, const std::string& precision);
+std::string cpu_peak_text(const CpuInfo& cpu, Precision precision);
 std::string cpu_peak_doubts(const CpuInfo& cpu);
 
 // "resnet20/cpu/fp32/b128: 54.3 ms per step (±0.4 % within this run), 2,360 samples/s", or the status: one line for a log.

@@ -110,7 +110,7 @@ bool at_own_batches(const SpeedupPair& pair) {
 // "resnet20, train, synthetic, batch 128"
 std::string workload_text(const SpeedupPair& pair) {
   const Workload& w = pair.contender.workload;
-  return w.model + ", " + w.mode + ", " + w.dataset + ", " +
+  return w.model + ", " + name(w.mode) + ", " + w.dataset + ", " +
          (at_own_batches(pair) ? "each device at its best batch" : "batch " + std::to_string(w.batch));
 }
 

@@ -154,7 +154,7 @@ class Answers {
 
   std::string sentence(const Crossing& crossing) {
     const std::string pair =
-        "in " + crossing.in + ", " + shortened(crossing.baseline) + " and " + shortened(crossing.contender);
+        std::string("in ") + name(crossing.in) + ", " + shortened(crossing.baseline) + " and " + shortened(crossing.contender);
     if (!crossing.value || !crossing.between) return pair + ": " + crossing.reason.value_or("not known");
     std::string text = pair + ": " + value_text(axis_, three_digits(*crossing.value)) + ", between " +
                        format_count(crossing.between->first) + " and " + format_count(crossing.between->second);
@@ -163,7 +163,7 @@ class Answers {
     else if (!no_intervals_.contains(crossing.reason.value_or("")))
       text += "; no interval: " + crossing.reason.value_or("not known");
     return text + "; above, " + shortened(crossing.better_above.value_or("")) + " is " +
-           (crossing.in == "time" ? "faster" : "cheaper");
+           (crossing.in == CrossingIn::time ? "faster" : "cheaper");
   }
 
   void add(std::vector<std::string>& lines, const ScalingAnswer& scaling) const {
@@ -175,11 +175,11 @@ class Answers {
     if (scaling.reason) lines.push_back(head + *scaling.reason);
   }
 
-  static const char* law_name(const std::string& law) { return law == "amdahl" ? "Amdahl's law" : "the USL"; }
+  static const char* law_name(ScalingLaw law) { return law == ScalingLaw::amdahl ? "Amdahl's law" : "the USL"; }
 
   static std::string sentence(const ScalingFit& fit) {
     std::string text = std::string(law_name(fit.law)) + ", sigma " + three_digits(fit.sigma);
-    if (fit.law == "usl") text += ", kappa " + three_digits(fit.kappa);
+    if (fit.law == ScalingLaw::usl) text += ", kappa " + three_digits(fit.kappa);
     if (fit.highest_rate) text += ", at most " + three_digits(*fit.highest_rate / fit.one_core_rate) + " times one core";
     if (fit.cores_at_highest) text += " with " + three_digits(*fit.cores_at_highest) + " cores";
     return text + "; residual " + format_percent(fit.residual);
@@ -206,16 +206,15 @@ std::vector<std::string> sweep_sentences(const SweepAnswers& answers, Axis axis,
 }
 
 std::string sweep_text(const Result& result) {
-  const std::optional<Axis> axis = axis_from_name(result.answers->over);
-  if (!axis) return "";
-  const std::vector<Curve> curves = curves_of(result, *axis);
+  const Axis axis = result.answers->over;
+  const std::vector<Curve> curves = curves_of(result, axis);
   if (curves.empty()) return "no point was measured\n";
   const std::size_t prefix = common_prefix(curves);
-  const std::string picture = plot(curves, prefix, *axis);
-  return curves[0].name.substr(0, prefix ? prefix - 1 : 0) + (prefix ? "\n" : "") + table(curves, prefix, *axis) +
-         epochs_line(curves, *axis) + (picture.empty() ? "" : "\n" + picture) + "\n" +
+  const std::string picture = plot(curves, prefix, axis);
+  return curves[0].name.substr(0, prefix ? prefix - 1 : 0) + (prefix ? "\n" : "") + table(curves, prefix, axis) +
+         epochs_line(curves, axis) + (picture.empty() ? "" : "\n" + picture) + "\n" +
          joined(
-             sweep_sentences(*result.answers, *axis, curves[0].name.substr(0, prefix)),
+             sweep_sentences(*result.answers, axis, curves[0].name.substr(0, prefix)),
              [](const std::string& line) { return line + "\n"; }, "");
 }
 

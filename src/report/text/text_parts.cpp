@@ -114,10 +114,11 @@ PairText device_pair_text(const SpeedupPair& pair) {
   const auto batch = [](const SpeedupSide& side) { return " b" + std::to_string(side.workload.batch); };
   const bool devices = baseline.device.backend != contender.device.backend, own_batches = at_own_best(pair);
   const auto text = [&](const SpeedupSide& side) {
-    return (devices ? side.device.backend + " " : "") + side.precision + (own_batches ? batch(side) : "");
+    return (devices ? name(side.device.backend) + std::string(" ") : "") + name(side.precision) +
+           (own_batches ? batch(side) : "");
   };
   std::string subject = contender.workload.model + (own_batches ? "" : batch(contender));
-  if (!devices) subject += " " + contender.device.backend;
+  if (!devices) subject += std::string(" ") + name(contender.device.backend);
   append(subject, settings_text(further_settings(contender.settings)), " ");
   return {subject, text(contender), text(baseline)};
 }

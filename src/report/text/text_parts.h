@@ -92,7 +92,7 @@ std::string first_epoch_cost(const Repetitions& runs);
 std::string epochs_text(const std::vector<const Workload*>& works);
 std::string epochs_text(const std::vector<Run>& runs);  // that are ok and have the time of one
 
-inline bool has_projected_epochs(const Run& run) { return run.timing && run.timing->epoch_kind == "projected"; }
+inline bool has_projected_epochs(const Run& run) { return run.timing && run.timing->epoch_kind == EpochKind::projected; }
 
 // Why some of these runs show 100 % of the peak although more was counted: a sentence per reason, with the largest share.
 std::vector<std::string> capped_shares(const std::vector<const Run*>& runs);
