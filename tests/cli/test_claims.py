@@ -157,8 +157,8 @@ class Claims(CliTest):
         self.assert_refused(self.call("claims", "--catalog", "nowhere.json"), 2, "nowhere.json")
         bad = {"unknown key 'clams'": {**catalog, "clams": []}, "claims: a catalog needs": {**catalog, "claims": []},
                "stands there twice": {**catalog, "claims": [claim, claim]}}
-        for why, change in {"measure: 'speed' is unknown": {"measure": "speed"}, "precisions: 'fp31'": {"of": {"precisions": ["fp31"],
-                            "backends": ["cpu"]}}, "backends: 'gpu'": {"of": {"backends": ["gpu"]}}, "claimed: must be": {"claimed": 4},
+        for why, change in {"measure: 'speed' is unknown": {"measure": "speed"}, "int8, not 'fp31'": {"of": {"precisions": ["fp31"],
+                            "backends": ["cpu"]}}, "pytorch, not 'gpu'": {"of": {"backends": ["gpu"]}}, "claimed: must be": {"claimed": 4},
                             "unknown key 'modles'": {"modles": []}, "models: missing": {"models": []},
                             "kind: 'guess' is unknown": {"kind": "guess"}, "scale: must be above 0": {"scale": 0}}.items():
             bad[why] = {**catalog, "claims": [{**claim, "quantities": [{**quantity, **change}]}]}
