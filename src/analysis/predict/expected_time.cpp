@@ -6,6 +6,7 @@
 #include "epochbench/embedded.h"
 #include "src/base/json_fields.h"
 #include "src/base/numbers.h"
+#include "src/result/result_json.h"
 
 namespace epochbench {
 namespace {

@@ -8,6 +8,7 @@
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/report/html/page_head.h"
+#include "src/report/text/text_parts.h"
 
 namespace epochbench {
 namespace {
