@@ -6,6 +6,7 @@ killed, the folder has one state or two, and the later one is loaded.
 
 import hashlib
 import io
+import json
 import lzma
 import pathlib
 import re
@@ -19,6 +20,7 @@ PROGRAM_PARTS = 2
 TRAVELING_BYTES = 60 * 2 ** 20  # sources, pack and state together
 LOG_BYTES = 256 * 2 ** 10  # of each log, its end
 RECORDS = re.compile(r"records-(\d+)-([0-9a-f]{16})\.tar\.gz")
+CHOICES = re.compile(r"cache/epochbench/choices-\d+\.json")
 PROGRAM = re.compile(r"program-([0-9a-f]{16})-([0-9a-f]{16})-(\d)of(\d)\.xz")
 
 
@@ -49,6 +51,40 @@ def bytes_of_sources(root):
     return sum(path.stat().st_size for top in root.iterdir() if not skipped.match(top.name)
                for path in ([top] if top.is_file() else top.rglob("*")) if path.is_file() and not path.is_symlink()
                and "__pycache__" not in path.parts)
+
+
+def records_in(folder):
+    """[(name, content)]: what the last save in a state's folder has; None if there is none."""
+    found = sorted(((int(match[1]), match[2], path) for path in folder.iterdir() if (match := RECORDS.fullmatch(path.name))))[-1:]
+    if not found:
+        return None
+    _, expected, path = found[0]
+    try:
+        with tarfile.open(fileobj=io.BytesIO(checked(path, expected))) as archive:
+            members = [(member.name, archive.extractfile(member).read()) for member in archive if member.isreg()]
+    except (tarfile.TarError, EOFError, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(":")
+        raise StateError(f"{path} is not a state of check_gpu ({reason}): copy it again, or name another --state") from error
+    for name, _ in members:
+        if pathlib.PurePosixPath(name).is_absolute() or ".." in pathlib.PurePosixPath(name).parts:
+            raise StateError(f"{path} contains the path {name}, which leaves its folder: it is not a state of check_gpu")
+    return members
+
+
+def take_choices(folder, into):
+    """Copies the choices of algorithms from a state, whatever sources it is of, to a folder of records. The folder's own files are
+    kept."""
+    try:
+        records = records_in(pathlib.Path(folder))
+    except OSError as error:
+        raise StateError(f"{folder} cannot be read as --choices ({error.strerror}): name the folder of a --state") from error
+    choices = [(name, data) for name, data in records or [] if CHOICES.fullmatch(name)]
+    if not choices:
+        raise StateError(f"{folder} contains no choices of algorithms: name the folder of a --state that has run a command on a GPU")
+    for name, data in choices:
+        if not (into / name).exists():
+            (into / name).parent.mkdir(parents=True, exist_ok=True)
+            write(into / name, data)
 
 
 class State:
@@ -90,24 +126,19 @@ class State:
     def bytes(self):
         return sum(path.stat().st_size for _, path in self.newest() + self.newest_program())
 
+    def facts(self):
+        """The facts that were saved; None if there are none."""
+        text = dict(records_in(self.folder) or []).get("state.json")
+        return json.loads(text) if text else None
+
     def load(self, into, program):
         """Unpacks the records into a folder in place of what it has, and the program if there is one, unless `program` is None.
         False: nothing is there."""
-        found = self.newest()
-        if not found:
+        records = records_in(self.folder)
+        if records is None:
             return False
-        match, path = found[0]
-        try:
-            with tarfile.open(fileobj=io.BytesIO(checked(path, match[2]))) as archive:
-                members = [(member, archive.extractfile(member).read()) for member in archive if member.isreg()]
-        except (tarfile.TarError, EOFError, OSError) as error:
-            reason = str(error).splitlines()[0].rstrip(":")
-            raise StateError(f"{path} is not a state of check_gpu ({reason}): copy it again, or name another --state") from error
         shutil.rmtree(into / "stamps", ignore_errors=True)
-        for member, data in members:
-            name = pathlib.PurePosixPath(member.name)
-            if name.is_absolute() or ".." in name.parts:
-                raise StateError(f"{path} contains the path {member.name}, which leaves its folder: it is not a state of check_gpu")
+        for name, data in records:
             target = into / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)

@@ -61,7 +61,7 @@ if absent and value("--suite") == "":
     sys.exit(2)
 choices = os.environ["XDG_CACHE_HOME"] + "/epochbench"
 os.makedirs(choices, exist_ok=True)
-print(call, file=open(choices + "/choices-2.json", "a"))
+print(call, file=open(choices + "/choices-3.json", "a"))
 out = value("--out") or value("--resume")
 before = os.path.exists(out)
 runs = [run for run in read_json(out)["runs"] if run["status"] == "ok"] if before else []

@@ -177,6 +177,27 @@ class StateFiles(unittest.TestCase):
             self.assertEqual(self.said.pop(), f"the program in {self.archive} lacks a part: it is left out, and built again")
             self.assertEqual(self.said, [])
 
+    def test_choices_of_algorithms_are_taken_from_a_state_of_any_sources(self):
+        choices = self.source / "cache" / "epochbench" / "choices-3.json"
+        choices.parent.mkdir(parents=True)
+        choices.write_text("old")
+        self.state().save(self.source, self.program)
+        into = self.folder / "next"
+        gpu_state.take_choices(self.archive, into)
+        self.assertEqual([path.relative_to(into).as_posix() for path in into.rglob("*") if path.is_file()],
+                         ["cache/epochbench/choices-3.json"])
+        own = into / "cache" / "epochbench" / "choices-3.json"
+        self.assertEqual(own.read_text(), "old")
+        own.write_text("own")  # a later call of the same check
+        gpu_state.take_choices(self.archive, into)
+        self.assertEqual(own.read_text(), "own")
+
+    def test_a_folder_without_choices_is_one_line(self):
+        self.state().save(self.source, self.program)
+        for folder, reason in ((self.archive, "contains no choices of algorithms"), (self.folder / "none", "cannot be read as --choices")):
+            with self.assertRaisesRegex(gpu_state.StateError, f"^{folder} {reason}.*: name the folder of a --state"):
+                gpu_state.take_choices(folder, self.folder / "next")
+
     def test_every_kind_of_damage_is_found(self):
         self.program.write_bytes(random.Random(0).randbytes(80 * 2 ** 10))
         for damage in ("cut", "changed", "no archive", "outside"):

@@ -76,12 +76,16 @@ class CheckGpu(unittest.TestCase):
 
     def test_a_damaged_state_and_one_of_other_sources_or_cards_are_refused(self):
         state = self.folder / "state"
-        self.assert_ends(self.bare().call("--state", state, "--only", "info"), 0)
+        self.assert_ends(self.bare().call("--state", state, "--only", "smoke-lenet5"), 0)
         machine = self.bare()
         self.assert_refused(machine.call("--state", state, CARD="9.0, NVIDIA H200, 600.1, 143771 MiB"), 2,
                             "contains results of NVIDIA H100 80GB HBM3, and this machine has NVIDIA H200")
         (machine.root / "src" / "main.cpp").write_text("int main() { return 1; }\n")
-        self.assert_refused(machine.call("--state", state), 2, "contains results of other sources")
+        self.assert_refused(machine.call("--state", state), 2, f"name another folder, with --choices {state} to keep")
+        self.assert_refused(machine.call("--state", self.folder / "next", "--choices", self.folder), 2, "contains no choices of algorithms")
+        self.assert_ends(machine.call("--state", self.folder / "next", "--choices", state, "--only", "smoke-lenet5"), 0)
+        chosen = next((machine.root / "build-gpu").rglob("choices-3.json")).read_text().splitlines()
+        self.assertEqual(len(chosen), 2 * len(machine.calls("epochbench run")))  # the calls of the earlier state come first
         records = next(state.glob("records-*"))
         records.write_bytes(records.read_bytes()[:-1])
         self.assert_refused(machine.call("--state", state), 2, "is damaged: copy it again")
@@ -174,7 +178,7 @@ class CheckGpu(unittest.TestCase):
         measured = [call for machine in (first, second) for call in machine.calls() if call.startswith(("epochbench", "train"))]
         self.assertEqual(len(measured), len(set(measured)) + 1, "info runs again, since it shows that the program works there")
         self.assertEqual(json.loads((second.root / "results/h100-80gb-hbm3-record.json").read_text())["runs"][0]["precision"], "bf16")
-        chosen, at_first = (next(machine.root.rglob("choices-2.json")).read_text() for machine in (second, first))
+        chosen, at_first = (next(machine.root.rglob("choices-3.json")).read_text() for machine in (second, first))
         self.assertTrue(at_first and chosen.startswith(at_first) and len(chosen) > len(at_first))
 
         home = self.bare()  # the page needs no GPU
