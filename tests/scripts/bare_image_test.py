@@ -7,8 +7,9 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from in_folder import FolderTest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
@@ -43,11 +44,9 @@ def may_unshare():
 
 
 @unittest.skipUnless(shutil.which("cmake") and shutil.which("ninja"), "cmake or ninja is missing")
-class BareImage(unittest.TestCase):
+class BareImage(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
         self.site, self.toolkit, self.packages = (self.folder / name for name in ("site", "toolkit", "packages"))
         (self.packages / "include").mkdir(parents=True)
         (self.packages / "include/cudnn_frontend.h").touch()

@@ -7,8 +7,9 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from in_folder import FolderTest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "experiments" / "bisect_trials"
 RUN = """#!/bin/sh
@@ -47,11 +48,9 @@ sys.exit(0 if answer["verdict"] == "found" else 4)
 """
 
 
-class BisectTrials(unittest.TestCase):
+class BisectTrials(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.root = self.folder / "repository"
         files = {"scripts/run": RUN, "stand-in": STAND_IN, "models/lenet5.cpp": '  "conv1", {.channels = 6, .kernel = 5}\n',
                  "kernels/cpu/pool.cpp": "          max_of_pixels(y + out, x);\n", ".gitignore": "/build/\n/changes\n",

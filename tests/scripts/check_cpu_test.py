@@ -13,6 +13,8 @@ import tempfile
 import time
 import unittest
 
+from in_folder import FolderTest
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
@@ -137,11 +139,9 @@ class Bare:
         return {c.name for c in cpu_plan.Plan(REPOSITORY, self.out, 2, True, True).commands() if not c.here}
 
 
-class CheckCpu(unittest.TestCase):
+class CheckCpu(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
         self.machine = Bare(self.folder)
         if len(os.sched_getaffinity(0)) < 2:
             self.skipTest("needs two CPUs for --threads 2")

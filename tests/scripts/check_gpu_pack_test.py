@@ -2,25 +2,22 @@
 
 import json
 import os
-import pathlib
 import platform
 import sys
-import tempfile
 import unittest
 import unittest.mock
 
 from bare_gpu_machine import Bare, REPOSITORY
+from in_folder import FolderTest
 
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
 import gpu_pack  # noqa: E402
 
 
-class Pack(unittest.TestCase):
+class Pack(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
         self.system, self.packages = self.folder / "usr", self.folder / "packages"
         for paths in gpu_pack.PARTS.values():
             for path in paths:

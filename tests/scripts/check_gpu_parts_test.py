@@ -11,13 +11,15 @@ import sys
 import tempfile
 import unittest
 
+from in_folder import FolderTest
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
 import gpu_plan  # noqa: E402
 import gpu_results  # noqa: E402
 import gpu_state  # noqa: E402
-from commands import Command, Runner, Stamps  # noqa: E402
+from commands import Runner, Stamps  # noqa: E402
 from killed import Killed, killed_at, parts_of  # noqa: E402
 
 BUDGET = 540
@@ -100,13 +102,11 @@ class MadeUpRunner(Runner):
         return 0
 
 
-class AnyOrderOfFaults(unittest.TestCase):
+class AnyOrderOfFaults(FolderTest):
     left_out = rf"{MANY_OF_A_KIND}|parity-([2-9]|\d\d)"
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.archive = self.folder / "state"
         self.calls, self.attempts_before, self.said = 0, {}, []
         parts_of(self, gpu_state, 2 ** 16)

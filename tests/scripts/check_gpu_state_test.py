@@ -11,6 +11,8 @@ import tempfile
 import time
 import unittest
 
+from in_folder import FolderTest
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
@@ -18,14 +20,12 @@ import gpu_state  # noqa: E402
 from killed import Killed, killed_at, parts_of  # noqa: E402
 
 
-class StateFiles(unittest.TestCase):
+class StateFiles(FolderTest):
     """With parts of 64 KiB, since compression takes its time."""
 
     def setUp(self):
+        super().setUp()
         parts_of(self, gpu_state, 2 ** 16)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
         self.source, self.program, self.archive = (self.folder / name for name in ("source", "program", "state"))
         (self.source / "logs").mkdir(parents=True)
         (self.source / "record.json").write_text("{}")

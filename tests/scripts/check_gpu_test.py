@@ -1,24 +1,21 @@
 """scripts/check_gpu on a machine that is made up: its calls, stamps, state and verdicts."""
 
 import json
-import pathlib
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 from bare_gpu_machine import Bare, DIVIDED
+from in_folder import FolderTest
 
 
-class CheckGpu(unittest.TestCase):
+class CheckGpu(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
         self.machines = 0
 
     def bare(self, **options):

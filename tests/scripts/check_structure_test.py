@@ -2,23 +2,19 @@
 
 import pathlib
 import subprocess
-import tempfile
 import unittest
+
+from in_folder import FolderTest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/check_structure"
 
 
-class CheckStructure(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name).resolve()
-
+class CheckStructure(FolderTest):
     def check(self, path, text):
-        file = self.root / path
+        file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-        done = subprocess.run([SCRIPT, self.root], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([SCRIPT, self.folder], capture_output=True, text=True, timeout=60)
         file.unlink()
         return done
 
@@ -71,7 +67,7 @@ class CheckStructure(unittest.TestCase):
     def test_no_path_of_one_machine(self):
         home = "/" + "home/ada/data"
         self.assert_refused("bench/suites/quick.json", f'{{"data": "idx:{home}"}}', "path of one machine")
-        self.assert_refused("tests/data/idx_test.cpp", f'open("{self.root}/x")', "path of one machine")
+        self.assert_refused("tests/data/idx_test.cpp", f'open("{self.folder}/x")', "path of one machine")
 
     def test_a_long_file_is_a_warning(self):
         done = self.check("src/graph/long.cpp", "//\n" * 401)
@@ -79,15 +75,15 @@ class CheckStructure(unittest.TestCase):
         self.assertIn("warning: more than 400 lines", done.stdout)
 
     def test_mutants_match_the_sources(self):
-        (self.root / "tests").mkdir(exist_ok=True)
-        (self.root / "tests/mutants.json").write_text('[{"file": "src/graph/sum.cpp", "from": "a + b", "to": "a - b"}]')
+        (self.folder / "tests").mkdir(exist_ok=True)
+        (self.folder / "tests/mutants.json").write_text('[{"file": "src/graph/sum.cpp", "from": "a + b", "to": "a - b"}]')
         for text, code in (("a + b\n", 0), ("a + b + a + b\n", 1), ("b + a\n", 1)):
             done = self.check("src/graph/sum.cpp", text)
             self.assertEqual(done.returncode, code, done.stdout)
         self.assertIn("mutant 1: src/graph/sum.cpp has its text 0 times", done.stdout)
 
     def test_another_folder_is_no_repository(self):
-        done = subprocess.run([SCRIPT, self.root], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([SCRIPT, self.folder], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(len(done.stderr.splitlines()), 1)
 

@@ -3,21 +3,17 @@
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import unittest
+
+from in_folder import FolderTest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/check_words"
 
 
-class CheckWords(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name).resolve()
-
+class CheckWords(FolderTest):
     def check(self, name, text):
-        file = self.root / name
+        file = self.folder / name
         file.write_text(text)
         done = subprocess.run([SCRIPT, file], capture_output=True, text=True, timeout=60)
         file.unlink()
@@ -87,28 +83,26 @@ class CheckWords(unittest.TestCase):
         self.assert_refused("a.md", "```sh\nrun told  # grey\n```\n", 2, "grey")
 
     def test_a_path_that_does_not_exist_is_an_error(self):
-        done = subprocess.run([SCRIPT, self.root / "no"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([SCRIPT, self.folder / "no"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(len(done.stderr.splitlines()), 1)
 
 
-class Subjects(unittest.TestCase):
+class Subjects(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name).resolve()
+        super().setUp()
         for name in ("scripts/check_words", "scripts/words.txt", *(f"results/{kind}schema.json" for kind in ("", "turns.", "published."))):
-            (self.root / name).parent.mkdir(exist_ok=True)
-            shutil.copy(ROOT / name, self.root / name)
+            (self.folder / name).parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, self.folder / name)
 
     def git(self, *arguments):
-        subprocess.run(["git", "-C", self.root, "-c", "user.name=T", "-c", "user.email=t@example.org", *arguments], check=True)
+        subprocess.run(["git", "-C", self.folder, "-c", "user.name=T", "-c", "user.email=t@example.org", *arguments], check=True)
 
     def commit(self, subject):
         self.git("commit", "--quiet", "--allow-empty", "-m", subject)
 
     def check(self, root=None):
-        done = subprocess.run([(root or self.root) / "scripts/check_words"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([(root or self.folder) / "scripts/check_words"], capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout, done.stderr
 
     def test_long_subjects_since_the_last_tag_are_refused(self):
@@ -124,8 +118,8 @@ class Subjects(unittest.TestCase):
         code, out, _ = self.check()
         self.assertEqual(code, 1)
         self.assertRegex(out, r"\Acommit [0-9a-f]+: a subject of 73 characters: at most 72\n\Z")
-        shallow = self.root / "shallow"
-        self.git("clone", "--quiet", "--depth", "1", f"file://{self.root}", shallow)
+        shallow = self.folder / "shallow"
+        self.git("clone", "--quiet", "--depth", "1", f"file://{self.folder}", shallow)
         code, out, err = self.check(shallow)
         self.assertEqual((code, out), (0, ""))
         self.assertIn("shallow", err)

@@ -4,8 +4,9 @@ import os
 import pathlib
 import select
 import sys
-import tempfile
 import unittest
+
+from in_folder import FolderTest
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
@@ -13,12 +14,7 @@ sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 from commands import Command, Runner  # noqa: E402
 
 
-class RealCommands(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class RealCommands(FolderTest):
     def run_commands(self, *commands, budget=60):
         runner = Runner(self.folder, budget, None, lambda *texts: None)
         runner.run(list(commands), list(commands))

@@ -4,8 +4,9 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from in_folder import FolderTest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "experiments" / "gate_trials"
 BINARY = """#!/usr/bin/env python3
@@ -19,11 +20,9 @@ sys.exit(code)
 """
 
 
-class GateTrials(unittest.TestCase):
+class GateTrials(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         (self.folder / "tests").mkdir()
         for path in (self.folder / "epochbench", self.folder / "tests" / "epochbench_delayed"):
             path.write_text(BINARY)

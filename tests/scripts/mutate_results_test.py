@@ -7,8 +7,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from in_folder import FolderTest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "mutate_results"
 # What a made-up epochbench does, one after the other -> what the script says of it.
@@ -26,12 +27,7 @@ MISTAKES = {
 }
 
 
-class MutateResults(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class MutateResults(FolderTest):
     def call(self, binary, *arguments):
         return subprocess.run([sys.executable, SCRIPT, *arguments, "--binary", binary, "--findings", self.folder / "findings"],
                               capture_output=True, text=True)

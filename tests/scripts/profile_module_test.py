@@ -6,10 +6,11 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import jsonschema
+
+from in_folder import FolderTest
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "peers"
 BINARY = os.environ["EPOCHBENCH_BINARY"]
@@ -44,11 +45,9 @@ for line in sys.stdin:
 """
 
 
-class ProfileModule(unittest.TestCase):
+class ProfileModule(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
         self.out, self.old = self.folder / "out.json", self.folder / "against.json"
         for name in ("new.py", "old.py"):
             (self.folder / name).write_text("")

@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+from in_folder import FolderTest
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 REAL_COMMANDS = "awk cat chmod date dirname env flock grep ln mkdir nproc readlink rm sed sh tail true uname".split()
 
@@ -52,7 +54,7 @@ esac
 
 
 class Machine:
-    def __init__(self, folder, uid=0):
+    def __init__(self, folder):
         self.root = folder / "a clone"
         self.bin = folder / "bin"
         self.calls_file = folder / "calls"
@@ -67,7 +69,7 @@ class Machine:
         self.command("cmake", CMAKE)
         self.command("apt-get", APT_GET)
         self.command("dpkg-query", "echo not-installed")
-        self.command("id", f"echo {uid}")
+        self.command("id", "echo 0")
         self.command("g++")
         self.command("ninja")
 
@@ -114,298 +116,268 @@ class Machine:
         return [line for line in self.calls_file.read_text().splitlines() if line.startswith(prefix)]
 
 
-class SetUp(unittest.TestCase):
+class SetUp(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
+        self.machine = Machine(self.folder)
 
     def test_runs_in_the_callers_folder_with_its_arguments_output_and_exit_code(self):
-        machine = Machine(self.folder)
-        done = machine.run("run", "--out", "a file.json")
-        self.assertEqual(done.stdout, f"{machine.elsewhere}|run --out a file.json\n")
+        done = self.machine.run("run", "--out", "a file.json")
+        self.assertEqual(done.stdout, f"{self.machine.elsewhere}|run --out a file.json\n")
         self.assertEqual(done.returncode, 3)
 
     def test_without_arguments_runs_the_quick_suite(self):
-        machine = Machine(self.folder)
-        self.assertEqual(machine.run().stdout, f"{machine.elsewhere}|run --suite quick\n")
+        self.assertEqual(self.machine.run().stdout, f"{self.machine.elsewhere}|run --suite quick\n")
 
     def test_builds_the_program_alone_as_a_release(self):
-        machine = Machine(self.folder)
-        machine.run("info")
-        configure, build = machine.calls("cmake")
+        self.machine.run("info")
+        configure, build = self.machine.calls("cmake")
         self.assertIn("-DCMAKE_BUILD_TYPE=Release", configure)
         self.assertIn("--target epochbench", build)
 
     def test_a_second_call_installs_and_configures_nothing(self):
-        machine = Machine(self.folder)
-        (machine.bin / "ninja").unlink()
-        machine.run("info")
-        self.assertTrue(machine.calls("apt-get"))
-        done = machine.run("info")
-        self.assertEqual(machine.calls("apt-get"), [])
-        self.assertEqual(len(machine.calls("cmake")), 1)
+        (self.machine.bin / "ninja").unlink()
+        self.machine.run("info")
+        self.assertTrue(self.machine.calls("apt-get"))
+        done = self.machine.run("info")
+        self.assertEqual(self.machine.calls("apt-get"), [])
+        self.assertEqual(len(self.machine.calls("cmake")), 1)
         self.assertEqual(done.stderr, "")
 
     def test_a_missing_package_is_installed_after_one_update(self):
-        machine = Machine(self.folder)
-        (machine.bin / "ninja").unlink()
-        done = machine.run("info")
+        (self.machine.bin / "ninja").unlink()
+        done = self.machine.run("info")
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertEqual(len(machine.calls("apt-get")), 3)
-        self.assertIn("ninja-build", machine.calls("apt-get")[-1])
-        self.assertNotIn("g++", machine.calls("apt-get")[-1])
+        self.assertEqual(len(self.machine.calls("apt-get")), 3)
+        self.assertIn("ninja-build", self.machine.calls("apt-get")[-1])
+        self.assertNotIn("g++", self.machine.calls("apt-get")[-1])
 
     def test_the_compiler_that_is_named_is_installed_and_clangs_openmp_library_with_it(self):
-        machine = Machine(self.folder)
 
         def packages(compiler):
-            machine.run("info", CXX=compiler)
-            return [word for word in machine.calls("apt-get")[-1].split() if word.startswith(("g++", "clang", "libomp"))]
+            self.machine.run("info", CXX=compiler)
+            return [word for word in self.machine.calls("apt-get")[-1].split() if word.startswith(("g++", "clang", "libomp"))]
 
         self.assertEqual(packages("g++-14"), ["g++-14"])
         self.assertEqual(packages("clang++-19"), ["clang-19", "libomp-19-dev"])
         self.assertEqual(packages("clang++"), ["clang", "libomp-dev"])
-        machine.command("clang++-19")
+        self.machine.command("clang++-19")
         self.assertEqual(packages("clang++-19"), ["libomp-19-dev"])
 
     def test_a_compiler_in_another_place_is_taken_as_it_is(self):
-        machine = Machine(self.folder)
-        machine.command("clang++-20")
-        self.assertEqual(machine.run("info", CXX=str(machine.bin / "clang++-20")).returncode, 3)
-        self.assertEqual(machine.calls("apt-get"), [])
+        self.machine.command("clang++-20")
+        self.assertEqual(self.machine.run("info", CXX=str(self.machine.bin / "clang++-20")).returncode, 3)
+        self.assertEqual(self.machine.calls("apt-get"), [])
 
     def test_a_user_installs_with_sudo(self):
-        machine = Machine(self.folder, uid=1000)
-        (machine.bin / "ninja").unlink()
-        machine.command("sudo", 'echo "sudo $*" >> "$CALLS"; shift; exec "$@"')
-        self.assertEqual(machine.run("info").returncode, 3)
-        self.assertTrue(all("-n" in call for call in machine.calls("sudo")), "asks for a password without a terminal")
-        self.assertEqual(len(machine.calls("apt-get")), 3)
+        self.machine.command("id", "echo 1000")
+        (self.machine.bin / "ninja").unlink()
+        self.machine.command("sudo", 'echo "sudo $*" >> "$CALLS"; shift; exec "$@"')
+        self.assertEqual(self.machine.run("info").returncode, 3)
+        self.assertTrue(all("-n" in call for call in self.machine.calls("sudo")), "asks for a password without a terminal")
+        self.assertEqual(len(self.machine.calls("apt-get")), 3)
 
     def test_a_user_without_sudo_is_given_the_command_in_one_line(self):
-        machine = Machine(self.folder, uid=1000)
-        (machine.bin / "ninja").unlink()
-        done = machine.run("info")
+        self.machine.command("id", "echo 1000")
+        (self.machine.bin / "ninja").unlink()
+        done = self.machine.run("info")
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stdout, "")
         self.assertEqual(len(done.stderr.splitlines()), 1)
         self.assertIn("apt-get install ninja-build", done.stderr)
 
     def test_a_failed_build_shows_its_errors_and_runs_nothing(self):
-        machine = Machine(self.folder)
-        done = machine.run("info", COMPILER_FAILS="yes")
+        done = self.machine.run("info", COMPILER_FAILS="yes")
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stdout, "")
         self.assertIn("error: no such thing", done.stderr)
 
     def test_a_moved_repository_is_configured_again(self):
-        machine = Machine(self.folder)
-        machine.run("info")
-        machine.root = machine.root.rename(self.folder / "moved")
-        self.assertEqual(machine.run("info").returncode, 3)
-        self.assertEqual(len(machine.calls("cmake")), 2)
+        self.machine.run("info")
+        self.machine.root = self.machine.root.rename(self.folder / "moved")
+        self.assertEqual(self.machine.run("info").returncode, 3)
+        self.assertEqual(len(self.machine.calls("cmake")), 2)
 
     def test_an_nvidia_driver_without_cuda_is_reported(self):
-        machine = Machine(self.folder)
-        machine.command("nvidia-smi")
-        self.assertIn("no CUDA backend", machine.run("info").stderr)
-        (machine.root / "kernels/cuda").mkdir(parents=True)
-        done = machine.run("info")
+        self.machine.command("nvidia-smi")
+        self.assertIn("no CUDA backend", self.machine.run("info").stderr)
+        (self.machine.root / "kernels/cuda").mkdir(parents=True)
+        done = self.machine.run("info")
         self.assertIn("install the CUDA toolkit", done.stderr)
         self.assertEqual(done.returncode, 3)
-        machine.toolkit("cudnn.h", "cudnn_frontend.h")
-        self.assertNotIn("CUDA", machine.run("info").stderr)
+        self.machine.toolkit("cudnn.h", "cudnn_frontend.h")
+        self.assertNotIn("CUDA", self.machine.run("info").stderr)
 
     def test_a_toolkit_that_comes_later_is_configured(self):
-        machine = Machine(self.folder)
-        machine.run("info")
-        machine.toolkit("cudnn.h", "cudnn_frontend.h")
-        machine.run("info")
-        self.assertEqual(len(machine.calls("cmake -S")), 1)
-        machine.run("info")
-        self.assertEqual(machine.calls("cmake -S"), [])
+        self.machine.run("info")
+        self.machine.toolkit("cudnn.h", "cudnn_frontend.h")
+        self.machine.run("info")
+        self.assertEqual(len(self.machine.calls("cmake -S")), 1)
+        self.machine.run("info")
+        self.assertEqual(self.machine.calls("cmake -S"), [])
 
     def test_headers_that_cuda_lacks_are_fetched_once_by_their_hashes(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn.h")
-        machine.command("python3", PYTHON)
-        done = machine.run("info")
+        self.machine.toolkit("cudnn.h")
+        self.machine.command("python3", PYTHON)
+        done = self.machine.run("info")
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertNotIn("WARNING", done.stderr)
-        (download,) = [call for call in machine.calls("python3") if "pip download" in call]
+        (download,) = [call for call in self.machine.calls("python3") if "pip download" in call]
         self.assertIn("--require-hashes", download)
-        (package,) = machine.calls("nvidia-")
+        (package,) = self.machine.calls("nvidia-")
         self.assertRegex(package, "^nvidia-cudnn-frontend==[0-9.]+ --hash=sha256:[0-9a-f]{64}$")
-        machine.run("info")
-        self.assertEqual(machine.calls("python3"), [])
-        self.assertEqual(machine.calls("cmake -S"), [])
+        self.machine.run("info")
+        self.assertEqual(self.machine.calls("python3"), [])
+        self.assertEqual(self.machine.calls("cmake -S"), [])
 
     def test_cudnn_is_fetched_for_the_toolkits_version(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn_frontend.h")
-        machine.command("python3", PYTHON)
-        machine.run("info")
-        (package,) = machine.calls("nvidia-")
+        self.machine.toolkit("cudnn_frontend.h")
+        self.machine.command("python3", PYTHON)
+        self.machine.run("info")
+        (package,) = self.machine.calls("nvidia-")
         self.assertTrue(package.startswith("nvidia-cudnn-cu12=="), package)
 
     def test_nccl_is_fetched_beside_mpi(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn.h", "cudnn_frontend.h")
-        machine.command("mpicc")
-        machine.command("python3", PYTHON)
-        done = machine.run("info", OFFLINE="yes")  # which costs ranks on GPUs, and no more
+        self.machine.toolkit("cudnn.h", "cudnn_frontend.h")
+        self.machine.command("mpicc")
+        self.machine.command("python3", PYTHON)
+        done = self.machine.run("info", OFFLINE="yes")  # which costs ranks on GPUs, and no more
         self.assertIn("WARNING: no ranks on GPUs: could not fetch nvidia-nccl-cu12", done.stderr)
         self.assertNotIn("CPU-only", done.stderr)
-        self.assertNotIn("WARNING", machine.run("info").stderr)
-        packages = machine.calls("nvidia-")
+        self.assertNotIn("WARNING", self.machine.run("info").stderr)
+        packages = self.machine.calls("nvidia-")
         self.assertTrue(all(package.startswith("nvidia-nccl-cu12==") for package in packages), packages)
-        machine.run("info")
-        self.assertEqual(machine.calls("nvidia-"), [])
+        self.machine.run("info")
+        self.assertEqual(self.machine.calls("nvidia-"), [])
 
     def test_cudnn_beside_pytorch_is_not_fetched(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn_frontend.h")
+        self.machine.toolkit("cudnn_frontend.h")
         folder = self.folder / "site/nvidia/cudnn/include"
         folder.mkdir(parents=True)
         (folder / "cudnn.h").touch()
-        machine.command("python3", f"case $1 in -c) echo {folder} ;; esac\n" + PYTHON)
-        self.assertNotIn("WARNING", machine.run("info").stderr)
-        self.assertEqual(machine.calls("nvidia-"), [])
+        self.machine.command("python3", f"case $1 in -c) echo {folder} ;; esac\n" + PYTHON)
+        self.assertNotIn("WARNING", self.machine.run("info").stderr)
+        self.assertEqual(self.machine.calls("nvidia-"), [])
 
     def test_without_a_network_the_cpu_is_measured_and_the_reason_is_given(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn.h")
-        machine.command("python3", PYTHON)
-        done = machine.run("info", OFFLINE="yes")
+        self.machine.toolkit("cudnn.h")
+        self.machine.command("python3", PYTHON)
+        done = self.machine.run("info", OFFLINE="yes")
         self.assertEqual(done.returncode, 3)
         self.assertIn("WARNING: CPU-only build: could not fetch nvidia-cudnn-frontend", done.stderr)
         self.assertIn("no matching distribution", done.stderr)
 
     def test_without_python_the_cpu_is_measured_and_the_reason_is_given(self):
-        machine = Machine(self.folder, uid=1000)
-        machine.toolkit("cudnn.h")
-        done = machine.run("info")
+        self.machine.command("id", "echo 1000")
+        self.machine.toolkit("cudnn.h")
+        done = self.machine.run("info")
         self.assertEqual(done.returncode, 3)
         self.assertIn("apt-get install python3 python3-pip", done.stderr)
         self.assertIn("WARNING: CPU-only build", done.stderr)
 
-    def machine_without_toolkit(self):
-        machine = Machine(self.folder)
-        machine.cuda_backend()
-        machine.command("python3", PYTHON)
-        return machine
-
     def test_a_toolkit_is_fetched_where_cuda_is_asked_for(self):
-        machine = self.machine_without_toolkit()
-        self.assertEqual(machine.run("info", CUDA_HOME="").returncode, 3)
-        self.assertEqual(machine.calls("nvidia-"), [], "it is large: only on request")
-        done = machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON")
+        self.machine.cuda_backend()
+        self.machine.command("python3", PYTHON)
+        self.assertEqual(self.machine.run("info", CUDA_HOME="").returncode, 3)
+        self.assertEqual(self.machine.calls("nvidia-"), [], "it is large: only on request")
+        done = self.machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON")
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("no CUDA toolkit found; downloading", done.stderr)
-        packages = [package.split("==")[0] for package in machine.calls("nvidia-")]
+        packages = [package.split("==")[0] for package in self.machine.calls("nvidia-")]
         self.assertEqual(packages[0], "nvidia-cuda-crt")
         self.assertEqual(len(packages), len(set(packages)))
         self.assertGreaterEqual({*packages}, {"nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-runtime", "nvidia-cublas",
                                               "nvidia-cudnn-cu13", "nvidia-cudnn-frontend"})
-        toolkit = machine.root / "build/packages/nvidia/cu13"
+        toolkit = self.machine.root / "build/packages/nvidia/cu13"
         self.assertTrue(os.access(toolkit / "bin/nvcc", os.X_OK))
         self.assertTrue((toolkit / "lib64/libcudart.so").exists())
-        again = machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON")
-        self.assertEqual((again.returncode, machine.calls("nvidia-")), (3, []), again.stderr)
+        again = self.machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON")
+        self.assertEqual((again.returncode, self.machine.calls("nvidia-")), (3, []), again.stderr)
 
     def test_cuda_that_was_asked_for_and_cannot_be_fetched_is_an_error(self):
-        machine = self.machine_without_toolkit()
-        done = machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON", OFFLINE="yes")
+        self.machine.cuda_backend()
+        self.machine.command("python3", PYTHON)
+        done = self.machine.run("info", CUDA_HOME="", EPOCHBENCH_CUDA="ON", OFFLINE="yes")
         self.assertEqual(done.returncode, 2)
         self.assertIn("EPOCHBENCH_CUDA is ON, but could not fetch nvidia-cuda-crt from the Python index", done.stderr)
-        self.assertEqual(machine.calls("cmake"), [])
+        self.assertEqual(self.machine.calls("cmake"), [])
 
     def test_what_this_machine_cannot_run_is_not_built(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn.h", gpus=())
-        machine.command("python3", PYTHON)
-        done = machine.run("info")
+        self.machine.toolkit("cudnn.h", gpus=())
+        self.machine.command("python3", PYTHON)
+        done = self.machine.run("info")
         self.assertIn("EPOCHBENCH_KERNELS=all", done.stderr)
         self.assertIn("no GPU, so no CUDA code (EPOCHBENCH_CUDA=ON: all GPUs)", done.stderr)
         self.assertNotIn("WARNING", done.stderr)
-        (configure,) = machine.calls("cmake -S")
+        (configure,) = self.machine.calls("cmake -S")
         self.assertIn("-DEPOCHBENCH_KERNELS=native -DEPOCHBENCH_CUDA=OFF", configure)
-        self.assertEqual(machine.calls("nvidia-"), [], "nothing is fetched for it either")
-        self.assertEqual(machine.run("info").stderr, "", "it is said once")
+        self.assertEqual(self.machine.calls("nvidia-"), [], "nothing is fetched for it either")
+        self.assertEqual(self.machine.run("info").stderr, "", "it is said once")
 
     def test_cuda_without_a_gpu_is_built_for_all_where_it_is_asked_for(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
-        machine.run("info", EPOCHBENCH_CUDA="ON")
-        (configure,) = machine.calls("cmake -S")
+        self.machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
+        self.machine.run("info", EPOCHBENCH_CUDA="ON")
+        (configure,) = self.machine.calls("cmake -S")
         self.assertRegex(configure, "-DEPOCHBENCH_CUDA=ON -DEPOCHBENCH_CUDA_ARCHITECTURES=( |$)")
 
     def test_cuda_is_built_for_the_gpus_that_are_there(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=("8.0", "12.0", "8.0"))
-        machine.run("info")
-        (configure,) = machine.calls("cmake -S")
+        self.machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=("8.0", "12.0", "8.0"))
+        self.machine.run("info")
+        (configure,) = self.machine.calls("cmake -S")
         self.assertIn("-DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=80-real;120-real", configure)
-        machine.command("nvidia-smi", "echo 9.0")  # another card
-        machine.run("info")
-        self.assertIn("-DEPOCHBENCH_CUDA_ARCHITECTURES=90-real", machine.calls("cmake -S")[0])
+        self.machine.command("nvidia-smi", "echo 9.0")  # another card
+        self.machine.run("info")
+        self.assertIn("-DEPOCHBENCH_CUDA_ARCHITECTURES=90-real", self.machine.calls("cmake -S")[0])
 
     def test_cuda_is_built_for_the_gpus_that_are_named(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
+        self.machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
         for kernels in ("native", "all"):
-            said = machine.run("info", EPOCHBENCH_CUDA_ARCHITECTURES="75-real;90", EPOCHBENCH_KERNELS=kernels).stderr
+            said = self.machine.run("info", EPOCHBENCH_CUDA_ARCHITECTURES="75-real;90", EPOCHBENCH_KERNELS=kernels).stderr
             self.assertIn("; CUDA code for 75-real;90\n", said)
-            self.assertIn("-DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=75-real;90", machine.calls("cmake -S")[0])
+            self.assertIn("-DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=75-real;90", self.machine.calls("cmake -S")[0])
 
     def test_a_driver_too_old_to_say_what_its_gpus_are_gets_code_for_all(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
-        machine.command("nvidia-smi", "echo 'Field \"compute_cap\" is not a valid field to query.'; exit 2")
-        machine.run("info")
-        self.assertRegex(machine.calls("cmake -S")[0], "-DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=( |$)")
+        self.machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
+        self.machine.command("nvidia-smi", "echo 'Field \"compute_cap\" is not a valid field to query.'; exit 2")
+        self.machine.run("info")
+        self.assertRegex(self.machine.calls("cmake -S")[0], "-DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=( |$)")
 
     def test_a_binary_that_travels_has_everything(self):
-        machine = Machine(self.folder)
-        machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
-        machine.run("info", EPOCHBENCH_KERNELS="all")
-        (configure,) = machine.calls("cmake -S")
+        self.machine.toolkit("cudnn.h", "cudnn_frontend.h", gpus=())
+        self.machine.run("info", EPOCHBENCH_KERNELS="all")
+        (configure,) = self.machine.calls("cmake -S")
         self.assertRegex(configure, "-DEPOCHBENCH_KERNELS=all -DEPOCHBENCH_CUDA=AUTO -DEPOCHBENCH_CUDA_ARCHITECTURES=( |$)")
 
     def test_kernels_that_do_not_exist_are_refused(self):
-        done = Machine(self.folder).run("info", EPOCHBENCH_KERNELS="avx2")
+        done = self.machine.run("info", EPOCHBENCH_KERNELS="avx2")
         self.assertEqual((done.returncode, done.stderr), (2, "scripts/run: EPOCHBENCH_KERNELS is avx2; use all or native\n"))
 
     def test_libraries_are_installed_and_built_where_they_are_asked_for(self):
-        machine = Machine(self.folder)
-        machine.run("info")
-        self.assertNotIn("EPOCHBENCH_LIBRARIES", "".join(machine.calls("cmake -S")))
-        machine.run("info", EPOCHBENCH_LIBRARIES="ON")
-        installs = [call for call in machine.calls("apt-get") if " install " in call]
+        self.machine.run("info")
+        self.assertNotIn("EPOCHBENCH_LIBRARIES", "".join(self.machine.calls("cmake -S")))
+        self.machine.run("info", EPOCHBENCH_LIBRARIES="ON")
+        installs = [call for call in self.machine.calls("apt-get") if " install " in call]
         self.assertIn("libopenblas-openmp-dev", "".join(installs))
-        self.assertIn("-DEPOCHBENCH_LIBRARIES=ON", "".join(machine.calls("cmake -S")))
-        done = machine.run("info", EPOCHBENCH_LIBRARIES="yes")
+        self.assertIn("-DEPOCHBENCH_LIBRARIES=ON", "".join(self.machine.calls("cmake -S")))
+        done = self.machine.run("info", EPOCHBENCH_LIBRARIES="yes")
         self.assertEqual((done.returncode, done.stderr), (2, "scripts/run: EPOCHBENCH_LIBRARIES is yes; use ON or OFF\n"))
 
     def test_a_folder_that_moved_to_another_cpu_is_configured_again(self):
-        machine = Machine(self.folder)
-        machine.run("info")
-        (machine.root / "build/supported_instruction_sets").write_text("#!/bin/sh\nprintf 'portable;avx2;avx512'\n")
-        machine.run("info")
-        self.assertEqual(len(machine.calls("cmake -S")), 1)
-        machine.run("info", EPOCHBENCH_KERNELS="all")
-        (machine.root / "build/supported_instruction_sets").write_text("#!/bin/sh\nprintf 'portable'\n")
-        machine.run("info", EPOCHBENCH_KERNELS="all")
-        self.assertEqual(machine.calls("cmake -S"), [], "kernels for any machine fit this one")
+        self.machine.run("info")
+        (self.machine.root / "build/supported_instruction_sets").write_text("#!/bin/sh\nprintf 'portable;avx2;avx512'\n")
+        self.machine.run("info")
+        self.assertEqual(len(self.machine.calls("cmake -S")), 1)
+        self.machine.run("info", EPOCHBENCH_KERNELS="all")
+        (self.machine.root / "build/supported_instruction_sets").write_text("#!/bin/sh\nprintf 'portable'\n")
+        self.machine.run("info", EPOCHBENCH_KERNELS="all")
+        self.assertEqual(self.machine.calls("cmake -S"), [], "kernels for any machine fit this one")
 
     def test_cuda_can_be_left_out(self):
-        machine = Machine(self.folder)
-        machine.toolkit()
-        machine.command("python3", PYTHON)
-        machine.run("info", EPOCHBENCH_CUDA="OFF")
-        self.assertEqual(machine.calls("python3"), [])
-        self.assertIn("-DEPOCHBENCH_CUDA=OFF", machine.calls("cmake -S")[0])
+        self.machine.toolkit()
+        self.machine.command("python3", PYTHON)
+        self.machine.run("info", EPOCHBENCH_CUDA="OFF")
+        self.assertEqual(self.machine.calls("python3"), [])
+        self.assertIn("-DEPOCHBENCH_CUDA=OFF", self.machine.calls("cmake -S")[0])
 
 
 class Architectures(unittest.TestCase):

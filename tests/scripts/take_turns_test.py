@@ -8,11 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import jsonschema
+
+from in_folder import FolderTest
 
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "peers"
 BINARY = os.environ["EPOCHBENCH_BINARY"]
@@ -73,11 +74,9 @@ NAME = "mlp:depth=1,width=32/%s/fp32/b64%s/data=synthetic"
 NAMES = {"ours": NAME % ("cpu", ""), "eager": NAME % ("pytorch", ""), "default": NAME % ("pytorch", "/compile=default")}
 
 
-class TakeTurns(unittest.TestCase):
+class TakeTurns(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
         shutil.copytree(PEERS, self.folder / "peers")
         (self.folder / "peers" / "pytorch_case").write_text(CASE)
         self.out, self.asked = self.folder / "out.json", self.folder / "asked"

@@ -13,6 +13,8 @@ import unittest
 
 import jsonschema
 
+from in_folder import FolderTest
+
 PEERS = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "peers"
 BINARY = os.environ["EPOCHBENCH_BINARY"]
 VALIDATOR = jsonschema.Draft7Validator(json.loads(pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).read_text()))
@@ -71,11 +73,9 @@ def known_peaks():
     return json.dumps({**result, "context": context, "runs": []})
 
 
-class TrainPytorch(unittest.TestCase):
+class TrainPytorch(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
         shutil.copytree(PEERS, self.folder / "peers")
         (self.folder / "peers" / "pytorch_case").write_text(CASE)
         self.out, self.asked = self.folder / "out.json", self.folder / "asked"
@@ -186,13 +186,11 @@ class SyntheticData(unittest.TestCase):
             self.assertEqual(here, re.search(rf"\b{constant} = (\d+)", (root / header).read_text())[1], constant)
 
 
-class RunWith(unittest.TestCase):
+class RunWith(FolderTest):
     """`run --with pytorch`, where a made-up Python has a made-up PyTorch."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
         (self.folder / "case.py").write_text(CASE)
         self.out, self.asked, self.python = self.folder / "out.json", self.folder / "asked", self.folder / "python"
         self.make_python("""echo '{"torch": "9.8", "cuda": false}'""")

@@ -4,8 +4,9 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from in_folder import FolderTest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "update_prices"
@@ -39,11 +40,9 @@ AZURE = {"Items": [azure_item(7.5), azure_item(2, skuName="NC40adsH100v5 Spot"),
                    azure_item(5, type="Reservation"), azure_item(6, armRegionName="westus")]}
 
 
-class UpdatePrices(unittest.TestCase):
+class UpdatePrices(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.prices = self.folder / "prices.json"
         self.prices.write_text((ROOT / "bench/prices.json").read_text())
 
