@@ -1,12 +1,12 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2034
 #
 # A bare Debian in a folder, for scripts/check_fresh, check_compilers, check_aarch64 and check_bare_image. Sourced by a POSIX
-# shell that has set `program` (for messages), `repository`, `release` ("bookworm"), `keep` (yes or no), `directory` and `mirror`
-# (empty: chosen here). Sourcing it runs nothing. What is made is removed when the script ends, unless `keep` is yes.
+# shell that has set `program` (for messages), `repository` and `release` ("bookworm"). Sourcing it runs nothing. What is made is
+# removed when the script ends, unless `keep` is yes.
 #
 # Needs root, debootstrap, git and the network.
 
-fresh='' mounts=''
+fresh='' mounts='' keep=no directory='' mirror=''  # directory, mirror: empty if they are chosen here
 
 say() { printf '%s: %s\n' "$program" "$*" >&2; }
 die() {
@@ -17,6 +17,21 @@ die() {
 usage() {  # the head of the script
   sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
   exit 0
+}
+
+# Reads an option that all of these scripts have, and its value; `taken` is how many of the arguments these are.
+debian_option() { # ARGUMENT...
+  taken=1
+  case $1 in
+    --keep) keep=yes ;;
+    --directory | --mirror)
+      [ $# -ge 2 ] || die "$1 needs a value"
+      if [ "$1" = --directory ]; then directory=$2; else mirror=$2; fi
+      taken=2
+      ;;
+    -h | --help) usage ;;
+    *) die "unknown option $1; $program --help lists them" ;;
+  esac
 }
 
 # Ends the script unless everything it needs is there.
