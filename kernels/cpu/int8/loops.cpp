@@ -1,9 +1,6 @@
 // The kernels of bytes besides products, and the epilogue of a product, for instruction sets without masked registers: loops
 // over single numbers, which the compiler vectorizes. Each step is rounded once, by fused multiply-adds, as in the reference.
-#include <omp.h>
-
 #include "kernels/cpu/int8/product.h"
-#include "kernels/cpu/pool_window.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/upper_tail.h"
 
@@ -86,18 +83,6 @@ void finish_with(const Product& product, const SumTile& tile) {
   }
 }
 
-// y [channels] = the maxima over a window of `rows` x `columns` pixels from x on.
-inline void max_of_window(std::uint8_t* y, const std::uint8_t* x, const PoolShape& s, std::int64_t rows, std::int64_t columns) {
-#pragma omp simd
-  for (std::int64_t c = 0; c < s.channels; ++c) y[c] = 0;
-  for (std::int64_t ky = 0; ky < rows; ++ky)
-    for (std::int64_t kx = 0; kx < columns; ++kx) {
-      const std::uint8_t* const pixel = x + (ky * s.width + kx) * s.channels;
-#pragma omp simd
-      for (std::int64_t c = 0; c < s.channels; ++c) y[c] = pixel[c] > y[c] ? pixel[c] : y[c];
-    }
-}
-
 }  // namespace
 
 Finish finish_of(const Int8Epilogue& epilogue) {
@@ -130,23 +115,6 @@ void observe_range(float* range, const float* x, std::int64_t n, int threads) {
   }
   range[0] = smallest;
   range[1] = largest;
-}
-
-void int8_max_pool(std::uint8_t* y, const std::uint8_t* x, const PoolShape& shape, int threads) {
-  const PoolShape s = shape;
-#pragma omp parallel num_threads(threads) if (s.batch * s.height * s.width * s.channels > 4 * kSerialElements)
-  {
-    const Range rows = part_of(s.batch * s.out_height, omp_get_thread_num(), omp_get_num_threads(), 1);
-    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      const std::int64_t n = row / s.out_height, oy = row % s.out_height, top = n * s.height + oy * s.stride - s.padding;
-      for (std::int64_t ox = 0; ox < s.out_width; ++ox) {
-        const Window w = clip(s, oy, ox);
-        const std::int64_t pixel = (top + w.first_row) * s.width + ox * s.stride - s.padding + w.first_column;
-        max_of_window(y + (row * s.out_width + ox) * s.channels, x + pixel * s.channels, s, w.last_row - w.first_row,
-                      w.last_column - w.first_column);
-      }
-    }
-  }
 }
 
 }  // namespace epochbench::cpu::EPOCHBENCH_ISA

@@ -1,5 +1,7 @@
-// The largest code of each window, 64 channels at once. Codes are at least 0, so padding never wins.
+// The largest code of each window. Codes are at least 0, so padding never wins.
+#if defined(__AVX512F__)
 #include <immintrin.h>
+#endif
 #include <omp.h>
 
 #include "kernels/cpu/pool_window.h"
@@ -8,7 +10,8 @@
 namespace epochbench::cpu::EPOCHBENCH_ISA {
 namespace {
 
-constexpr std::int64_t kBytes = 64;
+#if defined(__AVX512F__)
+constexpr std::int64_t kBytes = 64;  // channels at once
 
 // y [channels] = the maxima over the part [0, rows) x [0, columns) of a window. kColumns: `columns` if not 0, which unrolls.
 template <std::int64_t kColumns>
@@ -26,7 +29,7 @@ inline void max_of_pixels(std::uint8_t* y, const std::uint8_t* x, const PoolShap
   }
 }
 
-// The same over a window whose (0, 0) is x, which may be outside the image.
+// y [channels] = the maxima over a window whose (0, 0) is x, which may be outside the image.
 inline void max_of_window(std::uint8_t* y, const std::uint8_t* x, const PoolShape& s, const Window& w) {
   const std::int64_t rows = w.last_row - w.first_row, columns = w.last_column - w.first_column;
   x += (w.first_row * s.width + w.first_column) * s.channels;
@@ -34,6 +37,19 @@ inline void max_of_window(std::uint8_t* y, const std::uint8_t* x, const PoolShap
   if (columns == 2) return max_of_pixels<2>(y, x, s, rows, columns);
   max_of_pixels<0>(y, x, s, rows, columns);
 }
+#else
+// The same for instruction sets without masks, in loops that the compiler vectorizes.
+inline void max_of_window(std::uint8_t* y, const std::uint8_t* x, const PoolShape& s, const Window& w) {
+#pragma omp simd
+  for (std::int64_t c = 0; c < s.channels; ++c) y[c] = 0;
+  for (std::int64_t ky = w.first_row; ky < w.last_row; ++ky)
+    for (std::int64_t kx = w.first_column; kx < w.last_column; ++kx) {
+      const std::uint8_t* const pixel = x + (ky * s.width + kx) * s.channels;
+#pragma omp simd
+      for (std::int64_t c = 0; c < s.channels; ++c) y[c] = pixel[c] > y[c] ? pixel[c] : y[c];
+    }
+}
+#endif
 
 }  // namespace
 
