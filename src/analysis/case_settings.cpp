@@ -15,12 +15,6 @@ void erase(Settings& settings, std::initializer_list<const char*> keys) {
   for (const char* key : keys) settings.erase(key);
 }
 
-// "" if there is none.
-std::string text_of(const Settings& settings, const char* key) {
-  const auto found = settings.find(key);
-  return found == settings.end() ? "" : to_text(found->second);
-}
-
 // Adds model, batch, precision and device even if they are the defaults.
 Settings complete(Settings settings, const std::string& model, std::int64_t batch, Precision precision,
                   const std::string& backend) {
@@ -69,28 +63,22 @@ Settings conditions_of(const Run& run) {
 }
 
 std::string label_of(const Settings& settings) {
-  const std::string device = device_text(settings), batch = text_of(settings, "batch");
-  std::vector<std::string> parts{model_text(settings), device.substr(0, device.find(':')), text_of(settings, "precision"),
+  const std::string device = device_text(settings), batch = setting_text(settings, "batch");
+  std::vector<std::string> parts{model_text(settings), device.substr(0, device.find(':')), setting_text(settings, "precision"),
                                  batch.empty() ? "" : "b" + batch};
   std::erase(parts, "");
   for (std::string& text : setting_texts(further_settings(settings))) parts.push_back(std::move(text));
   return joined(parts, "/");
 }
 
-std::string model_text(const Settings& settings) {
-  const std::string options = text_of(settings, "model_options");
-  return text_of(settings, "model") + (options.empty() ? "" : ":" + options);
-}
+std::string device_text(const Settings& settings) { return setting_text(settings, "device"); }
 
-std::string device_text(const Settings& settings) { return text_of(settings, "device"); }
-
-std::string model_family(const Run& run) { return text_of(case_settings(run), "model"); }
+std::string model_family(const Run& run) { return setting_text(case_settings(run), "model"); }
 
 std::optional<std::int64_t> model_option(const Run& run, const std::string& option) {
-  const auto found = run.settings.find("model_options");
-  const auto* options = found == run.settings.end() ? nullptr : std::get_if<ModelOptions>(&found->second);
-  const auto value = options ? options->find(option) : ModelOptions::const_iterator{};
-  return options && value != options->end() ? std::optional(value->second) : std::nullopt;
+  const auto* options = setting_as<ModelOptions>(run.settings, "model_options");
+  const std::int64_t* value = options ? find_value(*options, option) : nullptr;
+  return value ? std::optional(*value) : std::nullopt;
 }
 
 std::vector<std::string> setting_texts(const Settings& settings) {
@@ -106,8 +94,7 @@ std::vector<std::string> setting_texts(const Settings& settings) {
 std::string settings_text(const Settings& settings) { return joined(setting_texts(settings), "/"); }
 
 std::vector<std::string> left_out_parts(const Settings& settings) {
-  const auto found = settings.find("without");
-  const auto* parts = found == settings.end() ? nullptr : std::get_if<std::vector<std::string>>(&found->second);
+  const auto* parts = setting_as<std::vector<std::string>>(settings, "without");
   return parts ? *parts : std::vector<std::string>{};
 }
 

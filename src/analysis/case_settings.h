@@ -38,7 +38,6 @@ std::vector<std::string> setting_texts(const Settings& settings);
 // The same, with slashes between them.
 std::string settings_text(const Settings& settings);
 
-std::string model_text(const Settings& settings);   // "mlp:depth=3,width=64"
 std::string device_text(const Settings& settings);  // "cpu", "cuda:1", "pytorch"
 std::string model_family(const Run& run);           // "mlp"
 // An option that differs from its default; empty if it does not.

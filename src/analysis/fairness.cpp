@@ -253,8 +253,7 @@ struct Handicaps {
 Handicaps handicaps_of(const Series& series) {
   Handicaps handicaps;
   for (const std::string& part : left_out_parts(series.conditions)) handicaps.without.insert(part);
-  const auto kernels = series.conditions.find("kernels");
-  if (kernels != series.conditions.end()) handicaps.kernels = to_text(kernels->second);
+  handicaps.kernels = setting_text(series.conditions, "kernels", handicaps.kernels);
   const auto& input = series.first().input;
   if (!input) return handicaps;
   handicaps.cold = series.conditions.contains("cold");

@@ -55,10 +55,7 @@ std::map<std::pair<std::uint64_t, std::size_t>, const Run*> by_seed(const Traini
 
 }  // namespace
 
-std::string target_of(const Run& run) {
-  const auto until = run.settings.find("until");
-  return until == run.settings.end() ? "" : to_text(until->second);
-}
+std::string target_of(const Run& run) { return setting_text(run.settings, "until"); }
 
 bool reached_target(const Run& run) {
   return run.status == RunStatus::ok && run.timing && run.timing->stopped_by == StopReason::until &&

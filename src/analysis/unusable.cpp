@@ -12,8 +12,8 @@
 namespace epochbench {
 
 std::optional<double> times_of_bound(const Series& series) {
-  const auto kernels = series.conditions.find("kernels");
-  const bool lesser = kernels != series.conditions.end() && to_text(kernels->second) != name(Kernels::fastest);
+  const char* const fastest = name(Kernels::fastest);
+  const bool lesser = setting_text(series.conditions, "kernels", fastest) != fastest;
   if (lesser || series.conditions.contains("without")) return std::nullopt;
   std::vector<double> times;
   for (const Run* run : series.runs) {

@@ -16,6 +16,13 @@ bool contains(const List& list, const Value& value) {
   return std::find(std::begin(list), std::end(list), value) != std::end(list);
 }
 
+// The value of this key in a map; null: it has none.
+template <class Map, class Key>
+auto* find_value(Map& map, const Key& key) {
+  const auto place = map.find(key);
+  return place == map.end() ? nullptr : &place->second;
+}
+
 template <class Pointer>
 struct MemberPointer;
 template <class Part, class Type>

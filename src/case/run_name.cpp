@@ -16,16 +16,6 @@
 namespace epochbench {
 namespace {
 
-std::string text_of(const Settings& settings, const std::string& key, const std::string& otherwise) {
-  const auto found = settings.find(key);
-  return found == settings.end() ? otherwise : to_text(found->second);
-}
-
-std::string model_text(const Settings& settings) {
-  const std::string options = text_of(settings, "model_options", "");
-  return text_of(settings, "model", "") + (options.empty() ? "" : ":" + options);
-}
-
 // "lenet5/cpu/fp32/b64/data=idx:a/b/threads=1" -> {"lenet5", "cpu", "fp32", "b64", "data=idx:a/b", "threads=1"}: text after a
 // slash that does not begin with an option's key belongs to the path before it.
 std::vector<std::string> parts_of(const std::string& name) {
@@ -120,8 +110,8 @@ Settings identifying(Settings settings) {
 std::string run_name(const Settings& settings) {
   const std::string model = model_text(settings);
   const CaseSpec defaults = default_case(find_family(model), std::nullopt);
-  const std::string device = text_of(settings, "device", name(DeviceKind::cpu));
-  const std::string framework = text_of(settings, "framework", "");
+  const std::string device = setting_text(settings, "device", name(DeviceKind::cpu));
+  const std::string framework = setting_text(settings, "framework");
   std::map<std::string, std::string> parts;  // sorted by key
   for (const auto& [key, value] : settings) {
     const CaseOption* option = find_setting(key);
@@ -131,8 +121,8 @@ std::string run_name(const Settings& settings) {
     parts[option ? name_part(*option) : key] = to_text(value);
   }
   std::string text = model + "/" + (framework.empty() ? device.substr(0, device.find(':')) : framework) + "/" +
-                     text_of(settings, "precision", name(defaults.precision)) + "/b" +
-                     text_of(settings, "batch", std::to_string(defaults.batch.value_or(0)));
+                     setting_text(settings, "precision", name(defaults.precision)) + "/b" +
+                     setting_text(settings, "batch", std::to_string(defaults.batch.value_or(0)));
   for (const auto& [key, value] : parts) text += "/" + key + "=" + value;
   return text;
 }

@@ -32,6 +32,16 @@ std::string to_text(const SettingValue& value) {
       value);
 }
 
+std::string setting_text(const Settings& settings, const std::string& key, const std::string& otherwise) {
+  const SettingValue* value = find_value(settings, key);
+  return value ? to_text(*value) : otherwise;
+}
+
+std::string model_text(const Settings& settings) {
+  const std::string options = setting_text(settings, "model_options");
+  return setting_text(settings, "model") + (options.empty() ? "" : ":" + options);
+}
+
 const char* name(SettingClass setting_class) {
   constexpr std::array kNames{"workload", "placement", "rounding", "sample", "ablation", "input", "measurement"};
   return kNames[static_cast<std::size_t>(setting_class)];

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "src/base/lookup.h"
+
 namespace epochbench {
 
 using SettingValue =
@@ -19,6 +21,17 @@ using SettingValue =
 using Settings = std::map<std::string, SettingValue>;
 
 std::string to_text(const SettingValue& value);  // as in a call: "off", "0.01", "fusion+prefetch"
+
+// The text of a setting; `otherwise` if there is none.
+std::string setting_text(const Settings& settings, const std::string& key, const std::string& otherwise = "");
+std::string model_text(const Settings& settings);  // "mlp:depth=3,width=64"
+
+// A setting of this type; null if there is none, or it has another type.
+template <class T>
+const T* setting_as(const Settings& settings, const std::string& key) {
+  const SettingValue* value = find_value(settings, key);
+  return value ? std::get_if<T>(value) : nullptr;
+}
 
 // The role of a setting in comparisons of runs. docs/architecture.md says which command matches, pairs or pools over which
 // class.

@@ -197,8 +197,7 @@ DeviceKind kind_of(const Run& run) { return runs_on_gpu(run) ? DeviceKind::cuda 
 // A GPU other than the first is named by its setting, which a file may hold in any form.
 DeviceId device_of(const Run& run) {
   constexpr int kManyGpus = 64;
-  const auto setting = run.settings.find("device");
-  const auto* text = setting == run.settings.end() ? nullptr : std::get_if<std::string>(&setting->second);
+  const auto* text = setting_as<std::string>(run.settings, "device");
   for (int index = 1; text && index < kManyGpus; ++index)
     if (*text == to_string(cuda_device(index))) return cuda_device(index);
   return {kind_of(run), 0};

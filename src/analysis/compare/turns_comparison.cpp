@@ -207,8 +207,7 @@ std::string case_options_text(const std::vector<TurnsCase>& cases) {
   for (const TurnsCase& turns : cases)
     for (const auto& [key, value] : turns.settings) {
       if (key == "model_options") continue;
-      const auto of_model = key == "model" ? turns.settings.find("model_options") : turns.settings.end();
-      std::string text = to_text(value) + (of_model == turns.settings.end() ? "" : ":" + to_text(of_model->second));
+      std::string text = key == "model" ? model_text(turns.settings) : to_text(value);
       if (!contains(values[key], text)) values[key].push_back(std::move(text));
     }
   std::string options;

@@ -45,8 +45,8 @@ std::optional<double> utilization(const Run* run) {
 
 bool is_cold(const Run& run) {
   const Settings settings = case_settings(run);
-  const auto cold = settings.find("cold");
-  return cold != settings.end() && cold->second == SettingValue(true);
+  const bool* cold = setting_as<bool>(settings, "cold");
+  return cold && *cold;
 }
 
 InputRow row_of(const std::vector<const Run*>& repetitions) {

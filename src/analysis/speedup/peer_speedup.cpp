@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "src/analysis/compare/peer_ratios.h"
-#include "src/base/statistics.h"
 #include "src/base/text.h"
 
 namespace epochbench {
@@ -75,13 +74,12 @@ std::optional<Estimate> peer_speedup(const std::vector<Run>& runs, const Speedup
 
 std::string peer_text(const Run& run) {
   const auto known = [&](const char* key) {
-    const auto found = run.device.versions.find(key);
-    return found == run.device.versions.end() ? std::nullopt : found->second;
+    const auto* version = find_value(run.device.versions, key);
+    return version ? *version : std::nullopt;
   };
   std::string text = "PyTorch";
   if (const auto version = known("torch")) text += " " + *version;
-  const auto mode = run.settings.find("compile");
-  const std::string compiled = mode == run.settings.end() ? "eager" : to_text(mode->second);
+  const std::string compiled = setting_text(run.settings, "compile", "eager");
   append(text, compiled == "eager" ? "eager" : compiled == "default" ? "torch.compile" : "torch.compile " + compiled);
   if (const auto attention = known("attention")) append(text, "attention " + *attention);
   if (const auto format = known("memory_format")) append(text, *format);

@@ -34,9 +34,9 @@ std::vector<SettingPair> setting_pairs(const AllSeries& all) {
   }
   std::vector<SettingPair> pairs;
   for (const Series& series : all.series) {
-    const auto kernels = series.settings.find("kernels");
-    const bool fastest = kernels != series.settings.end() && to_text(kernels->second) == name(Kernels::fastest);
-    if (!series.settings.contains("without") && kernels == series.settings.end()) continue;
+    const std::string kernels = setting_text(series.settings, "kernels");
+    const bool fastest = kernels == name(Kernels::fastest);
+    if (!series.settings.contains("without") && kernels.empty()) continue;
     const auto found = complete.find(fastest ? key_without(series, {"kernels"}) : key_without(series, {"without", "kernels"}));
     if (found == complete.end() || !multiply_alike(series.first(), found->second->first())) continue;
     pairs.push_back(fastest ? SettingPair{found->second, &series, Compares::parts}

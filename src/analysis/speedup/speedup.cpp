@@ -2,11 +2,9 @@
 #include "src/analysis/speedup/speedup.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 
@@ -101,10 +99,7 @@ class Pairing {
   }
 
   // For PyTorch: the fastest of all placements represents its device, but compiled code is kept separate.
-  static std::string compile_mode(const Series& series) {
-    const auto mode = series.settings.find("compile");
-    return mode == series.settings.end() ? "" : settings_text({*mode});
-  }
+  static std::string compile_mode(const Series& series) { return setting_text(series.settings, "compile"); }
 
   // The chosen series that `fits` and does the contender's work: as nearest_ones().
   template <typename Fits>

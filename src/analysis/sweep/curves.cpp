@@ -32,8 +32,7 @@ bool positive(double value) { return std::isfinite(value) && value > 0; }
 constexpr const char* kOfSeveralRanks[] = {"shard", "bucket", "communication_threads"};
 
 std::int64_t ranks_of(const Run& run) {
-  const auto setting = run.settings.find("ranks");
-  const auto* ranks = setting == run.settings.end() ? nullptr : std::get_if<std::int64_t>(&setting->second);
+  const auto* ranks = setting_as<std::int64_t>(run.settings, "ranks");
   return ranks ? *ranks : 1;
 }
 
@@ -71,8 +70,8 @@ std::optional<std::int64_t> value_of(const Run& run, Axis axis) {
     case Axis::batch:
       return workload.batch;
     case Axis::width: {
-      const auto option = workload.options.find("width");
-      return option != workload.options.end() ? std::optional(option->second) : model_option(run, "width");
+      const std::int64_t* width = find_value(workload.options, "width");
+      return width ? std::optional(*width) : model_option(run, "width");
     }
     case Axis::samples:
       return workload.samples_per_epoch;

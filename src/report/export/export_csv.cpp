@@ -6,7 +6,6 @@
 // the default, and so has what the whole instance costs, empty unless a share of it counts. A text that a spreadsheet would run
 // as a formula, such as a name in a foreign result, gets a ' in front (OWASP, "CSV Injection").
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -66,8 +65,8 @@ class Columns {
   void operator()(const char* key, const Settings& settings, const Form& = {}) {
     for (const CaseOption& option : case_options()) {
       if (!option.setting_class) continue;
-      const auto found = settings.find(option.key);
-      each_(path(key) + "_" + option.key, known_ && found != settings.end() ? setting_cell(found->second) : kNull);
+      const SettingValue* value = known_ ? find_value(settings, option.key) : nullptr;
+      each_(path(key) + "_" + option.key, value ? setting_cell(*value) : kNull);
     }
   }
   void group(const char* key, const auto& list) {
@@ -84,9 +83,8 @@ class Columns {
       each_(column_of(path), known ? json_of(value) : kNull);
     } else if constexpr (kIsA<T, std::map>) {
       for (const char* key : form.keys) {
-        const auto found = value.find(key);
-        const bool there = found != value.end();
-        add(path + "_" + key, there ? found->second : typename T::mapped_type{}, known && there);
+        const auto* found = find_value(value, key);
+        add(path + "_" + key, found ? *found : typename T::mapped_type{}, known && found);
       }
     } else if constexpr (kIsA<T, std::optional>) {
       static const typename T::value_type kNone{};

@@ -274,8 +274,7 @@ PairText pair_text(const SpeedupPair& pair) {
   if (pair.compares == Compares::parts) {
     const std::string kernels = pair.lacks.substr(0, pair.lacks.find(' '));
     if (pair.lacks != kernels + kKernels) return {pair.contender.name, "complete", pair.lacks, false};
-    const auto theirs = pair.contender.settings.find("kernels");
-    const std::string better = theirs == pair.contender.settings.end() ? "best" : to_text(theirs->second);
+    const std::string better = setting_text(pair.contender.settings, "kernels", "best");
     return {pair.contender.name, better + kKernels, kernels + " ones", true};
   }
   const auto threads = [](const SpeedupSide& side) {
