@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "src/base/statistics.h"
 #include "src/data/images/image_files.h"
 #include "src/data/images/preparation.h"
@@ -30,13 +30,6 @@ struct Kind {
   const char* name;
   std::function<void(const Bytes&, std::int64_t)> run;
 };
-
-// CPU time of this thread, so that other load on the core does not count.
-double core_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 void measure(const Options& options) {
   const auto files = open_image_files(options.folder);
@@ -75,9 +68,9 @@ void measure(const Options& options) {
   std::array<std::vector<double>, kinds.size()> seconds;
   for (int round = -1; round < options.rounds; ++round)  // the first warms up
     for (std::size_t k = 0; k < kinds.size(); ++k) {
-      const double begin = core_seconds();
+      const double begin = thread_cpu_seconds();
       for (std::int64_t i = 0; i < count; ++i) kinds[k].run(images[static_cast<std::size_t>(i)], i);
-      if (round >= 0) seconds[k].push_back((core_seconds() - begin) / static_cast<double>(count));
+      if (round >= 0) seconds[k].push_back((thread_cpu_seconds() - begin) / static_cast<double>(count));
     }
   std::printf("%lld images of %.0f pixels on average, one thread, %d rounds\n", static_cast<long long>(count),
               pixels / static_cast<double>(count), options.rounds);

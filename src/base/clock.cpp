@@ -1,5 +1,7 @@
 #include "src/base/clock.h"
 
+#include <time.h>
+
 namespace epochbench {
 namespace {
 
@@ -14,6 +16,12 @@ int digits(std::string_view text) {
 }
 
 }  // namespace
+
+double thread_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 std::optional<Day> parse_day(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;

@@ -14,6 +14,8 @@ inline double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+double thread_cpu_seconds();  // CPU time of this thread, to which other processes on its core add nothing
+
 inline constexpr double kSecondsPerHour = 3600;
 
 using Day = std::chrono::sys_days;

@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <time.h>
-
 #include "src/base/clock.h"
 
 namespace epochbench {
@@ -24,12 +22,6 @@ void work(std::int64_t rounds) {
     value ^= value >> 33;
   }
   asm volatile("" : : "r"(value));  // keeps the chain
-}
-
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 std::array<std::size_t, 2> image_row_bytes(const SampleSpec& sample, DType images) {
@@ -62,9 +54,9 @@ double BusyWork::measured_rounds_per_second() {
   constexpr int kBursts = 20;
   double best = 0;
   for (int burst = 0; burst < kBursts; ++burst) {
-    const double begin = thread_seconds();
+    const double begin = thread_cpu_seconds();
     work(kRounds);
-    const double seconds = thread_seconds() - begin;
+    const double seconds = thread_cpu_seconds() - begin;
     if (seconds > 0) best = std::max(best, static_cast<double>(kRounds) / seconds);
   }
   if (!(best > 0)) throw std::runtime_error("the CPU time of a thread does not advance, so no work can be calibrated");
@@ -90,10 +82,10 @@ void CostlyDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, s
 void TimedDataset::fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,
                         std::span<const std::span<std::byte>> inputs) const {
   if (split != Split::train) return dataset_->fill(split, index, epoch, row, inputs);
-  const double cpu = thread_seconds(), wall = steady_seconds();
+  const double cpu = thread_cpu_seconds(), wall = steady_seconds();
   dataset_->fill(split, index, epoch, row, inputs);
   const auto nanoseconds = [](double seconds) { return static_cast<std::int64_t>(std::llround(seconds * 1e9)); };
-  times_->cpu_nanoseconds += nanoseconds(thread_seconds() - cpu);
+  times_->cpu_nanoseconds += nanoseconds(thread_cpu_seconds() - cpu);
   times_->wall_nanoseconds += nanoseconds(steady_seconds() - wall);
   ++times_->samples;
 }

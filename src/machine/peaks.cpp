@@ -14,7 +14,6 @@
 #include <vector>
 
 #include <sched.h>
-#include <time.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -54,12 +53,6 @@ void on_all_cores(int threads, const std::function<void(int, std::barrier<>&)>& 
     });
   }
   for (std::thread& worker : workers) worker.join();
-}
-
-double thread_cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 // A thread's rate is per CPU time, so that other processes on the core do not lower the ceiling.

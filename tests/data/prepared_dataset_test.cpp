@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <time.h>
 
+#include "src/base/clock.h"
 #include "support/data_files.h"
 
 namespace epochbench {
@@ -27,12 +27,6 @@ BatchMemory batch_of(const Dataset& data, Split split, const std::vector<std::in
   for (std::size_t row = 0; row < indices.size(); ++row)
     data.fill(split, indices[row], 3, static_cast<std::int64_t>(row), memory.inputs);
   return memory;
-}
-
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 TEST(AllRows, DoesEachOnceAndRethrows) {
@@ -57,9 +51,9 @@ TEST(BusyWork, IsAsManyRoundsAsTheTimeAsksFor) {
 // The rate is that of the best burst, so the same work later takes as long or longer; half is for a faster clock.
 TEST(BusyWork, TakesCpuTime) {
   const BusyWork work(0.02, BusyWork::measured_rounds_per_second());
-  const double begin = thread_seconds();
+  const double begin = thread_cpu_seconds();
   work();
-  EXPECT_GT(thread_seconds() - begin, 0.01);
+  EXPECT_GT(thread_cpu_seconds() - begin, 0.01);
 }
 
 TEST(CostlyDataset, FillsWhatTheOtherDoesAfterTheWork) {
@@ -67,9 +61,9 @@ TEST(CostlyDataset, FillsWhatTheOtherDoesAfterTheWork) {
   EXPECT_EQ(costly.name(), "digits");
   EXPECT_EQ(costly.samples(Split::test), 359);
   EXPECT_FALSE(costly.synthetic());
-  const double begin = thread_seconds();
+  const double begin = thread_cpu_seconds();
   const BatchMemory batch = batch_of(costly, Split::train, {5, 0, 1437, 9});
-  EXPECT_GT(thread_seconds() - begin, 0.01);  // of 4 * 0.005
+  EXPECT_GT(thread_cpu_seconds() - begin, 0.01);  // of 4 * 0.005
   const BatchMemory expected = batch_of(*digits(), Split::train, {5, 0, 1437, 9});
   EXPECT_EQ(batch.images, expected.images);
   EXPECT_EQ(batch.labels, expected.labels);
