@@ -9,11 +9,15 @@
 
 namespace epochbench {
 
-struct GpuInfo {
+// What a process measured of a GPU.
+struct MeasuredGpu {
+  std::map<std::string, std::optional<double>> peak_flops_per_second;  // by precision
+  std::optional<double> memory_bandwidth_bytes_per_second, host_to_device_bytes_per_second;
+};
+
+struct GpuInfo : MeasuredGpu {
   std::string name, uuid, compute_capability, driver, cuda, cublas, cudnn;
   std::int64_t memory_bytes = 0;
-  std::map<std::string, std::optional<double>> peak_flops_per_second;
-  std::optional<double> memory_bandwidth_bytes_per_second, host_to_device_bytes_per_second;
   std::string pci_bus_id = {};  // "0000:65:00.0"; empty: not known
 };
 
@@ -25,8 +29,8 @@ std::vector<GpuInfo> list_gpus();
 // library.
 std::optional<std::string> gpu_ranks_obstacle();
 
-// Measures this GPU, in this process, and fills in the values: products in each precision and copies of large random operands,
-// the best of several. Errors: DeviceError, OutOfMemory.
-void measure_gpu(GpuInfo& gpu, int index);
+// Measures the GPU with this index, in this process: products in each precision and copies of large random operands, the best
+// of several. Errors: DeviceError, OutOfMemory.
+MeasuredGpu measure_gpu(int index);
 
 }  // namespace epochbench

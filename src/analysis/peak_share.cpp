@@ -26,8 +26,8 @@ std::optional<CpuPeak> CpuPeaks::of(const Run& run, Precision precision) const {
 }
 
 std::optional<CpuPeak> CpuPeaks::find(Precision precision, int threads) const {
-  const auto found = best_.find({name(precision), threads});
-  return found == best_.end() ? std::nullopt : std::optional(CpuPeak{found->second, threads});
+  const double* best = find_value(best_, std::pair(std::string(name(precision)), threads));
+  return best ? std::optional(CpuPeak{*best, threads}) : std::nullopt;
 }
 
 void CpuPeaks::add(const std::string& precision, int threads, const std::optional<double>& flops_per_second) {

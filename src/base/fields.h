@@ -23,6 +23,12 @@ namespace epochbench {
 template <class T, class Struct>
 concept Is = std::same_as<std::remove_const_t<T>, Struct>;  // one list serves writing (a const struct) and reading
 
+// The base class `Part` of a struct, as const as the struct: fields(visit, part<MeasuredCpu>(cpu)).
+template <class Part, class Struct>
+auto& part(Struct& whole) {
+  return static_cast<std::conditional_t<std::is_const_v<Struct>, const Part, Part>&>(whole);
+}
+
 // How a member is written and read if its type alone does not determine it.
 struct Form {
   bool addition = false;          // added later: a file without it, or with null, is still read

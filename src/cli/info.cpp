@@ -108,7 +108,7 @@ void print_text(const BuildInfo& build, const CpuInfo& cpu, const std::vector<Gp
 int info(const InfoOptions& options) {
   const Context context = describe_context({});
   CpuInfo cpu = context.cpu;
-  measure_peaks_of(cpu);
+  static_cast<MeasuredCpu&>(cpu) = measured_cpu();
   std::vector<GpuInfo> all_gpus = list_gpus();
   for (int i = 0; i < static_cast<int>(all_gpus.size()); ++i) measure_peaks_of(all_gpus, i);
   const std::optional<std::string> no_gpu = why_no_gpu();

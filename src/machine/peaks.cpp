@@ -1,7 +1,6 @@
 #include "src/machine/peaks.h"
 
 #include <algorithm>
-#include <array>
 #include <barrier>
 #include <cstdlib>
 #include <functional>
@@ -145,13 +144,13 @@ double triad_burst(int threads, std::int64_t array_bytes, int passes) {
   return 3.0 * 4 * static_cast<double>(part) * threads / best;
 }
 
-void measure_peaks(CpuInfo& cpu, int threads) {
+MeasuredCpu measure_cpu(int threads) {
   constexpr double kBurstSeconds = 0.05;
   constexpr int kBursts = 5, kPasses = 6;
+  MeasuredCpu cpu;
   cpu.peak_threads = threads;
   for (const Precision precision : kCpuPeaks)
     if (const char* instruction = peak_kernel(precision).instruction) cpu.peak_instruction[name(precision)] = instruction;
-  cpu.peak_bursts_flops_per_second.clear();
   cpu.peak_foreign_cpu_cores = foreign_cores_during([&] {
     for (int burst = 0; burst < kBursts; ++burst)
       for (const Precision precision : kCpuPeaks)
@@ -165,6 +164,7 @@ void measure_peaks(CpuInfo& cpu, int threads) {
   const std::int64_t wanted = std::clamp<std::int64_t>(4 * cache_sizes().l3_bytes.value_or(32 << 20), 64 << 20, 256 << 20);
   const std::int64_t array_bytes = std::min(wanted, available_memory_bytes() / 8);
   if (array_bytes >= wanted / 4) cpu.memory_bandwidth_bytes_per_second = triad_burst(threads, array_bytes, kPasses);
+  return cpu;
 }
 
 }  // namespace epochbench

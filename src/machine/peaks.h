@@ -12,7 +12,7 @@
 
 namespace epochbench {
 
-void measure_peaks(CpuInfo& cpu, int threads);  // in this process; fills in the measured fields
+MeasuredCpu measure_cpu(int threads);  // in this process
 
 // FLOP/s: in fp32 with the CPU's widest FMA, in bf16 with AMX in preference to AVX512-BF16. Unset if it has neither, and for
 // precisions that no CPU multiplies in.

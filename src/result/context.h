@@ -11,6 +11,7 @@
 #include "epochbench/gpu.h"
 #include "epochbench/precision.h"
 #include "src/base/fields.h"
+#include "src/base/lookup.h"
 
 namespace epochbench {
 
@@ -25,21 +26,27 @@ void fields(auto& visit, Is<PeakProcess> auto& process) {
   VISIT(process, seconds, peak_flops_per_second, memory_bandwidth_bytes_per_second);
 }
 
-struct CpuInfo {
+// What a process measured of the CPU.
+struct MeasuredCpu {
+  std::map<std::string, std::optional<double>> peak_flops_per_second;  // by precision
+  std::optional<double> memory_bandwidth_bytes_per_second;
+  std::map<std::string, std::optional<std::string>> peak_instruction;  // that the peaks are measured with: "vfmadd (avx512)"
+  std::optional<int> peak_threads;                                     // used to measure the peaks, whatever a run uses
+  std::map<std::string, std::vector<double>> peak_bursts_flops_per_second;  // by precision
+  std::optional<double> peak_foreign_cpu_cores;                             // other processes took meanwhile
+};
+
+// Measured values are those of the first process, except that peaks and bandwidth are the best of all processes
+// (src/analysis/peak_share.h).
+struct CpuInfo : MeasuredCpu {
   std::string model;
   std::optional<int> sockets, cores, fast_cores;  // the last: where there are several kinds of cores, those of the fastest
   int threads_available = 1;
   std::vector<std::string> isa;  // "avx2", "avx512f", "avx512_bf16", "amx_bf16", …
   std::optional<std::int64_t> l1d_bytes, l2_bytes, l3_bytes;
   std::optional<std::int64_t> memory_bytes;
-  std::string frequency_scaling = "unknown";                           // yes | no | unknown
-  std::map<std::string, std::optional<double>> peak_flops_per_second;  // by precision; measured
-  std::optional<double> memory_bandwidth_bytes_per_second;             // measured
-  std::map<std::string, std::optional<std::string>> peak_instruction;  // that the peaks are measured with: "vfmadd (avx512)"
-  std::optional<int> peak_threads;                                     // used to measure the peaks, whatever a run uses
-  std::map<std::string, std::vector<double>> peak_bursts_flops_per_second;  // of the first process, by precision
-  std::optional<double> peak_foreign_cpu_cores;                             // other processes took meanwhile
-  std::vector<PeakProcess> peak_processes;  // peaks and bandwidth above are the best of theirs (src/analysis/peak_share.h)
+  std::string frequency_scaling = "unknown";  // yes | no | unknown
+  std::vector<PeakProcess> peak_processes;
 };
 
 // The precisions whose peaks a file always names.
@@ -48,8 +55,13 @@ inline constexpr std::array kCpuPeakKeys{name(kCpuPeaks[0]), name(kCpuPeaks[1]),
 inline constexpr std::array kGpuPeakKeys{name(Precision::fp32), name(Precision::tf32), name(Precision::bf16),
                                          name(Precision::fp16)};
 
-// Only the measured fields, which are also the answer of the process that measures them (src/worker/protocol.h).
-void measured_fields(auto& visit, Is<CpuInfo> auto& cpu) {
+// The peak of this precision; empty: not known.
+inline std::optional<double> peak_in(const std::map<std::string, std::optional<double>>& peaks, Precision precision) {
+  const auto* peak = find_value(peaks, name(precision));
+  return peak ? *peak : std::nullopt;
+}
+
+void fields(auto& visit, Is<MeasuredCpu> auto& cpu) {
   visit("peak_flops_per_second", cpu.peak_flops_per_second, {.keys = kCpuPeakKeys});
   visit("memory_bandwidth_bytes_per_second", cpu.memory_bandwidth_bytes_per_second);
   visit("peak_instruction", cpu.peak_instruction, {.keys = kCpuPeakKeys});
@@ -68,11 +80,11 @@ void fields(auto& visit, Is<CpuInfo> auto& cpu) {
     cache("l3", cpu.l3_bytes);
   });
   VISIT(cpu, memory_bytes, frequency_scaling);
-  measured_fields(visit, cpu);
+  fields(visit, part<MeasuredCpu>(cpu));
   visit("peak_processes", cpu.peak_processes, {.omitted_if_empty = true});
 }
 
-void measured_fields(auto& visit, Is<GpuInfo> auto& gpu) {
+void fields(auto& visit, Is<MeasuredGpu> auto& gpu) {
   visit("peak_flops_per_second", gpu.peak_flops_per_second, {.keys = kGpuPeakKeys});
   VISIT(gpu, memory_bandwidth_bytes_per_second, host_to_device_bytes_per_second);
 }
@@ -86,7 +98,7 @@ void fields(auto& visit, Is<GpuInfo> auto& gpu) {
   visit("cuda", gpu.cuda, {.null_if_empty = true});
   visit("cublas", gpu.cublas, {.null_if_empty = true});
   visit("cudnn", gpu.cudnn, {.null_if_empty = true});
-  measured_fields(visit, gpu);
+  fields(visit, part<MeasuredGpu>(gpu));
   visit("pci_bus_id", gpu.pci_bus_id, {.null_if_empty = true});
 }
 

@@ -25,11 +25,6 @@ constexpr double kGpuCacheBytes = 126e6;
 // The fastest of 930 nodes that were profiled on an H200 (results/h200-record.json): what launching one costs.
 constexpr double kGpuNodeSeconds = 3.8e-6;
 
-std::optional<double> peak_of(const GpuInfo& gpu, Precision precision) {
-  const auto found = gpu.peak_flops_per_second.find(name(precision));
-  return found == gpu.peak_flops_per_second.end() ? std::nullopt : found->second;
-}
-
 void add_winograd(RatedLimits& limits, std::optional<double> fp32) {
   limits.winograd_flops_per_second = std::max(limits.flops_per_second.value_or(0), kWinogradSaving * fp32.value_or(0));
 }
@@ -53,9 +48,9 @@ RatedLimits limits_of_gpu(const Context& context, const Run& run) {
   RatedLimits limits;
   for (const GpuInfo& gpu : context.gpus) {
     if (gpu.name != run.device.name) continue;
-    limits.flops_per_second = peak_of(gpu, run.precision);
+    limits.flops_per_second = peak_in(gpu.peak_flops_per_second, run.precision);
     const bool transforms = std::strtod(gpu.compute_capability.c_str(), nullptr) < kFirstWithoutWinograd;
-    add_winograd(limits, transforms ? peak_of(gpu, Precision::fp32) : std::nullopt);
+    add_winograd(limits, transforms ? peak_in(gpu.peak_flops_per_second, Precision::fp32) : std::nullopt);
     limits.bytes_per_second = gpu.memory_bandwidth_bytes_per_second.value_or(0);
     limits.cache_bytes = kGpuCacheBytes;
     limits.node_seconds = kGpuNodeSeconds;

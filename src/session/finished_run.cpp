@@ -29,8 +29,7 @@ std::optional<double> sum_where_known(std::optional<double> a, std::optional<dou
 
 DeviceLimits limits_of(const Context& context, const PlannedCase& planned) {
   const auto limits = [&](const auto& device) {
-    const auto peak = device.peak_flops_per_second.find(name(product_precision(planned.spec)));
-    return DeviceLimits{peak != device.peak_flops_per_second.end() ? peak->second : std::nullopt,
+    return DeviceLimits{peak_in(device.peak_flops_per_second, product_precision(planned.spec)),
                         device.memory_bandwidth_bytes_per_second};
   };
   if (planned.spec.device.kind != DeviceKind::cuda) return limits(context.cpu);

@@ -10,21 +10,21 @@
 
 namespace epochbench {
 
-void measure_peaks_of(CpuInfo& cpu) try {
-  measure_peaks_in_child(WorkerCommand::own(), cpu, default_threads());
+MeasuredCpu measured_cpu() try {
+  return measure_cpu_in_child(WorkerCommand::own(), default_threads());
 } catch (const std::runtime_error& error) {
   if (!interrupted()) print_error(std::string(error.what()) + "; fractions of the peak stay unknown");
+  return {};
 }
 
 void measure_peaks_of(std::vector<GpuInfo>& gpus, int index) try {
   if (static_cast<std::size_t>(index) < gpus.size())
-    measure_peaks_in_child(WorkerCommand::own(), gpus[static_cast<std::size_t>(index)], index);
+    static_cast<MeasuredGpu&>(gpus[static_cast<std::size_t>(index)]) = measure_gpu_in_child(WorkerCommand::own(), index);
 } catch (const std::runtime_error& error) {
   if (!interrupted()) print_error(to_string(cuda_device(index)) + ": " + error.what() + "; fractions of the peak stay unknown");
 }
 
-SpreadPeaks::SpreadPeaks(CpuInfo& cpu, std::size_t runs, double cost_seconds, std::function<void(CpuInfo&)> measure,
-                         Clock clock)
+SpreadPeaks::SpreadPeaks(CpuInfo& cpu, std::size_t runs, double cost_seconds, std::function<MeasuredCpu()> measure, Clock clock)
     : cpu_(&cpu),
       runs_(runs),
       measure_(std::move(measure)),
@@ -43,19 +43,15 @@ void SpreadPeaks::after_run(std::size_t done) {
   const bool due = runs_ > 0 && known > 0 && known < kProcesses && done * (kProcesses - 1) >= known * runs_;
   const double now = clock_();
   if (!due || now - last_ < kMinSpacing * cost_seconds_) return;
-  CpuInfo again = *cpu_;
-  again.peak_flops_per_second.clear();
-  again.memory_bandwidth_bytes_per_second.reset();
-  measure_(again);
+  const MeasuredCpu again = measure_();
   last_ = clock_();
   cost_seconds_ = last_ - now;
   add(again, now);
 }
 
 // Ignores a process that failed.
-void SpreadPeaks::add(const CpuInfo& measured, double now) {
-  const auto fp32 = measured.peak_flops_per_second.find(name(Precision::fp32));
-  if (fp32 == measured.peak_flops_per_second.end() || !fp32->second) return;
+void SpreadPeaks::add(const MeasuredCpu& measured, double now) {
+  if (!peak_in(measured.peak_flops_per_second, Precision::fp32)) return;
   cpu_->peak_processes.push_back({now - began_, measured.peak_flops_per_second, measured.memory_bandwidth_bytes_per_second});
 }
 

@@ -11,8 +11,8 @@
 
 namespace epochbench {
 
-// Measures the CPU's peaks and memory bandwidth in a separate process. If that fails they stay unknown, and one line says why.
-void measure_peaks_of(CpuInfo& cpu);
+// Measures the CPU's peaks and memory bandwidth in a separate process. If that fails they are unknown, and one line says why.
+MeasuredCpu measured_cpu();
 // Likewise for the GPU with this index in `gpus`.
 void measure_peaks_of(std::vector<GpuInfo>& gpus, int index);
 
@@ -24,18 +24,17 @@ class SpreadPeaks {
   static constexpr double kMinSpacing = 20;  // times what a process costs
 
   // `cost_seconds`: of the process that gave `cpu` its peaks.
-  SpreadPeaks(CpuInfo& cpu, std::size_t runs, double cost_seconds, std::function<void(CpuInfo&)> measure = measure_cpu_peaks,
+  SpreadPeaks(CpuInfo& cpu, std::size_t runs, double cost_seconds, std::function<MeasuredCpu()> measure = measured_cpu,
               Clock clock = steady_seconds);
 
   void after_run(std::size_t done);  // `done`: runs so far
 
  private:
-  static void measure_cpu_peaks(CpuInfo& cpu) { measure_peaks_of(cpu); }
-  void add(const CpuInfo& measured, double now);
+  void add(const MeasuredCpu& measured, double now);
 
   CpuInfo* cpu_;
   std::size_t runs_;
-  std::function<void(CpuInfo&)> measure_;
+  std::function<MeasuredCpu()> measure_;
   Clock clock_;
   double cost_seconds_, began_, last_;
 };

@@ -65,15 +65,9 @@ void measure_idle_of(MachineMeters& meters, std::vector<PlannedCase> cases, Prog
 
 // Measured once for all cases; taken over from a resumed result of this machine.
 void fill_peaks(CpuInfo& cpu, const CpuInfo& earlier) {
-  const auto known = earlier.peak_flops_per_second.find(name(Precision::fp32));
-  if (known == earlier.peak_flops_per_second.end() || !known->second) return measure_peaks_of(cpu);
-  cpu.peak_flops_per_second = earlier.peak_flops_per_second;
-  cpu.memory_bandwidth_bytes_per_second = earlier.memory_bandwidth_bytes_per_second;
-  cpu.peak_instruction = earlier.peak_instruction;
-  cpu.peak_threads = earlier.peak_threads;
-  cpu.peak_bursts_flops_per_second = earlier.peak_bursts_flops_per_second;
-  cpu.peak_foreign_cpu_cores = earlier.peak_foreign_cpu_cores;
-  cpu.peak_processes = earlier.peak_processes;
+  const bool known = peak_in(earlier.peak_flops_per_second, Precision::fp32).has_value();
+  static_cast<MeasuredCpu&>(cpu) = known ? part<MeasuredCpu>(earlier) : measured_cpu();
+  if (known) cpu.peak_processes = earlier.peak_processes;
 }
 
 // Likewise for the GPUs that cases run on.

@@ -71,9 +71,7 @@ std::vector<GpuInfo> with_known_gpus(std::vector<GpuInfo> visible, const std::ve
       throw CallError("--resume: in " + path + " cuda:" + std::to_string(i) + " is \"" + known[i].name +
                       "\", and here it is \"" + visible[i].name +
                       "\"; select the same GPU with CUDA_VISIBLE_DEVICES, or leave out --resume");
-    visible[i].peak_flops_per_second = known[i].peak_flops_per_second;
-    visible[i].memory_bandwidth_bytes_per_second = known[i].memory_bandwidth_bytes_per_second;
-    visible[i].host_to_device_bytes_per_second = known[i].host_to_device_bytes_per_second;
+    static_cast<MeasuredGpu&>(visible[i]) = known[i];
   }
   return visible;
 }

@@ -24,7 +24,7 @@ CatalogFact fact(std::optional<double> value, double unit) {
 
 ThisCpu described() {
   CpuInfo cpu = cpu_info();
-  measure_peaks(cpu, default_threads());
+  static_cast<MeasuredCpu&>(cpu) = measure_cpu(default_threads());
   ThisCpu here;
   here.cores = {"cpu", default_threads(), 1, static_cast<double>(cpu.memory_bytes.value_or(0)) / kGiB};
   here.device.id = "cpu";

@@ -323,12 +323,14 @@ Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::funct
 namespace {
 
 // Sends a child process one calibration command. Its threads place themselves.
-void measure_in_child(const WorkerCommand& worker, auto& machine, const Json& command, const char* answer) {
+template <class Measured>
+Measured measured_in_child(const WorkerCommand& worker, const Json& command, const char* answer) {
   const std::function<bool()> ends = interrupted;
   try {
     Conversation conversation(worker, {}, ProcessLimits{}, ends);
-    read_measured(machine, conversation.ask(command, answer));
+    auto measured = from_message<Measured>(conversation.ask(command, answer));
     conversation.await_exit();
+    return measured;
   } catch (const CaseEnded& ended) {
     throw std::runtime_error("the peaks of this machine were not measured: " + ended.message);
   }
@@ -336,12 +338,14 @@ void measure_in_child(const WorkerCommand& worker, auto& machine, const Json& co
 
 }  // namespace
 
-void measure_peaks_in_child(const WorkerCommand& worker, CpuInfo& cpu, int threads) {
-  measure_in_child(worker, cpu, {{"command", "calibrate"}, {"protocol", kProtocolVersion}, {"threads", threads}}, "peaks");
+MeasuredCpu measure_cpu_in_child(const WorkerCommand& worker, int threads) {
+  return measured_in_child<MeasuredCpu>(
+      worker, {{"command", "calibrate"}, {"protocol", kProtocolVersion}, {"threads", threads}}, "peaks");
 }
 
-void measure_peaks_in_child(const WorkerCommand& worker, GpuInfo& gpu, int index) {
-  measure_in_child(worker, gpu, {{"command", "calibrate_gpu"}, {"protocol", kProtocolVersion}, {"index", index}}, "gpu");
+MeasuredGpu measure_gpu_in_child(const WorkerCommand& worker, int index) {
+  return measured_in_child<MeasuredGpu>(
+      worker, {{"command", "calibrate_gpu"}, {"protocol", kProtocolVersion}, {"index", index}}, "gpu");
 }
 
 }  // namespace epochbench

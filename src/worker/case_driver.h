@@ -45,9 +45,8 @@ inline constexpr std::string_view kUnwritten = "not written: ";
 Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::function<void(const Progress&)>& progress,
              const std::function<bool()>& interrupted, const DriverOptions& options = {});
 
-// Fills in the measured fields of a CPU or GPU, from a separate process. Errors: std::runtime_error that says why there are no
-// numbers.
-void measure_peaks_in_child(const WorkerCommand& worker, CpuInfo& cpu, int threads);
-void measure_peaks_in_child(const WorkerCommand& worker, GpuInfo& gpu, int index);
+// Measures the CPU or a GPU in a separate process. Errors: std::runtime_error that says why there are no numbers.
+MeasuredCpu measure_cpu_in_child(const WorkerCommand& worker, int threads);
+MeasuredGpu measure_gpu_in_child(const WorkerCommand& worker, int index);
 
 }  // namespace epochbench

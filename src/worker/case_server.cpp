@@ -253,23 +253,12 @@ class Server {
 
   static Json calibrate(const Json& message) {
     require_version(message);
-    CpuInfo cpu;
-    measure_peaks(cpu, from_message<int>(message, "threads"));
-    return measured("peaks", cpu);
+    return answer_of("peaks", measure_cpu(from_message<int>(message, "threads")));
   }
 
   Json calibrate_gpu(const Json& message) const {
     require_version(message);
-    GpuInfo gpu;
-    services_.measure_gpu(gpu, from_message<int>(message, "index"));
-    return measured("gpu", gpu);
-  }
-
-  static Json measured(const char* event, const auto& machine) {
-    FieldWriter writer;
-    writer.object["event"] = event;
-    measured_fields(writer, machine);
-    return std::move(writer.object);
+    return answer_of("gpu", services_.measure_gpu(from_message<int>(message, "index")));
   }
 
   // Short enough to take turns with steps.

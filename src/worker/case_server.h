@@ -24,8 +24,8 @@ struct ServedRanks {
 
 struct CaseServices {
   std::function<PreparedCase(const CaseSpec&)> prepare;
-  std::function<void(GpuInfo&, int index)> measure_gpu;  // fills in the measured fields of this GPU
-  std::optional<ServedRanks> ranks = {};                 // empty: the case is only this process
+  std::function<MeasuredGpu(int index)> measure_gpu;
+  std::optional<ServedRanks> ranks = {};  // empty: the case is only this process
 };
 
 // Reads commands from in_fd and answers on out_fd until `finish` or end of file. What `prepare` or a step throws becomes a

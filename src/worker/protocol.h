@@ -131,12 +131,6 @@ template <class T>
 T from_message(const Json& message, const char* key) {
   return checked([&] { return JsonFields(message, "message").get<T>(key); });
 }
-void read_measured(auto& machine, const Json& message) {  // a CpuInfo or a GpuInfo
-  checked([&] {
-    FieldReader reader(JsonFields(message, "message"));
-    measured_fields(reader, machine);
-  });
-}
 
 // An answer: the event and the fields of a struct.
 template <class T>

@@ -58,8 +58,7 @@ TEST(Peaks, NeedAThread) {
 
 TEST(Peaks, ComeFromAProcessOfTheirOwn) {
   const double begin = steady_seconds();
-  CpuInfo cpu;
-  measure_peaks_in_child(FAKE_CASE_BINARY, cpu, default_threads());
+  MeasuredCpu cpu = measure_cpu_in_child(FAKE_CASE_BINARY, default_threads());
   EXPECT_LT(steady_seconds() - begin, 20);
   const auto of = [](auto& by_precision, Precision precision) { return by_precision[name(precision)]; };
   EXPECT_GT(of(cpu.peak_flops_per_second, Precision::fp32).value(), kSlowest);
@@ -77,9 +76,8 @@ TEST(Peaks, ComeFromAProcessOfTheirOwn) {
 }
 
 TEST(Peaks, FailureInThatProcessIsAnError) {
-  CpuInfo cpu;
-  EXPECT_THROW(measure_peaks_in_child("/bin/false", cpu, 1), std::runtime_error);
-  EXPECT_THROW(measure_peaks_in_child("/nowhere", cpu, 1), std::runtime_error);
+  EXPECT_THROW(measure_cpu_in_child("/bin/false", 1), std::runtime_error);
+  EXPECT_THROW(measure_cpu_in_child("/nowhere", 1), std::runtime_error);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // What the page shows of made results: which sections have data, what is null, and what of long series is left.
-#include <cmath>
 #include <limits>
 #include <set>
 #include <string>
@@ -216,8 +215,7 @@ TEST(PageData, KnowsMachinesByNameAndKeepsGpuIdentifiersToItself) {
   other.result.context.host_name = "other";
   nameless.result.context.host_name.reset();
   for (NamedResult* named : {&first, &second, &other, &nameless})
-    named->result.context.gpus = {
-        {"Some GPU", "GPU-secret", "9.0", "550", "12.4", "12.4", "9.1", 1, {}, {}, {}, "0000:65:00.0"}};
+    named->result.context.gpus = {{{}, "Some GPU", "GPU-secret", "9.0", "550", "12.4", "12.4", "9.1", 1, "0000:65:00.0"}};
   const Json data = page_of({first, second, other, nameless, nameless});
   EXPECT_EQ(data["machines"].size(), 4u) << "two files without a host name may be of two machines";
   EXPECT_EQ(data["files"][1]["machine"], 0);

@@ -17,10 +17,12 @@ struct Spread {
   std::vector<double> moments(std::size_t runs, double seconds_per_run) {
     SpreadPeaks peaks(
         cpu, runs, 1,
-        [this](CpuInfo& again) {
+        [this] {
           ++measured;
           now += 1;
+          MeasuredCpu again;
           again.peak_flops_per_second["fp32"] = 1 + measured;
+          return again;
         },
         [this] { return now; });
     for (std::size_t done = 1; done <= runs; ++done) {

@@ -2,7 +2,6 @@
 // and how long a suite takes.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <tuple>
 
 #include "epochbench/precision.h"
@@ -33,10 +32,7 @@ std::vector<double> values_of(const Ceiling& ceiling) {
 
 // The ceiling of the CPU, or of the first GPU whose name contains `device`; without a machine if there is none.
 Ceiling ceiling_of(const Context& context, const std::string& measure, const std::string& device) {
-  const auto peak_in_fp32 = [](const std::map<std::string, std::optional<double>>& peaks) {
-    const auto found = peaks.find(name(Precision::fp32));
-    return found == peaks.end() ? std::nullopt : found->second;
-  };
+  const auto peak_in_fp32 = [](const auto& measured) { return peak_in(measured.peak_flops_per_second, Precision::fp32); };
   const CpuInfo& cpu = context.cpu;
   const std::string threads = cpu.peak_threads ? ", " + std::to_string(*cpu.peak_threads) + " threads" : "";
   if (measure == "cpu_memory") {
@@ -47,13 +43,11 @@ Ceiling ceiling_of(const Context& context, const std::string& measure, const std
   if (measure == "cpu_memory_bandwidth")
     return {cpu.model + threads, cpu.memory_bandwidth_bytes_per_second, false,
             of_processes([](const PeakProcess& process) { return process.memory_bandwidth_bytes_per_second; })};
-  if (measure == "cpu_peak_fp32")
-    return {cpu.model + threads, peak_in_fp32(cpu.peak_flops_per_second), false,
-            of_processes([&](const PeakProcess& process) { return peak_in_fp32(process.peak_flops_per_second); })};
+  if (measure == "cpu_peak_fp32") return {cpu.model + threads, peak_in_fp32(cpu), false, of_processes(peak_in_fp32)};
   for (const GpuInfo& gpu : context.gpus) {
     if (gpu.name.find(device) == std::string::npos) continue;
     if (measure == "gpu_memory_bandwidth") return {gpu.name, gpu.memory_bandwidth_bytes_per_second};
-    if (measure == "gpu_peak_fp32") return {gpu.name, peak_in_fp32(gpu.peak_flops_per_second)};
+    if (measure == "gpu_peak_fp32") return {gpu.name, peak_in_fp32(gpu)};
     return {gpu.name, static_cast<double>(gpu.memory_bytes), true};
   }
   return {};

@@ -119,22 +119,20 @@ const GpuInfo* find_gpu(const Run& run, const Result& result) {
 
 std::optional<double> gpu_peak(const Run& run, const Result& result) {
   const GpuInfo* gpu = find_gpu(run, result);
-  const auto found = gpu ? gpu->peak_flops_per_second.find(name(run.precision)) : decltype(gpu->peak_flops_per_second.end()){};
-  return gpu && found != gpu->peak_flops_per_second.end() ? found->second : std::nullopt;
+  return gpu ? peak_in(gpu->peak_flops_per_second, run.precision) : std::nullopt;
 }
 
 // All bursts of a CPU in the file that the run's share may refer to: a file keeps those of several processes.
 std::vector<double> cpu_bursts(const Run& run, const Result& result) {
   std::vector<double> bursts;
   const auto add = [&](const auto& peaks) {
-    if (const auto found = peaks.find(name(product_precision(run))); found != peaks.end() && found->second)
-      bursts.push_back(*found->second);
+    if (const auto peak = peak_in(peaks, product_precision(run))) bursts.push_back(*peak);
   };
   const CpuInfo& cpu = result.context.cpu;
   add(cpu.peak_flops_per_second);
   for (const PeakProcess& process : cpu.peak_processes) add(process.peak_flops_per_second);
-  const auto first = cpu.peak_bursts_flops_per_second.find(name(product_precision(run)));
-  if (first != cpu.peak_bursts_flops_per_second.end()) bursts.insert(bursts.end(), first->second.begin(), first->second.end());
+  if (const auto* first = find_value(cpu.peak_bursts_flops_per_second, name(product_precision(run))))
+    bursts.insert(bursts.end(), first->begin(), first->end());
   if (!run.turns) return bursts;
   const std::vector<double>& between = run.turns->peak_bursts_flops_per_second;
   bursts.insert(bursts.end(), between.begin(), between.end());
@@ -262,8 +260,7 @@ std::string latency(const Run& run, const CheckedResult&) {
 
 std::string settings(const Run& run, const CheckedResult&) {
   const auto differs = [](const Settings& settings, const char* key, const std::string& own) {
-    const auto found = settings.find(key);
-    return found != settings.end() && to_text(found->second) != own;
+    return setting_text(settings, key, own) != own;
   };
   const Settings named = settings_from_name(run.name);
   for (const Settings& stated : {run.settings, named.contains("batch") ? named : Settings{}}) {

@@ -159,7 +159,8 @@ std::vector<GpuInfo> list_gpus() {
   return gpus;
 }
 
-void measure_gpu(GpuInfo& gpu, int index) {
+MeasuredGpu measure_gpu(int index) {
+  MeasuredGpu gpu;
   Ceilings ceilings(index);
   for (const Precision precision : kPrecisions) {
     const bool has = precision == Precision::fp32 || precision == Precision::fp16 || ceilings.has_bf16_and_tf32();
@@ -168,6 +169,7 @@ void measure_gpu(GpuInfo& gpu, int index) {
   }
   gpu.memory_bandwidth_bytes_per_second = ceilings.copy_bytes_per_second();
   gpu.host_to_device_bytes_per_second = ceilings.transfer_bytes_per_second();
+  return gpu;
 }
 
 }  // namespace epochbench

@@ -17,6 +17,6 @@ std::unique_ptr<Backend> make_cuda_backend(int, const BackendOptions&, Communica
 std::unique_ptr<Backend> make_cuda_planner() { throw DeviceError(kNotBuilt); }
 std::optional<std::string> gpu_ranks_obstacle() { return reason(); }
 std::vector<GpuInfo> list_gpus() { return {}; }
-void measure_gpu(GpuInfo&, int) { throw DeviceError(reason()); }
+MeasuredGpu measure_gpu(int) { throw DeviceError(reason()); }
 
 }  // namespace epochbench

@@ -15,8 +15,8 @@ namespace {
 constexpr double kSteadyBursts = 0.05;
 
 std::vector<double> bursts_of(const CpuInfo& cpu, Precision precision) {
-  const auto found = cpu.peak_bursts_flops_per_second.find(name(precision));
-  return found == cpu.peak_bursts_flops_per_second.end() ? std::vector<double>() : found->second;
+  const auto* bursts = find_value(cpu.peak_bursts_flops_per_second, name(precision));
+  return bursts ? *bursts : std::vector<double>();
 }
 
 // How far the slowest burst was below the fastest, relative to that; 0 if they are not known.
@@ -77,13 +77,12 @@ std::vector<std::string> capped_shares(const std::vector<Run>& runs) {
 }
 
 std::string cpu_peak_text(const CpuInfo& cpu, Precision precision) {
-  const auto peak = cpu.peak_flops_per_second.find(name(precision));
-  if (peak == cpu.peak_flops_per_second.end() || !peak->second) return "not known";
+  const auto peak = peak_in(cpu.peak_flops_per_second, precision);
+  if (!peak) return "not known";
   const std::vector<double> bursts = bursts_of(cpu, precision);
-  const auto instruction = cpu.peak_instruction.find(name(precision));
-  const bool named = instruction != cpu.peak_instruction.end() && instruction->second;
-  return format_si(*peak->second, "FLOP/s") + load_mark(spread_of(bursts) > kSteadyBursts || others_interfered(cpu)) +
-         bursts_text(bursts) + ", measured" + (named ? " with " + *instruction->second : "") +
+  const auto* instruction = find_value(cpu.peak_instruction, name(precision));
+  return format_si(*peak, "FLOP/s") + load_mark(spread_of(bursts) > kSteadyBursts || others_interfered(cpu)) +
+         bursts_text(bursts) + ", measured" + (instruction && *instruction ? " with " + **instruction : "") +
          (cpu.peak_threads ? ", threads: " + std::to_string(*cpu.peak_threads) : "");
 }
 
