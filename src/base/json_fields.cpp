@@ -1,7 +1,11 @@
 #include "src/base/json_fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
+
+#include "src/base/text.h"
 
 namespace epochbench {
 namespace {
@@ -111,6 +115,19 @@ template <>
 std::string read_value(const Json& value, const std::string& path) {
   if (!value.is_string()) wrong_type(path, "a string", value);
   return value.get<std::string>();
+}
+
+template Json json_of(const std::vector<std::string>&);
+template Json json_of(const std::pair<double, double>&);
+template std::vector<std::string> read_value(const Json&, const std::string& path);
+template std::vector<JsonFields> read_value(const Json&, const std::string& path);
+
+std::size_t read_choice(std::span<const char* const> choices, const Json& value, const std::string& path) {
+  const auto text = read_value<std::string>(value, path);
+  const auto found = std::ranges::find(choices, text, [](const char* choice) { return std::string_view(choice); });
+  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  throw FormatError(path + ": must be one of " + joined(choices, [](const char* choice) { return choice; }) + ", not '" +
+                    text.substr(0, 40) + "'");
 }
 
 JsonFields::JsonFields(const Json& value, std::string where) : value_(&value), where_(std::move(where)) {

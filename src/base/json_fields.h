@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -99,6 +100,12 @@ std::vector<double> read_value(const Json& value, const std::string& path);
 template <>
 std::string read_value(const Json& value, const std::string& path);
 
+// Instantiated only in json_fields.cpp.
+extern template Json json_of(const std::vector<std::string>&);
+extern template Json json_of(const std::pair<double, double>&);
+extern template std::vector<std::string> read_value(const Json&, const std::string& path);
+extern template std::vector<JsonFields> read_value(const Json&, const std::string& path);
+
 // Typed access to the members of an object. maybe_* take a missing or null member as empty.
 class JsonFields {
  public:
@@ -123,8 +130,6 @@ class JsonFields {
   std::vector<JsonFields> groups(const char* key) const { return get<std::vector<JsonFields>>(key); }
   std::optional<std::string> maybe_text(const char* key) const { return maybe<std::string>(key); }
   std::optional<double> maybe_number(const char* key) const { return maybe<double>(key); }
-  std::optional<std::int64_t> maybe_integer(const char* key) const { return maybe<std::int64_t>(key); }
-  std::optional<bool> maybe_boolean(const char* key) const { return maybe<bool>(key); }
   std::optional<JsonFields> maybe_group(const char* key) const { return maybe<JsonFields>(key); }
 
  private:
@@ -157,6 +162,8 @@ class FieldReader {
 };
 
 const Json& require_array(const Json& value, const std::string& path);
+// The index of a text among `choices`.
+std::size_t read_choice(std::span<const char* const> choices, const Json& value, const std::string& path);
 inline std::string path_of_element(const std::string& path, std::size_t index) {
   return path + "[" + std::to_string(index) + "]";
 }

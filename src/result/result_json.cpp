@@ -1,6 +1,5 @@
 #include "src/result/result_json.h"
 
-#include <type_traits>
 #include <variant>
 
 #include "src/base/files.h"
@@ -94,8 +93,19 @@ Settings JsonConversion<Settings>::read(const Json& value, const std::string& pa
 template Json json_of(const CpuInfo&);
 template Json json_of(const GpuInfo&);
 template Json json_of(const Context&);
+template Json json_of(const Device&);
+template Json json_of(const Input&);
+template Json json_of(const Profile&);
+template Json json_of(const Ranks&);
 template Json json_of(const SweepAnswers&);
+template Json json_of(const PublishedEntry&);
 template Context read_value(const Json&, const std::string& path);
+template Device read_value(const Json&, const std::string& path);
+template Input read_value(const Json&, const std::string& path);
+template MeasuredCpu read_value(const Json&, const std::string& path);
+template MeasuredGpu read_value(const Json&, const std::string& path);
+template Profile read_value(const Json&, const std::string& path);
+template Ranks read_value(const Json&, const std::string& path);
 
 std::string result_to_text(const Result& result) { return text_with(kResultVersion, result); }
 std::string turns_to_text(const TurnsDocument& document) { return text_with(kTurnsDocumentVersion, document); }

@@ -11,15 +11,12 @@
 namespace epochbench {
 
 struct PublishedDocument;  // src/result/published.h
+struct PublishedEntry;
 
 template <Choice E>
 struct JsonConversion<E> {
   static Json write(E value) { return name(value); }
-  static E read(const Json& value, const std::string& path) {
-    const auto word = read_value<std::string>(value, path);
-    if (const auto choice = from_name<E>(word)) return *choice;
-    throw FormatError(path + ": must be one of " + all_words<E>() + ", not '" + word.substr(0, 40) + "'");
-  }
+  static E read(const Json& value, const std::string& path) { return static_cast<E>(read_choice(texts_of(E{}), value, path)); }
 };
 
 template <>
@@ -32,8 +29,19 @@ struct JsonConversion<Settings> {
 extern template Json json_of(const CpuInfo&);
 extern template Json json_of(const GpuInfo&);
 extern template Json json_of(const Context&);
+extern template Json json_of(const Device&);
+extern template Json json_of(const Input&);
+extern template Json json_of(const Profile&);
+extern template Json json_of(const Ranks&);
 extern template Json json_of(const SweepAnswers&);
+extern template Json json_of(const PublishedEntry&);
 extern template Context read_value(const Json&, const std::string& path);
+extern template Device read_value(const Json&, const std::string& path);
+extern template Input read_value(const Json&, const std::string& path);
+extern template MeasuredCpu read_value(const Json&, const std::string& path);
+extern template MeasuredGpu read_value(const Json&, const std::string& path);
+extern template Profile read_value(const Json&, const std::string& path);
+extern template Ranks read_value(const Json&, const std::string& path);
 
 // A key identifies the kind of a document: schema_version a result, turns_version interleaved turns, published_version
 // published results.
