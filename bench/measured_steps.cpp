@@ -135,23 +135,14 @@ Json time_model_json(const FittedTimes& times, const std::string& root) {
   add(kThroughputs);
   for (const OwnResult& own : kOwnResults) add(std::string("results/") + own.file);
   for (const char* file : kOwnGpuResults) add(std::string("results/") + file);
-  Json own = Json::array();
-  for (const OwnStep& step : times.own)
-    own.push_back({{"device", step.device},
-                   {"program", step.program},
-                   {"model", step.model},
-                   {"precision", name(step.precision)},
-                   {"batch", step.batch},
-                   {"seconds", step.seconds},
-                   {"file", step.file}});
   return {{"note",
            "Made by epochbench_fit from the inputs named here, with their hashes (XXH3, 128 bits); docs/predictions.md "
            "explains it."},
           {"inputs", inputs},
-          {"gpu", time_factors_json(times.gpu.kind)},
-          {"tuned_gpu", time_factors_json(times.tuned_gpu.kind)},
-          {"cpu", time_factors_json(times.cpu.kind)},
-          {"own", own}};
+          {"gpu", json_of(times.gpu.kind)},
+          {"tuned_gpu", json_of(times.tuned_gpu.kind)},
+          {"cpu", json_of(times.cpu.kind)},
+          {"own", json_of(times.own)}};
 }
 
 }  // namespace epochbench::bench

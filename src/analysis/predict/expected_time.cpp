@@ -21,37 +21,6 @@ double bandwidth_of(const PredictionTarget& target, const RatedLimits& limits) {
   return std::min(limits.bytes_per_second, kCoreBytesPerSecond * target.instance->cores);
 }
 
-LeftOutError read_error(const JsonFields& row) {
-  return {row.number("median_error"), static_cast<int>(row.integer("pairs")), static_cast<int>(row.integer("launched"))};
-}
-
-TimeFactors read_factors(const JsonFields& row) {
-  TimeFactors kind;
-  const JsonFields factors = row.get<JsonFields>("factors");
-  for (std::size_t i = 0; i < kDemands; ++i) {
-    const char* key = texts_of(Demand{})[i];
-    kind.factors[i] = factors.number(key);
-    if (kind.factors[i] < (i < at(Demand::energy) ? 1 : 0)) throw FormatError(factors.path(key) + ": is too small");
-  }
-  kind.low = row.number("low");
-  kind.high = row.number("high");
-  kind.within = row.number("within");
-  kind.within_sources = row.number("within_sources");
-  kind.error = read_error(row);
-  kind.evidence = row.text("evidence");
-  kind.program = row.text("program");
-  kind.max_cores = static_cast<int>(row.integer("max_cores"));
-  const JsonFields devices = row.get<JsonFields>("devices");
-  for (const auto& entry : row.at("devices").items())
-    kind.devices[entry.key()] = read_error(devices.get<JsonFields>(entry.key().c_str()));
-  const JsonFields sources = row.get<JsonFields>("sources");
-  for (const auto& entry : row.at("sources").items()) {
-    const JsonFields share = sources.get<JsonFields>(entry.key().c_str());
-    kind.sources[entry.key()] = {static_cast<int>(share.integer("pairs")), share.number("within")};
-  }
-  return kind;
-}
-
 // AMX tiles do 16 times as much per cycle as vectors in fp32; vectors in bf16 do twice as much.
 bool has_tiles(const CatalogDevice& device, Precision precision) {
   constexpr double kOfVectors = 4;  // at most, as measured peaks vary
@@ -101,15 +70,11 @@ Demands demands_of(std::span<const NodeDemand> nodes, const PredictionTarget& ta
 }
 
 TimeModel parse_time_model(std::string_view text, const std::string& source) {
-  const Json document = parse_json(text, source);
-  const JsonFields fields(document, source);
-  TimeModel model{read_factors(fields.get<JsonFields>("gpu")),
-                  read_factors(fields.get<JsonFields>("tuned_gpu")),
-                  read_factors(fields.get<JsonFields>("cpu")),
-                  {}};
-  for (const JsonFields& row : fields.groups("own"))
-    model.own.push_back({row.text("device"), row.text("program"), row.text("model"), row.get<Precision>("precision"),
-                         row.integer("batch"), row.number("seconds"), row.text("file")});
+  const auto model = read_value<TimeModel>(parse_json(text, source), source);
+  for (const auto& [key, kind] : {std::pair("gpu", &model.gpu), {"tuned_gpu", &model.tuned_gpu}, {"cpu", &model.cpu}})
+    for (std::size_t i = 0; i < kDemands; ++i)
+      if (kind->factors[i] < (i < at(Demand::energy) ? 1 : 0))
+        throw FormatError(source + "." + key + ".factors." + texts_of(Demand{})[i] + ": is too small");
   return model;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/analysis/predict/roofline.h"
+#include "src/base/fields.h"
 
 namespace epochbench {
 
@@ -32,11 +33,18 @@ struct LeftOutError {
   int launched = 0;   // of these, steps on a GPU whose time is that of their launches
 };
 
+void fields(auto& visit, Is<LeftOutError> auto& error) {
+  visit("median_error", error.median);
+  VISIT(error, pairs, launched);
+}
+
 // The steps of a source that was left out of the fit.
 struct LeftOutShare {
   int pairs = 0;
   double within = 0;  // the share inside the interval made without their source
 };
+
+void fields(auto& visit, Is<LeftOutShare> auto& share) { VISIT(share, pairs, within); }
 
 // For one kind of device and of program. The factors of products, convolutions and memory are ratios of at least 1, so that no
 // expectation is below the roofline; energy: joules per FLOP; launches: seconds per node.
@@ -52,6 +60,16 @@ struct TimeFactors {
   std::string program;                          // that took the steps: "PyTorch"
   int max_cores = 0;                            // the most that a step was measured on; 0: of a GPU
 };
+
+void fields(auto& visit, Is<TimeFactors> auto& kind) {
+  fields(visit, kind.error);
+  VISIT(kind, evidence, program, max_cores);
+  visit.group("factors", [&](auto& factors) {
+    for (std::size_t i = 0; i < kDemands; ++i) factors(texts_of(Demand{})[i], kind.factors[i]);
+  });
+  VISIT(kind, low, high, within, within_sources, sources, devices);
+}
+
 // A training step on a GPU that results/ has: no part of a fit, shown beside its prediction.
 struct OwnStep {
   std::string device;   // id of the catalog
@@ -63,11 +81,15 @@ struct OwnStep {
   std::string file;  // "results/h200-record.json"
 };
 
+void fields(auto& visit, Is<OwnStep> auto& step) { VISIT(step, device, program, model, precision, batch, seconds, file); }
+
 // A GPU has two: as most people run it, and tuned by its maker or by the authors of the models.
 struct TimeModel {
   TimeFactors gpu, tuned_gpu, cpu;
   std::vector<OwnStep> own;
 };
+
+void fields(auto& visit, Is<TimeModel> auto& model) { VISIT(model, gpu, tuned_gpu, cpu, own); }
 
 // `source` names the text in messages. Errors: FormatError.
 TimeModel parse_time_model(std::string_view text, const std::string& source);

@@ -169,10 +169,6 @@ LeftOutError error_of(const GroupsLeftOut& left, const Counts& counts) {
   return {pairs > 0 ? median(std::move(errors)) : 0, pairs, 0};
 }
 
-Json error_json(const LeftOutError& error) {
-  return {{"median_error", error.median}, {"pairs", error.pairs}, {"launched", error.launched}};
-}
-
 }  // namespace
 
 Demands fit_factors(const std::vector<MeasuredStep>& steps, bool is_gpu) {
@@ -215,25 +211,6 @@ FittedFactors fit_with_left_out(const std::vector<MeasuredStep>& steps, bool is_
   kind.program = program;
   kind.max_cores = std::ranges::max_element(steps, {}, &MeasuredStep::cores)->cores;
   return fitted;
-}
-
-Json time_factors_json(const TimeFactors& kind) {
-  Json factors = Json::object(), devices = Json::object(), sources = Json::object();
-  for (std::size_t i = 0; i < kDemands; ++i) factors[texts_of(Demand{})[i]] = kind.factors[i];
-  for (const auto& [device, error] : kind.devices) devices[device] = error_json(error);
-  for (const auto& [source, share] : kind.sources) sources[source] = {{"pairs", share.pairs}, {"within", share.within}};
-  Json json = error_json(kind.error);
-  json["evidence"] = kind.evidence;
-  json["program"] = kind.program;
-  json["max_cores"] = kind.max_cores;
-  json["factors"] = factors;
-  json["low"] = kind.low;
-  json["high"] = kind.high;
-  json["within"] = kind.within;
-  json["within_sources"] = kind.within_sources;
-  json["sources"] = sources;
-  json["devices"] = devices;
-  return json;
 }
 
 }  // namespace epochbench

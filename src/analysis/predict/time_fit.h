@@ -41,6 +41,4 @@ struct FittedFactors {
 FittedFactors fit_with_left_out(const std::vector<MeasuredStep>& steps, bool is_gpu, const std::string& evidence,
                                 const std::string& program);
 
-Json time_factors_json(const TimeFactors& kind);  // as parse_time_model() reads it
-
 }  // namespace epochbench
