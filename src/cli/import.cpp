@@ -6,7 +6,6 @@
 
 #include "src/base/clock.h"
 #include "src/base/files.h"
-#include "src/base/numbers.h"
 #include "src/cli/commands.h"
 #include "src/cli/result_arguments.h"
 #include "src/result/result_json.h"
@@ -50,10 +49,7 @@ std::vector<NamedText> files_of(const ImportOptions& options, bool with_tables) 
 }
 
 int import_files(const ImportOptions& options) {
-  const auto source = located("import", [&] {
-    return *from_name<PublishedSource>(
-        parse_word(options.source, {name(PublishedSource::dawnbench), name(PublishedSource::mlperf)}));
-  });
+  const auto source = located("import", [&] { return parse_choice<PublishedSource>(options.source); });
   if (options.origin.retrieved && !parse_day(*options.origin.retrieved))
     throw CallError("--retrieved: '" + *options.origin.retrieved + "' is not a day; give one such as 2026-01-19");
   const bool dawnbench = source == PublishedSource::dawnbench;

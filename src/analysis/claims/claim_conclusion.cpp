@@ -203,8 +203,8 @@ void conclude(ClaimAnswer& answer, HoldsFor holds_for) {
   const auto decides = [&](const std::optional<Conclusion>& from) { return is_one(from) && !lacks_interval(*from->decides); };
   std::vector<std::pair<EvidenceClass, Verdict>> verdicts;
   std::optional<Conclusion> found = conclusion_from(is_own);
-  for (const char* text : texts_of(EvidenceClass{})) {
-    const EvidenceClass evidence = *from_name<EvidenceClass>(text);
+  for (std::size_t i = 0; i < texts_of(EvidenceClass{}).size(); ++i) {
+    const auto evidence = static_cast<EvidenceClass>(i);
     const auto from = conclusion_from([&](const std::optional<EvidenceClass>& of_part) { return of_part == evidence; });
     if (!is_one(from)) continue;
     verdicts.emplace_back(evidence, from->verdict);
