@@ -152,6 +152,7 @@ struct CrossEntropyOperands {
 CrossEntropyOperands cross_entropy_operands(const Node& node);
 
 double flops(const Graph& graph, const Node& node);  // a multiply-add counts as 2; matrix products and convolutions only
+double flops(const Graph& graph);                    // of all nodes
 double bytes(const Graph& graph, const Node& node);  // every operand once; for a table, the rows in use
 
 // Hash (32 hexadecimal digits) of the forward graph before any pass, together with `suffix` (optimizer, batch).

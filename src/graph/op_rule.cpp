@@ -57,6 +57,12 @@ double flops(const Graph& graph, const Node& node) {
   return sum;
 }
 
+double flops(const Graph& graph) {
+  double sum = 0;
+  for (const Node& node : graph.nodes) sum += flops(graph, node);
+  return sum;
+}
+
 double operand_bytes(const Graph& graph, const Node& node) {
   double sum = 0;
   for (const auto* operands : {&node.inputs, &node.outputs})

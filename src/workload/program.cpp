@@ -100,12 +100,6 @@ Weights weights_for(const std::vector<Entry>& entries) {
   return std::ranges::find(entries, Entry::train) == entries.end() ? Weights::as_read : Weights::f32;
 }
 
-double total_flops(const Graph& graph) {
-  double sum = 0;
-  for (const Node& node : graph.nodes) sum += flops(graph, node);
-  return sum;
-}
-
 float initial_value(const Initializer& initializer, const PhiloxBlock& numbers, int lane) {
   switch (initializer.kind) {
     case Initializer::Kind::constant:
@@ -146,14 +140,14 @@ Counts count(const WorkloadSpec& workload) {
   for (const Variable& variable : graph.variables)
     if (variable.role == VariableRole::parameter) counts.parameters += variable.desc.elements();
   const auto batch = static_cast<double>(workload.config.batch);
-  counts.forward_flops_per_sample = total_flops(graph) / batch;
+  counts.forward_flops_per_sample = flops(graph) / batch;
   counts.fingerprint = fingerprint(graph, workload.optimizer_text() + "\nbatch " + std::to_string(workload.config.batch) +
                                               "\n" + identity_of_parts(graph, workload) +
                                               (workload.mixup > 0 ? "mixup " + shortest(workload.mixup) + "\n" : "") +
                                               (workload.tokenizer ? "tokenizer " + workload.tokenizer->identity() + "\n" : "") +
                                               images_text(workload.images));
   append_training(graph, workload.optimizer, Precision::fp32);
-  counts.train_flops_per_sample = total_flops(graph) / batch;
+  counts.train_flops_per_sample = flops(graph) / batch;
   return counts;
 }
 

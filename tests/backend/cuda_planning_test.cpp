@@ -14,6 +14,7 @@
 #include "src/workload/workload.h"
 #include "tests/support/cuda_fake_device.h"
 #include "tests/support/cuda_fake_libraries.h"
+#include "tests/support/made_workload.h"
 #include "tests/support/print.h"
 
 namespace epochbench {
@@ -21,13 +22,7 @@ namespace {
 
 using test::FakeDevice;
 using test::FakeLibraries;
-
-WorkloadSpec workload(const char* model, std::int64_t batch) {
-  CaseSpec spec;
-  spec.model = find_model(model);
-  spec.batch = batch;
-  return workload_spec(spec);
-}
+using test::made_workload;
 
 std::string reason_not_to_leave_out(const Without& without, const char* model, Precision precision, int compute_capability) {
   const auto device = std::make_shared<FakeDevice>(0, compute_capability);
@@ -46,7 +41,7 @@ TEST(CudaPlanning, HasNoInt8AndSaysSo) {
   const auto device = std::make_shared<FakeDevice>(0, 90);
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
   for (const char* model : {"lenet5", "bert-tiny"})
-    EXPECT_THAT(unsupported(workload(model, 2), *backend, {Entry::forward}, Precision::int8).value_or(""),
+    EXPECT_THAT(unsupported(made_workload(model, 2), *backend, {Entry::forward}, Precision::int8).value_or(""),
                 testing::HasSubstr("the CUDA backend has no int8"))
         << model;
 }
@@ -83,7 +78,7 @@ TEST(CudaPlanning, PlansForTheGradientOfAttentionWhatTheLibraryKeepsInFloat) {
   const auto device = std::make_shared<FakeDevice>();
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
   auto workspace_bytes = [&](Entry entry) {
-    return memory(make_program(workload("bert-tiny", kBatch), *backend, {entry}, Precision::bf16)).workspace;
+    return memory(make_program(made_workload("bert-tiny", kBatch), *backend, {entry}, Precision::bf16)).workspace;
   };
   constexpr std::int64_t kGradient = kBatch * kHeads * kSequence * kWidth * 4;
   EXPECT_GE(workspace_bytes(Entry::train), 2 * kGradient);
@@ -97,7 +92,7 @@ TEST(CudaPlanning, PlansForLessThanTheScoresOfALayer) {
   const auto device = std::make_shared<FakeDevice>();
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
   for (Precision precision : {Precision::fp32, Precision::tf32})
-    EXPECT_LT(memory(make_program(workload("bert-base", 256), *backend, {Entry::train}, precision)).workspace, kScores);
+    EXPECT_LT(memory(make_program(made_workload("bert-base", 256), *backend, {Entry::train}, precision)).workspace, kScores);
 }
 
 TEST(CudaPlanning, RefusesWhatTheComputeCapabilityLacks) {
@@ -105,7 +100,7 @@ TEST(CudaPlanning, RefusesWhatTheComputeCapabilityLacks) {
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
   for (Precision precision : {Precision::bf16, Precision::tf32}) {
     try {
-      make_program(workload("mlp:width=8", 2), *backend, {Entry::train}, precision);
+      make_program(made_workload("mlp:width=8", 2), *backend, {Entry::train}, precision);
       ADD_FAILURE() << name(precision) << " is accepted";
     } catch (const GraphError& error) {
       EXPECT_THAT(error.what(),
@@ -114,7 +109,7 @@ TEST(CudaPlanning, RefusesWhatTheComputeCapabilityLacks) {
     }
   }
   for (Precision precision : {Precision::fp32, Precision::fp16})
-    EXPECT_NO_THROW(make_program(workload("mlp:width=8", 2), *backend, {Entry::train}, precision));
+    EXPECT_NO_THROW(make_program(made_workload("mlp:width=8", 2), *backend, {Entry::train}, precision));
 }
 
 // What the fake device ran in a step, less the one kernel that records the loss.
@@ -123,7 +118,7 @@ void expect_counted_launches(const char* model, Precision precision, double tuni
     const auto device = std::make_shared<FakeDevice>();
     const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); }, {},
                                            {.seconds_per_program = tuning_seconds, .clock = [&] { return device->seconds(); }});
-    const Program program = make_program(workload(model, 1), *backend, {entry}, precision);
+    const Program program = make_program(made_workload(model, 1), *backend, {entry}, precision);
     const auto executable = backend->compile(program);
     const std::int64_t before = device->counts().work;
     executable->run(entry);
@@ -173,7 +168,7 @@ TEST(CudaPlanning, FusionSavesBertAThirdOfItsLaunchesAndAQuarterOfItsTraffic) {
     double bytes;  // outside products
   };
   const auto sums = [](const Backend& of) {
-    const Program program = make_program(workload("bert-base", 256), of, {Entry::train}, Precision::bf16);
+    const Program program = make_program(made_workload("bert-base", 256), of, {Entry::train}, Precision::bf16);
     const auto ops = traffic_by_op(program, Entry::train, of);
     const OpTraffic others = traffic_of(ops, false);
     return Sums{traffic_of(ops, true).launches + others.launches, others.bytes};
@@ -187,7 +182,7 @@ TEST(CudaPlanning, FusionSavesBertAThirdOfItsLaunchesAndAQuarterOfItsTraffic) {
 std::pair<std::int64_t, std::int64_t> row_elements(const char* model, Entry entry, Precision precision, bool fusion = true) {
   const auto device = std::make_shared<FakeDevice>();
   const auto backend = make_cuda_backend(device, [&] { return std::make_shared<FakeLibraries>(*device); });
-  const Program program = make_program(workload(model, 2), *backend, {entry}, precision, fusion);
+  const Program program = make_program(made_workload(model, 2), *backend, {entry}, precision, fusion);
   const Graph& graph = program.entry(entry)->graph;
   std::pair<std::int64_t, std::int64_t> result = {0, 0};
   for (const Node& node : graph.nodes) {
@@ -224,7 +219,7 @@ TEST(CudaPlanning, LogitsOfProductsHaveAlignedRows) {
 // What a caller reads is dense.
 TEST(CudaPlanning, OutputsAreDense) {
   const auto backend = make_cuda_backend(std::make_shared<FakeDevice>(), {});
-  const Program program = make_program(workload("bert-tiny:sequence=16", 2), *backend, {Entry::forward}, Precision::bf16);
+  const Program program = make_program(made_workload("bert-tiny:sequence=16", 2), *backend, {Entry::forward}, Precision::bf16);
   const Graph& graph = program.entry(Entry::forward)->graph;
   EXPECT_EQ(cuda_row_elements(graph, graph.output("logits")), 30522);
 }
@@ -236,7 +231,7 @@ TEST(CudaPlanning, TakesNothingOfTheDeviceBeforeItCompiles) {
     ++libraries;
     return std::make_shared<FakeLibraries>(*device);
   });
-  const Program program = make_program(workload("mlp:width=8", 2), *backend, {Entry::train, Entry::evaluate});
+  const Program program = make_program(made_workload("mlp:width=8", 2), *backend, {Entry::train, Entry::evaluate});
   EXPECT_EQ(backend->device().name, "fake device");
   EXPECT_EQ(device->counts().allocations, 0);
   EXPECT_EQ(libraries, 0);

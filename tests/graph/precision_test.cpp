@@ -1,7 +1,6 @@
 // The precision pass: which tensors of real models are 16-bit, which products are tf32, and what stays as it was.
 #include "epochbench/precision.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -217,10 +216,8 @@ TEST(Fingerprint, OfEveryModelStays) {
       {"bert-tiny", "b9f54f348cad5a05f6be2365ac832ebc"}, {"bert-base", "5a129676be10d2377a549c31c2cc8278"},
       {"bert-large", "10443e6ef884bcf65c1db9488f2ed3ff"}};
   for (const auto& [model, fingerprint] : known) {
-    CaseSpec spec;
-    spec.model = find_model(model);
-    spec.batch = find_model(model).family->default_batch;
-    EXPECT_EQ(count(workload_spec(spec)).fingerprint, fingerprint) << model;
+    const WorkloadSpec workload = test::made_workload(model, find_model(model).family->default_batch);
+    EXPECT_EQ(count(workload).fingerprint, fingerprint) << model;
   }
 }
 

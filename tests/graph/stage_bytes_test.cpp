@@ -35,12 +35,6 @@ std::vector<std::string> names_of_nodes(const std::vector<const Node*>& nodes) {
   return found;
 }
 
-double flops_of_all(const Graph& graph) {
-  double sum = 0;
-  for (const Node& node : graph.nodes) sum += flops(graph, node);
-  return sum;
-}
-
 // The values are those that readers of the images, or of their cast, had before.
 TEST(StageBytes, OneNodeReadsTheBytesAndTakesThePlaceOfTheImagesOrTheirCast) {
   for (const char* model : {"lenet5", "mlp", "resnet20"})
@@ -73,7 +67,7 @@ TEST(StageBytes, OneNodeReadsTheBytesAndTakesThePlaceOfTheImagesOrTheirCast) {
         EXPECT_EQ(after.desc(decode.outputs[0]), before.desc(replaced));
         EXPECT_EQ(names_of_nodes(readers_of(after, decode.outputs[0])), names_of_nodes(readers_of(before, replaced)));
         for (std::size_t i = 0; i < at; ++i) EXPECT_EQ(std::ranges::count(after.nodes[i].inputs, decode.outputs[0]), 0);
-        EXPECT_EQ(flops_of_all(after), flops_of_all(before));
+        EXPECT_EQ(flops(after), flops(before));
         EXPECT_EQ(flops(after, decode), 0);
       }
       EXPECT_LT(memory(bytes).total(), memory(floats).total());

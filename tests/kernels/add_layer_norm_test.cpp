@@ -14,11 +14,7 @@ constexpr Matrix kMatrices[] = {{5, 8},    {3, 64}, {9, 256}, {7, 512}, {6, 768}
                                 {2, 1028}, {1, 2},  {33, 1},  {1, 17},  {40, 3},  {37, 33},  {5, 513},  {2, 2049}, {60, 24}};
 constexpr Matrix kLarge[] = {{3, 16}, {4, 768}, {301, 5}, {70, 255}, {37, 513}, {5, 2049}, {2, 9000}};
 
-std::vector<Matrix> matrices() {
-  std::vector<Matrix> all(std::begin(kMatrices), std::end(kMatrices));
-  if (test::op_large()) all.insert(all.end(), std::begin(kLarge), std::end(kLarge));
-  return all;
-}
+std::vector<Matrix> matrices() { return test::op_sizes(kMatrices, kLarge); }
 
 // The mask of a part of a batch that begins after three rows.
 Dropout dropout_of(double probability, const Matrix& m) {

@@ -14,11 +14,7 @@ constexpr Matrix kMatrices[] = {{1, 1},   {1, 16},   {2, 3},   {3, 17},  {130, 1
                                 {70, 64}, {150, 24}, {9, 100}, {5, 300}, {35, 130}, {90, 136}};
 constexpr Matrix kLarge[] = {{3, 16}, {257, 1}, {64, 5}, {130, 6}, {3001, 16}, {70, 256}, {67, 513}, {19, 1024}, {8192, 16}};
 
-std::vector<Matrix> matrices() {
-  std::vector<Matrix> all(std::begin(kMatrices), std::end(kMatrices));
-  if (test::op_large()) all.insert(all.end(), std::begin(kLarge), std::end(kLarge));
-  return all;
-}
+std::vector<Matrix> matrices() { return test::op_sizes(kMatrices, kLarge); }
 
 bool has_masks(const OpDevice& k, const Matrix& m) { return k.mask_channels > 0 && m.channels % k.mask_channels == 0; }
 DeviceBuffer<std::uint32_t> mask_for(const Matrix& m) { return DeviceBuffer<std::uint32_t>((m.elements() + 31) / 32); }

@@ -15,11 +15,7 @@ constexpr Matrix kMatrices[] = {{1, 1},  {91, 1},  {1, 2},    {3, 10},   {2, 16}
                                 {5, 33}, {3, 512}, {9, 1000}, {5, 1025}, {4, 3001}, {700, 10}, {2, 30522}};
 constexpr Matrix kLarge[] = {{307, 1}, {301, 17}};
 
-std::vector<Matrix> matrices() {
-  std::vector<Matrix> all(std::begin(kMatrices), std::end(kMatrices));
-  if (test::op_large()) all.insert(all.end(), std::begin(kLarge), std::end(kLarge));
-  return all;
-}
+std::vector<Matrix> matrices() { return test::op_sizes(kMatrices, kLarge); }
 
 const Targets kTargets[] = {{false}, {true}, {false, 0.3f}, {true, 0.1f}};
 

@@ -17,11 +17,7 @@ constexpr Lookup kLookups[] = {{1, 1, 1},    {5, 3, 2},     {7, 100, 16},  {64, 
                                {257, 31, 8}, {70, 300, 65}, {19, 7, 1300}, {1000, 5, 260}, {128, 40, 130}};
 constexpr Lookup kLargeLookups[] = {{257, 31, 130}, {40, 1000, 33}, {3000, 5, 24}};
 
-std::vector<Lookup> lookups() {
-  std::vector<Lookup> all(std::begin(kLookups), std::end(kLookups));
-  if (test::op_large()) all.insert(all.end(), std::begin(kLargeLookups), std::end(kLargeLookups));
-  return all;
-}
+std::vector<Lookup> lookups() { return test::op_sizes(kLookups, kLargeLookups); }
 
 TEST(Embedding, MatchesReference) {
   for (const Lookup& l : lookups())

@@ -13,11 +13,7 @@ constexpr Matrix kMatrices[] = {{5, 8},    {3, 64},   {9, 256},  {2, 264},  {7, 
                                 {40, 3},   {37, 33},  {5, 513},  {2, 2049}, {60, 24},  {2, 3},   {3, 16}};
 constexpr Matrix kLarge[] = {{4, 768}, {301, 5}, {65, 128}, {70, 255}, {37, 513}, {5, 2049}, {2, 9000}};
 
-std::vector<Matrix> matrices() {
-  std::vector<Matrix> all(std::begin(kMatrices), std::end(kMatrices));
-  if (test::op_large()) all.insert(all.end(), std::begin(kLarge), std::end(kLarge));
-  return all;
-}
+std::vector<Matrix> matrices() { return test::op_sizes(kMatrices, kLarge); }
 
 struct Parameters {
   DeviceBuffer<float> scale, bias;

@@ -13,11 +13,7 @@ constexpr Matrix kMatrices[] = {{5, 8},    {3, 64},   {9, 256}, {2, 264},  {7, 5
                                 {5, 513},  {2, 2049}, {60, 24}, {33, 288}, {33, 1},  {2, 3},   {3, 16},  {70, 2}};
 constexpr Matrix kLarge[] = {{6401, 8}, {4, 288}, {301, 5}, {65, 128}, {70, 255}, {37, 513}, {5, 2049}, {2, 9000}};
 
-std::vector<Matrix> matrices() {
-  std::vector<Matrix> all(std::begin(kMatrices), std::end(kMatrices));
-  if (test::op_large()) all.insert(all.end(), std::begin(kLarge), std::end(kLarge));
-  return all;
-}
+std::vector<Matrix> matrices() { return test::op_sizes(kMatrices, kLarge); }
 
 DeviceBuffer<float> scales(std::int64_t channels) { return random_device_floats(channels, 1, 0.5, 2); }
 

@@ -16,6 +16,7 @@
 #include "src/backend/host/kernel_shapes.h"
 #include "src/workload/workload.h"
 #include "support/described_gpus.h"
+#include "support/made_workload.h"
 
 namespace epochbench {
 namespace {
@@ -52,12 +53,7 @@ bool is_depthwise(Op op) {
 }
 
 Asked asked_by(const std::string& model, Precision precision, std::int64_t batch = 32) {
-  CaseSpec spec;
-  spec.model = find_model(model);
-  spec.batch = batch;
-  const WorkloadSpec workload = workload_spec(spec);
-  const Program program =
-      make_program(workload, *make_cuda_planner(), {Entry::train, Entry::evaluate, Entry::forward}, precision);
+  const Program program = make_program(test::made_workload(model, batch), *make_cuda_planner(), test::kAllEntries, precision);
   Asked asked;
   std::set<std::string> known;
   const auto ask = [&](const Graph& graph, const Node& node, bool sums) {

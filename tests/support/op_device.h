@@ -65,6 +65,14 @@ std::vector<Element> op_elements();
 std::vector<Element> gradient_elements();  // that its optimizers read
 bool op_large();                           // whether they are fast enough for large tensors of every type
 
+// The usual sizes, and those of large tensors where the devices are fast enough.
+template <class Size, std::size_t kSizes, std::size_t kLargeSizes>
+std::vector<Size> op_sizes(const Size (&usual)[kSizes], const Size (&large)[kLargeSizes]) {
+  std::vector<Size> all(usual, usual + kSizes);
+  if (op_large()) all.insert(all.end(), large, large + kLargeSizes);
+  return all;
+}
+
 // Runs check(device) for every device with tensors of this type.
 void for_each_device(Element element, const std::function<void(const OpDevice&)>& check);
 // For optimizers, whose tensors have types of their own: for every table of the CPU, and every order of CUDA's threads.

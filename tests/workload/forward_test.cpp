@@ -17,13 +17,7 @@ namespace {
 using Floats = std::vector<float>;
 using test::difference;
 using test::logits;
-
-WorkloadSpec workload(const std::string& model, std::int64_t batch) {
-  CaseSpec spec;
-  spec.model = find_model(model);
-  spec.batch = batch;
-  return workload_spec(spec);
-}
+using test::made_workload;
 
 // About 20 layers, each rounding sums of up to 2,000 products by at most sqrt(2000) eps; the squares add up: 1.2e-5.
 constexpr double kFp32 = 2e-5;
@@ -74,8 +68,8 @@ INSTANTIATE_TEST_SUITE_P(Models, ForwardOf, testing::ValuesIn(test::kForwardMode
 TEST(Forward, HasNeitherGradientNorOptimizerNorDropout) {
   for (const char* model : {"lenet5", "resnet20", "bert-tiny"}) {
     const auto cpu = make_cpu_backend(2);
-    const Program forward = make_program(workload(model, 8), *cpu, {Entry::forward});
-    const Program train = make_program(workload(model, 8), *cpu, {Entry::train, Entry::evaluate});
+    const Program forward = make_program(made_workload(model, 8), *cpu, {Entry::forward});
+    const Program train = make_program(made_workload(model, 8), *cpu, {Entry::train, Entry::evaluate});
     for (const Variable& variable : forward.variables) EXPECT_NE(variable.role, VariableRole::optimizer) << variable.name;
     for (const Node& node : forward.entry(Entry::forward)->graph.nodes) {
       EXPECT_NE(node.op, Op::dropout) << node.name;
@@ -84,7 +78,8 @@ TEST(Forward, HasNeitherGradientNorOptimizerNorDropout) {
       EXPECT_FALSE(attention && attention->dropout > 0) << node.name;
     }
     EXPECT_EQ(memory(forward).gradients, 0);
-    const auto unpacked = make_program(workload(model, 8), *make_cpu_backend(2, {.packed_weights = false}), {Entry::forward});
+    const auto unpacked =
+        make_program(made_workload(model, 8), *make_cpu_backend(2, {.packed_weights = false}), {Entry::forward});
     EXPECT_EQ(memory(unpacked).parameters, memory(train).parameters);
     EXPECT_LT(memory(unpacked).total(), memory(train).total() - 2 * memory(train).parameters) << model;
   }
@@ -95,8 +90,8 @@ TEST(Forward, KeepsIn16BitsTheWeightsThatItReadsSo) {
   for (const std::string model : {"resnet20", "bert-tiny", "gpt2:layers=2,units=48,heads=3,sequence=20,vocabulary=300", "lstm"})
     for (Precision precision : {Precision::bf16, Precision::fp16}) {
       SCOPED_TRACE(model + " " + name(precision));
-      const Program half = make_program(workload(model, 4), *reference, {Entry::forward, Entry::evaluate}, precision);
-      const Program whole = make_program(workload(model, 4), *reference, {Entry::forward, Entry::evaluate});
+      const Program half = make_program(made_workload(model, 4), *reference, {Entry::forward, Entry::evaluate}, precision);
+      const Program whole = make_program(made_workload(model, 4), *reference, {Entry::forward, Entry::evaluate});
       for (const Node& node : half.entry(Entry::forward)->graph.nodes)
         for (ValueId id : node.inputs) {
           const Value& value = half.entry(Entry::forward)->graph.value(id);
@@ -112,7 +107,7 @@ TEST(Forward, KeepsIn16BitsTheWeightsThatItReadsSo) {
 // Activations are freed after their last reader: two of the largest are live at once, besides the batches.
 TEST(Forward, KeepsNoActivationForAGradient) {
   const auto cpu = make_cpu_backend(2);
-  const Program program = make_program(workload("resnet20", 8), *cpu, {Entry::forward});
+  const Program program = make_program(made_workload("resnet20", 8), *cpu, {Entry::forward});
   std::int64_t largest = 0;
   const Graph& graph = program.entry(Entry::forward)->graph;
   for (const Node& node : graph.nodes)
@@ -124,13 +119,14 @@ TEST(Forward, KeepsNoActivationForAGradient) {
 TEST(Forward, CountsTheSameFlopsWithAndWithoutFusion) {
   for (const char* model : {"resnet20", "bert-tiny"})
     for (bool fusion : {true, false}) {
-      const Program program = make_program(workload(model, 4), *make_cpu_backend(2), {Entry::forward}, Precision::fp32, fusion);
+      const Program program =
+          make_program(made_workload(model, 4), *make_cpu_backend(2), {Entry::forward}, Precision::fp32, fusion);
       double sum = 0;
       for (const Node& node : program.entry(Entry::forward)->graph.nodes) {
         sum += flops(program.entry(Entry::forward)->graph, node);
         EXPECT_FALSE(!fusion && is_composite(node.op)) << node.name;
       }
-      EXPECT_EQ(sum, 4 * count(workload(model, 4)).forward_flops_per_sample) << model;
+      EXPECT_EQ(sum, 4 * count(made_workload(model, 4)).forward_flops_per_sample) << model;
     }
 }
 
@@ -212,8 +208,8 @@ TEST(Ablation, KernelsOfOneInstructionSetComputeInBf16AndThoseOfAvx2InInt8) {
   for (const cpu::Isa isa : {cpu::Isa::portable, cpu::Isa::avx2}) {
     if (!cpu::available<cpu::Kernels<Bf16>>(isa)) continue;
     const auto backend = make_cpu_backend(1, {.kernels = cpu::name(isa)});
-    EXPECT_EQ(unsupported(workload("mlp", 2), *backend, {Entry::forward}, Precision::bf16), std::nullopt);
-    const auto reason = unsupported(workload("mlp", 2), *backend, {Entry::forward}, Precision::int8);
+    EXPECT_EQ(unsupported(made_workload("mlp", 2), *backend, {Entry::forward}, Precision::bf16), std::nullopt);
+    const auto reason = unsupported(made_workload("mlp", 2), *backend, {Entry::forward}, Precision::int8);
     if (isa == cpu::Isa::avx2)
       EXPECT_EQ(reason, std::nullopt);
     else

@@ -1,6 +1,4 @@
 // Inference on bytes: logits of the CPU beside the reference, and what it costs in accuracy on the digits.
-#include <algorithm>
-#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -42,10 +40,7 @@ struct Accuracy {
 Accuracy accuracy_on_digits(const char* model, std::uint64_t seed, int epochs) {
   constexpr std::int64_t kBatch = 32;
   const auto backend = make_cpu_backend(2);
-  CaseSpec spec;
-  spec.model = find_model(model);
-  spec.batch = kBatch;
-  const WorkloadSpec workload = workload_spec(spec);
+  const WorkloadSpec workload = test::made_workload(model, kBatch);
   const auto data = open_dataset("digits", workload.model.family->sample(workload.config), 0, seed);
   const auto fill = [&](Executable& executable, const EntryGraph& entry, Split split, std::int64_t first) {
     std::vector<std::span<std::byte>> inputs;

@@ -14,11 +14,8 @@ namespace epochbench {
 namespace {
 
 std::set<std::string> names_in_files(const std::string& model) {
-  CaseSpec spec;
-  spec.model = find_model(model);
-  spec.batch = 1;
   std::set<std::string> names;
-  for (const Variable& variable : model_variables(workload_spec(spec)))
+  for (const Variable& variable : model_variables(test::made_workload(model, 1)))
     names.insert(variable.file_layout.tensor.empty() ? variable.name : variable.file_layout.tensor);
   return names;
 }
