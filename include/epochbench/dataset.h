@@ -66,8 +66,6 @@ struct ImageOptions {
 inline constexpr std::string_view kImageFiles = "images:";  // prefix of their SPEC
 
 class Tokenizer;  // src/data/tokenizer.h
-// A tokenizer's SPEC: one of these, then its folder or file.
-inline constexpr std::string_view kGpt2Tokenizer = "gpt2:", kWordPieceTokenizer = "wordpiece:";
 
 // What a data set holds. Texts have no labels, so a model that classifies texts takes none of them.
 enum class Holds : std::uint8_t { anything, images, colored_images, text };

@@ -68,14 +68,6 @@ struct alignas(16) Vector {
   static constexpr int kSize = 16 / static_cast<int>(sizeof(T));
   T value[kSize];
 };
-template <typename T>
-__device__ inline Vector<T> load_vector(const T* address) {
-  return *reinterpret_cast<const Vector<T>*>(address);
-}
-template <typename T>
-__device__ inline void store_vector(T* address, const Vector<T>& vector) {
-  *reinterpret_cast<Vector<T>*>(address) = vector;
-}
 
 // Sums in a fixed order; every lane receives the result.
 __device__ inline float warp_sum(float value) {

@@ -178,8 +178,6 @@ double student_t_bound(double degrees, double error) {
   return std::sqrt(degrees) * std::tan(angle);
 }
 
-double student_t_975(double degrees) { return degrees > 1e7 ? kNormal975 : student_t_bound(degrees, 0.05); }
-
 // The tail from t's angle to the right angle. Beyond t's angle the exponent falls at least linearly with its initial slope, and
 // at least like its quadratic approximation at 0: the integral ends where e^-20 is left, so no panel is wasted beyond it.
 double student_t_two_sided_p(double t, double degrees) {

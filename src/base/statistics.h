@@ -50,14 +50,11 @@ struct Downsampled {
 // kept only if none of its k is finite.
 Downsampled downsample(std::span<const double> values, std::size_t most);
 
-// Student's t distribution, as far as 95 % intervals and tests of two means need it.
+// Student's t distribution, as far as intervals and tests of two means need it.
 //
-// The quantile at 97.5 %: half of a 95 % interval, in standard errors. 12.706 for 1 degree of freedom, 1.960 for infinitely
-// many; degrees need not be whole. Precondition: at least 1.
-double student_t_975(double degrees_of_freedom);
-
-// The same for an interval that misses with probability `error`, above 0 and at most 0.05; within 1e-6 for more than 1e7
-// degrees.
+// Half of an interval that misses with probability `error`, above 0 and at most 0.05, in standard errors: at 0.05, 12.706 for
+// 1 degree of freedom, 1.960 for infinitely many. Degrees need not be whole; it is within 1e-6 for more than 1e7. Precondition:
+// at least 1.
 double student_t_bound(double degrees_of_freedom, double error);
 
 // The probability of a t at least this far from 0, to either side; exact to a relative 1e-5, however small it is.

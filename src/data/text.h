@@ -15,7 +15,7 @@
 namespace epochbench {
 
 inline constexpr std::int32_t kByteIds = 256;
-inline constexpr std::int32_t kPadId = 256;  // never written: every window is full
+// The id of padding, 256, is never written: every window is full.
 inline constexpr std::int32_t kClsId = 257, kSepId = 258, kMaskId = 259;
 inline constexpr std::int32_t kTextVocabulary = 260;
 

@@ -78,22 +78,9 @@ T atomicAdd(T* address, std::type_identity_t<T> value) {
   return epochbench::test::atomic_change(address, [=](T old) { return static_cast<T>(old + value); });
 }
 template <typename T>
-T atomicSub(T* address, std::type_identity_t<T> value) {
-  return epochbench::test::atomic_change(address, [=](T old) { return static_cast<T>(old - value); });
-}
-template <typename T>
 T atomicMax(T* address, std::type_identity_t<T> value) {
   static_assert(std::is_integral_v<T>);
   return epochbench::test::atomic_change(address, [=](T old) { return old < value ? value : old; });
-}
-template <typename T>
-T atomicMin(T* address, std::type_identity_t<T> value) {
-  static_assert(std::is_integral_v<T>);
-  return epochbench::test::atomic_change(address, [=](T old) { return value < old ? value : old; });
-}
-template <typename T>
-T atomicAnd(T* address, std::type_identity_t<T> value) {
-  return epochbench::test::atomic_change(address, [=](T old) { return old & value; });
 }
 template <typename T>
 T atomicOr(T* address, std::type_identity_t<T> value) {
@@ -103,39 +90,9 @@ template <typename T>
 T atomicExch(T* address, std::type_identity_t<T> value) {
   return epochbench::test::atomic_change(address, [=](T) { return value; });
 }
-template <typename T>
-T atomicCAS(T* address, std::type_identity_t<T> compare, std::type_identity_t<T> value) {
-  return epochbench::test::atomic_change(address, [=](T old) { return old == compare ? value : old; });
-}
 
-template <typename T>
-T __ldg(const T* address) {
-  return *address;
-}
-
-inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
-inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 inline float __expf(float x) { return std::exp(x); }
-inline float __logf(float x) { return std::log(x); }
-inline float __powf(float x, float y) { return std::pow(x, y); }
-inline float __fdividef(float x, float y) { return x / y; }
-inline float __fadd_rn(float x, float y) { return x + y; }
-inline float __fmul_rn(float x, float y) { return x * y; }
-inline float __fdiv_rn(float x, float y) { return x / y; }
-inline float __fsqrt_rn(float x) { return std::sqrt(x); }
-inline float __frcp_rn(float x) { return 1 / x; }
-inline float __fmaf_rn(float x, float y, float z) { return std::fma(x, y, z); }
-inline float __saturatef(float x) { return x > 0 ? x < 1 ? x : 1 : 0; }  // a NaN becomes 0
-
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
-inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
-inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
-inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
-inline int __popc(unsigned x) { return std::popcount(x); }
-inline int __popcll(unsigned long long x) { return std::popcount(x); }
-inline int __clz(int x) { return std::countl_zero(static_cast<unsigned>(x)); }
 inline int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1; }
-inline unsigned __umulhi(unsigned x, unsigned y) { return static_cast<unsigned>((std::uint64_t{x} * y) >> 32); }
 
 template <typename T>
 constexpr T min(T a, std::type_identity_t<T> b) {
