@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "src/base/numbers.h"

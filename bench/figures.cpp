@@ -1,7 +1,6 @@
 #include "bench/figures.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <stdexcept>
 

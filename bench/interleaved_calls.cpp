@@ -1,6 +1,5 @@
 #include "bench/interleaved_calls.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <thread>

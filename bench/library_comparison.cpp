@@ -1,7 +1,6 @@
 #include "bench/library_comparison.h"
 
 #include <algorithm>
-#include <array>
 #include <cfloat>
 #include <cmath>
 #include <cstdio>

@@ -2,7 +2,6 @@
 // pre-norm layers, and a classifier that reads the class token; no dropout. Names and initial distributions are torchvision's,
 // except that normal numbers are not truncated and the classifier does not start at zero, so the first step trains every layer.
 #include <cmath>
-#include <numeric>
 
 #include "models/families.h"
 #include "models/layers.h"

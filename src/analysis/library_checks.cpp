@@ -1,13 +1,10 @@
 #include "src/analysis/library_checks.h"
 
 #include <cstdio>
-#include <optional>
-#include <string_view>
 
 #include "epochbench/embedded.h"
 #include "src/base/json.h"
 #include "src/base/numbers.h"
-#include "src/figures/summarize.h"
 
 namespace epochbench {
 namespace {

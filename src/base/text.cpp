@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <stdexcept>
 #include <utility>
 
 namespace epochbench {

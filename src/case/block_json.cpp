@@ -1,6 +1,5 @@
 #include "src/case/block_json.h"
 
-#include "src/base/numbers.h"
 #include "src/base/text.h"
 
 namespace epochbench {

@@ -6,7 +6,6 @@
 #include "epochbench/embedded.h"
 #include "src/base/files.h"
 #include "src/base/json_fields.h"
-#include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/case/block_json.h"
 

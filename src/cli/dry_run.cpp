@@ -1,5 +1,4 @@
 // --dry-run of run and sweep: the cases that would run, with their memory and time; measures nothing and writes nothing.
-#include <cstdio>
 #include <map>
 #include <utility>
 

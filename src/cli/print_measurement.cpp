@@ -1,7 +1,5 @@
 // What `run` and `sweep` print once they have measured.
-#include <filesystem>
 #include <set>
-#include <system_error>
 
 #include "src/analysis/cost/cost.h"
 #include "src/base/numbers.h"

@@ -1,12 +1,10 @@
 // epochbench reproduce: whether what a result says comes out again on this machine.
 #include <algorithm>
-#include <cstdio>
-#include <numeric>
 #include <utility>
 
-#include "src/analysis/case_settings.h"
 #include "src/analysis/speedup/speedup.h"
 #include "src/analysis/verify/reproduction.h"
+#include "src/base/files.h"
 #include "src/base/json_fields.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"

@@ -1,6 +1,5 @@
 #include "src/data/word_pattern.h"
 
-#include <algorithm>
 #include <memory>
 #include <new>
 #include <stdexcept>

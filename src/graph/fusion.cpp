@@ -1,6 +1,5 @@
 // The fusion pass: small patterns over producers and their only consumers. Joint products have their own file.
 #include <algorithm>
-#include <stdexcept>
 
 #include "src/graph/composer.h"
 #include "src/graph/op_rule.h"

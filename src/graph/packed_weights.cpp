@@ -1,6 +1,5 @@
 // The pass that packs weights which no entry changes: a node that packs each weight once, and one more operand of the product
 // that reads it.
-#include <utility>
 
 #include "src/graph/passes.h"
 

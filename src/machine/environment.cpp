@@ -7,7 +7,6 @@
 #include <limits>
 #include <sstream>
 #include <string_view>
-#include <utility>
 
 #include <sys/resource.h>
 #include <sys/utsname.h>

@@ -1,6 +1,5 @@
 #include "src/machine/metering.h"
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 

@@ -1,7 +1,6 @@
 // DAWNBench: an entry is a JSON file and, of training, a table of epochs beside it.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 
 #include "src/base/clock.h"

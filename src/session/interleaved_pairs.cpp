@@ -12,7 +12,6 @@
 #include "src/base/errors.h"
 #include "src/base/files.h"
 #include "src/base/lookup.h"
-#include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
 #include "src/case/case_option.h"

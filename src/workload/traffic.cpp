@@ -2,7 +2,6 @@
 #include "src/workload/traffic.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace epochbench {
 namespace {

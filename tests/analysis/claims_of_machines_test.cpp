@@ -14,7 +14,6 @@ namespace epochbench {
 namespace {
 
 using testing::HasSubstr;
-using Interval = std::pair<double, double>;
 
 // Memory does not depend on chance, so one run of each side is enough.
 TEST(Claims, MemoryNeedsNoRepetitions) {

@@ -2,7 +2,6 @@
 #include "src/analysis/claims/claims.h"
 
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,7 +14,6 @@ namespace epochbench {
 namespace {
 
 using testing::HasSubstr;
-using Interval = std::pair<double, double>;
 
 constexpr ClaimedRange kFourToEight{4, 8};
 

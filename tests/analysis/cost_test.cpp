@@ -10,7 +10,6 @@
 #include "src/analysis/cost/price_share.h"
 #include "src/analysis/parity.h"
 #include "src/base/errors.h"
-#include "src/base/json.h"
 #include "src/result/price_source.h"
 #include "src/session/prices.h"
 #include "support/made_settings.h"

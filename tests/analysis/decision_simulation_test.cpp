@@ -1,6 +1,5 @@
 // How often the rule of `compare` errs, and how often it finds what is there: simulated pairs of processes, and simulated files
 // on a machine that others use. The figures of decision.h are these.
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <ostream>

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -16,7 +15,6 @@ namespace epochbench {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using Pairs = std::vector<double>;
 
 // `count` log ratios around log(1 + change), spread evenly over +-width: their estimate is the middle.

@@ -1,7 +1,6 @@
 // The catalog of devices: sources, plausible figures, and the names that find an entry.
 #include "src/analysis/predict/device_catalog.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
 

@@ -2,7 +2,6 @@
 #include "src/analysis/predict/expected_time.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

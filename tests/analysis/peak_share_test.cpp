@@ -2,7 +2,6 @@
 #include "src/analysis/peak_share.h"
 
 #include <algorithm>
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // What ranks cost and what is predicted of more, on a simulated network whose truth is known.
 #include "src/analysis/sweep/rank_scaling.h"
 
-#include <cmath>
 #include <map>
 
 #include <gmock/gmock.h>

@@ -1,7 +1,6 @@
 // Times to a target: medians and intervals with trainings that missed it, by simulation and by hand.
 #include "src/analysis/time_to_quality.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>

@@ -3,7 +3,6 @@
 #include "src/backend/cuda/attention_identities.h"
 
 #include <memory>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -18,7 +17,6 @@
 namespace epochbench {
 namespace {
 
-using test::AttentionLayer;
 using test::broken_identity;
 using test::CompiledAttentionStep;
 using test::FakeDevice;

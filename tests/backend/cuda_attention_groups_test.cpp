@@ -1,7 +1,6 @@
 // Attention of batches whose scores make several groups on CUDA, the last of them smaller: one layer in both directions, on a
 // fake device.
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

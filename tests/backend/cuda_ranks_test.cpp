@@ -1,6 +1,4 @@
 // Ranks on CUDA: threads, each with a fake device and our kernels compiled for the CPU, which exchange through a fake NCCL.
-#include <algorithm>
-#include <array>
 #include <memory>
 #include <set>
 #include <utility>

@@ -23,8 +23,6 @@
 namespace epochbench {
 namespace {
 
-using testing::Optional;
-
 constexpr double kTalkSeconds = 1e-3;  // between two blocks: the parent reads an answer and decides
 
 // A step that reads a batch and has a loss.

@@ -12,8 +12,6 @@
 namespace epochbench {
 namespace {
 
-using testing::ElementsAre;
-
 // The letters of the turns, in lower case in dropped rounds.
 std::string turns_of(const RoundOrder& order, std::size_t participants, std::int64_t dropped, std::int64_t timed) {
   std::string log;

@@ -8,7 +8,6 @@
 
 #include "epochbench/embedded.h"
 #include "src/base/errors.h"
-#include "src/base/json.h"
 #include "src/session/planned_case.h"
 #include "support/made_cases.h"
 

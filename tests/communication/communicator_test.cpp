@@ -5,7 +5,6 @@
 
 #include "src/base/clock.h"
 #include "src/communication/bus_rate.h"
-#include "src/communication/ordered_sum.h"
 #include "src/communication/thread_ranks.h"
 
 namespace epochbench {

@@ -1,7 +1,6 @@
 // The numbers of a case out of its repetitions: one estimator for what follows from speed, and which runs are repetitions.
 #include "src/figures/summarize.h"
 
-#include <cmath>
 #include <string>
 #include <vector>
 

@@ -1,5 +1,4 @@
 // Files that others published: entries of DAWNBench, and results of MLPerf Training.
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Suite files, up to the cases that they request. Planning the cases reads data and builds models, which other tests cover.
 #include "fuzz/targets.h"
 #include "src/base/errors.h"
-#include "src/base/json.h"
 #include "src/case/suite.h"
 
 namespace epochbench::fuzz {

@@ -1,6 +1,5 @@
 // A vocabulary, its merges and a text, and the tokens of the text.
 #include <algorithm>
-#include <string>
 
 #include "epochbench/dataset.h"
 #include "fuzz/targets.h"

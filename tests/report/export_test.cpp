@@ -1,7 +1,6 @@
 // Exports: what holds of every format, the table of metrics and times, and the formats for people and their spreadsheets.
 #include "src/report/export/export.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "src/base/files.h"
-#include "src/base/json.h"
 #include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/report/text/result_text.h"

@@ -11,7 +11,6 @@
 
 #include "epochbench/model.h"
 #include "src/result/result_json.h"
-#include "src/session/bounds.h"
 #include "src/workload/nominal_epoch.h"
 #include "src/workload/workload.h"
 #include "support/made_results.h"

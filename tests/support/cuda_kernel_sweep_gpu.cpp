@@ -2,7 +2,6 @@
 // the kernels had run on the CPU. Without a GPU every test is skipped with the reason.
 #include <cstdlib>
 #include <new>
-#include <string>
 
 #include <cuda_runtime_api.h>
 

@@ -15,7 +15,6 @@
 namespace epochbench {
 namespace {
 
-using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 using testing::Optional;

@@ -1,7 +1,6 @@
 // Groups of fake workers (tests/support/fake_worker_main.cpp): any number of them, bursts between their turns, and who leaves.
 #include "src/worker/interleaver.h"
 
-#include <cmath>
 #include <filesystem>
 #include <set>
 

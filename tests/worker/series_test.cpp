@@ -1,6 +1,5 @@
 // The series of a run have a maximum, and say what they leave out.
 #include <numeric>
-#include <vector>
 
 #include <gmock/gmock.h>
 

@@ -8,7 +8,6 @@
 namespace epochbench {
 namespace {
 
-using testing::Eq;
 using testing::Optional;
 
 std::vector<double> calm(std::size_t n, double step_seconds) { return std::vector<double>(n, step_seconds); }

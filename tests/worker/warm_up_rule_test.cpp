@@ -1,10 +1,8 @@
 // Warm-up by number and by time, with made-up step times.
 #include "src/worker/warm_up_rule.h"
 
-#include <cmath>
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

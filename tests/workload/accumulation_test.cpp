@@ -1,5 +1,4 @@
 // Batches in parts, and activations that are recomputed, on the reference and the CPU.
-#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -10,7 +9,6 @@ namespace epochbench {
 namespace {
 
 using test::Trainer;
-using test::Training;
 
 // An LSTM whose masks begin in the middle of four random words, as 5 * 33 is not a multiple of 4.
 constexpr const char* kOddLstm = "lstm-lm:units=33,sequence=5,vocabulary=41";

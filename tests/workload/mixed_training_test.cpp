@@ -12,7 +12,6 @@ namespace epochbench {
 namespace {
 
 using test::Trainer;
-using test::Training;
 using test::unit_roundoff;
 
 double mean_of_last(const std::vector<double>& losses, int count) {

@@ -1,5 +1,4 @@
 // A step of a real model on the CPU allocates nothing: neither the kernels, nor OpenMP, nor the runner and loader.
-#include <algorithm>
 #include <atomic>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
 // Claims about quality and numerical errors, with one number per seed.
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -8,7 +7,6 @@
 #include "src/analysis/parity.h"
 #include "src/analysis/precision_quality.h"
 #include "src/base/lookup.h"
-#include "src/base/numbers.h"
 #include "src/base/statistics.h"
 #include "src/base/text.h"
 

@@ -1,6 +1,5 @@
 // The comparison of result files: which cases of two sides are the same work, and what was recorded of them.
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <map>
 #include <set>

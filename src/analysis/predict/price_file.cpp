@@ -1,7 +1,6 @@
 #include "src/analysis/predict/price_file.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <tuple>
 

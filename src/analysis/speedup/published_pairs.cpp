@@ -1,6 +1,5 @@
 #include "src/analysis/speedup/published_pairs.h"
 
-#include <algorithm>
 #include <cctype>
 
 #include "src/base/lookup.h"

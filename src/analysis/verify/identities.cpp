@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "src/analysis/series.h"
 #include "src/analysis/verify/run_identities.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 #include <span>
-#include <stdexcept>
 #include <type_traits>
 
 #include "epochbench/communicator.h"

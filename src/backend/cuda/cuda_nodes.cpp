@@ -2,7 +2,6 @@
 #include "src/backend/cuda/cuda_nodes.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <type_traits>
 

@@ -4,7 +4,6 @@
 #include "epochbench/precision.h"
 #include "src/backend/cuda/cuda_nodes.h"
 #include "src/backend/cuda/cuda_plans.h"
-#include "src/backend/cuda/cuda_usability.h"
 #include "src/base/gpu_code.h"
 
 namespace epochbench {

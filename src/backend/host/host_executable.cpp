@@ -1,8 +1,6 @@
 // The layout of a program in host memory, and running it.
 #include "src/backend/host/host_executable.h"
 
-#include <algorithm>
-
 #include "src/backend/host/stored_values.h"
 #include "src/base/clock.h"
 

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,6 @@
 // The answer of `bisect` for people, and as JSON.
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "src/base/json_fields.h"
 #include "src/base/numbers.h"

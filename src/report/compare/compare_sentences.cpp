@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "src/base/numbers.h"
 #include "src/base/text.h"

@@ -1,9 +1,6 @@
 // A table for a pull request, in GitHub's Markdown: one row per case.
 #include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <functional>
-#include <utility>
 #include <vector>
 
 #include "src/analysis/compare/decision.h"

@@ -1,11 +1,9 @@
 // The page's title, by its subject: "ResNet-50 and BERT-base on an AMD EPYC, 2 cores".
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "src/base/cpu_name.h"
 #include "src/base/lookup.h"
-#include "src/base/numbers.h"
 #include "src/base/text.h"
 #include "src/report/html/page_head.h"
 #include "src/report/text/text_parts.h"

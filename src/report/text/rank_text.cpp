@@ -3,7 +3,6 @@
 
 #include "src/analysis/sweep/rank_scaling.h"
 #include "src/base/text.h"
-#include "src/report/text/result_text.h"
 #include "src/report/text/text_parts.h"
 
 namespace epochbench {

@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <utility>
 
-#include "src/analysis/case_settings.h"
 #include "src/analysis/fairness.h"
 #include "src/analysis/speedup/headline.h"
 #include "src/base/text.h"
