@@ -148,6 +148,12 @@ class CliTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.out = self.folder / "result.json"
 
+    def write(self, name, content):
+        """A JSON file in the folder."""
+        path = self.folder / name
+        path.write_text(json.dumps(content))
+        return path
+
     def call(self, *arguments, **options):
         before = self.json_files()
         done = subprocess.run([BINARY, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,

@@ -147,8 +147,7 @@ class Claims(CliTest):
                  "experiment": "resnet50", "verdict": "the ratio", "quantities": [quantity]}
         catalog = {"note": "Another article.", "articles": [{"file": "a.txt", "sha256": "0" * 64}], "claims": [
             {**claim, "quotes": [{"article": "a.txt", "text": "bf16 is faster"}]}, {**claim, "id": "small", "quantities": [plan]}]}
-        file = self.folder / "catalog.json"
-        file.write_text(json.dumps(catalog))
+        file = self.write("catalog.json", catalog)
         claims = self.claims(SCHEMAS.parent / "zen4-2cores-hour.json", "--catalog", file)
         self.assertEqual({name: claim["verdict"] for name, claim in claims.items()}, {"mine": "reproduced", "small": "reproduced"})
         self.assertEqual((claims["mine"]["evidence"], claims["small"]["evidence"]), ("measured", "planned"))
@@ -214,9 +213,8 @@ class Claims(CliTest):
         self.assertLess(runs["reference"]["quality"]["parity_max_relative_difference"], 1e-3)
 
     def test_a_case_of_a_suite_has_its_own_repetitions(self):
-        suite = self.folder / "suite.json"
-        suite.write_text(json.dumps({"repetitions": 3, "defaults": {"steps": 2, "warmup": 0},
-                                     "cases": [{"model": "mlp"}, {"model": "lenet5", "repetitions": 1}]}))
+        suite = self.write("suite.json", {"repetitions": 3, "defaults": {"steps": 2, "warmup": 0},
+                                          "cases": [{"model": "mlp"}, {"model": "lenet5", "repetitions": 1}]})
         self.assertEqual(self.call("run", "--suite", suite, *known_peaks(), "--out", self.out).returncode, 0)
         counts = [(run["workload"]["model"], run["repetition"]) for run in self.result()["runs"]]
         self.assertEqual(counts, [("mlp", 0), ("lenet5", 0), ("mlp", 1), ("mlp", 2)])

@@ -31,11 +31,6 @@ def measured(step=0.16, repetitions=15, spread=0.01, precision="fp32", foreign=0
 
 
 class CompareCalls(CliTest):
-    def write(self, name, content):
-        path = self.folder / name
-        path.write_text(json.dumps(content))
-        return path
-
     def sides(self, baseline, new, **new_context):
         return self.write("main.json", document(baseline)), self.write("new.json", document(new, **new_context))
 

@@ -78,9 +78,7 @@ def leaves(value, path=""):
 
 class ExportTest(CliTest):
     def write(self, runs, name="result.json", **context):
-        path = self.folder / name
-        path.write_text(json.dumps(document(runs, **context)))
-        return path
+        return super().write(name, document(runs, **context))
 
     def made(self, factor=1.0, name="result.json"):
         """Five repetitions, one run whose name is all that a format must escape, and one that failed."""

@@ -21,8 +21,7 @@ THREE_WITH_ENDLESS = {"cases": [{"model": "lenet5", "batch": 16, "steps": 12},
 
 class Faults(CliTest):
     def suite(self, content):
-        path = self.folder / "suite.json"
-        path.write_text(json.dumps(content))
+        path = self.write("suite.json", content)
         return ["run", "--suite", path, *known_peaks(), "--out", self.out]
 
     def statuses(self):

@@ -34,8 +34,7 @@ class GpuTest(CliTest):
         self.machine(*cards)
 
     def suite(self, *cases, **defaults):
-        path = self.folder / "suite.json"
-        path.write_text(json.dumps({"defaults": {"batch": 16, "steps": 5, "warmup": 1, "meters": "off", **defaults}, "cases": cases}))
+        path = self.write("suite.json", {"defaults": {"batch": 16, "steps": 5, "warmup": 1, "meters": "off", **defaults}, "cases": cases})
         return ["--suite", path]
 
     def quietly(self, *arguments, **environment):

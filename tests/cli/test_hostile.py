@@ -102,8 +102,7 @@ class Hostile(CliTest):
             run["message"] = attack
             run["workload"]["dataset"] += attack
             run["device"]["name"] += attack
-        path = self.folder / "attack\x1b[2J.json"
-        path.write_text(json.dumps(document))
+        path = self.write("attack\x1b[2J.json", document)
         calls = [self.arguments(command, path) for command in COMMANDS if command != "run"]
         calls += [["export", path, "--format", form] for form in ("markdown", "openmetrics", "mllog", "google-benchmark", "bmf")]
         calls += [["compare", path, path], ["claims", path, "--json"], ["speedup", self.folder], ["answers", self.folder]]

@@ -18,9 +18,7 @@ NAME = "mlp:depth=1,width=1/cpu/fp32/b1"
 
 class Turns(CliTest):
     def suite(self, content):
-        path = self.folder / "suite.json"
-        path.write_text(json.dumps(content))
-        return path
+        return self.write("suite.json", content)
 
     def interleave(self, baseline, new, *arguments, suite=TINY, **options):
         return self.call("compare", "--interleave", baseline, new, "--suite", self.suite(suite), *arguments, **options)

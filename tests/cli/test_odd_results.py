@@ -266,8 +266,7 @@ class OddResults(CliTest):
             with self.subTest(name):
                 result = copy.deepcopy(measured)
                 CHANGES[name](result)
-                odd = self.folder / "odd.json"
-                odd.write_text(json.dumps(result))
+                odd = self.write("odd.json", result)
                 call = self.call(*sweep, "--resume", odd, "--out", self.folder / "more.json", "--overwrite")
                 self.assertIn(call.returncode, (0, 2), call.stderr)
                 self.check_text(call)

@@ -83,8 +83,7 @@ class Elsewhere(CliTest):
         for cores, usable in ((0.4, True), (1.4, False)):
             for run in trainings:
                 run["interference"]["foreign_cpu_cores"] = cores
-            file = self.folder / "loaded.json"
-            file.write_text(json.dumps(content))
+            file = self.write("loaded.json", content)
             with self.subTest(cores):
                 text = self.call("plan", file, "--on", "T4")
                 self.assertEqual(text.returncode, 0, text.stderr)
@@ -135,8 +134,7 @@ class Elsewhere(CliTest):
         for run in content["runs"]:
             if run["interference"]:
                 run["interference"]["foreign_cpu_cores"] = 1.4
-        file = self.folder / "loaded.json"
-        file.write_text(json.dumps(content))
+        file = self.write("loaded.json", content)
         text = self.conclusions(file, "--on", "T4,h100-sxm", "--price", "cpu=0.09")
         self.assertRegex(text, r"cheapest epoch: T4 at \$[0-9.]+/h, predicted: [0-9,]+ samples/s \([0-9,]+ to [0-9,]+\) and "
                                r"\$[0-9.]+ \(\$[0-9.]+ to \$[0-9.]+\) per epoch; no ratio to cpu †: other processes took 1.4 CPU cores")

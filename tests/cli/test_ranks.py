@@ -269,9 +269,8 @@ class RankFaults(RanksTest):
         return runs[0]["message"]
 
     def test_a_killed_rank_is_a_result_and_what_was_finished_is_kept(self):
-        suite = self.folder / "suite.json"
-        suite.write_text(json.dumps({"defaults": {"ranks": 2, "threads": 1, "oversubscribe": "on"}, "cases": [
-            {"model": "lenet5", "batch": 16, "steps": 3}, {"model": "resnet20", "batch": 16, "min_time": 600}]}))
+        suite = self.write("suite.json", {"defaults": {"ranks": 2, "threads": 1, "oversubscribe": "on"}, "cases": [
+            {"model": "lenet5", "batch": 16, "steps": 3}, {"model": "resnet20", "batch": 16, "min_time": 600}]})
         process = self.start("run", "--suite", suite, *known_peaks(), "--out", self.out, env=self.environment)
         wait_until(self.out.exists, "the first case")
         launcher, ranks = self.training(process)

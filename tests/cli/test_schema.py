@@ -69,8 +69,7 @@ class Schema(CliTest):
                         VALIDATOR.validate(example)
                         results += 1
                     elif "cases" in example:
-                        suite = self.folder / "suite.json"
-                        suite.write_text(json.dumps(example))
+                        suite = self.write("suite.json", example)
                         # The suite is read first; then the call is refused for another reason, so nothing runs.
                         self.assert_refused(self.call("run", "--suite", suite, "--repetitions", "0"), 2, "--repetitions")
                         suites += 1
@@ -90,8 +89,7 @@ class Schema(CliTest):
         document = oldest(self.complete(), SCHEMA)
         VALIDATOR.validate(document)
         self.assertNotIn("profile", document["runs"][0])
-        path = self.folder / "old.json"
-        path.write_text(json.dumps(document))
+        path = self.write("old.json", document)
         for command in (["speedup"], ["claims", "--catalog", measured_claims(self.folder)], ["answers"]):
             with self.subTest(command[0]):
                 call = self.call(*command, path)

@@ -51,11 +51,6 @@ def cost(per_epoch, **further):
 
 
 class Speedup(CliTest):
-    def write(self, name, content):
-        path = self.folder / name
-        path.write_text(json.dumps(content))
-        return path
-
     def answer(self, *arguments):
         call = self.call("speedup", *arguments, "--json")
         self.assertEqual(call.returncode, 0, call.stderr)

@@ -6,7 +6,6 @@ there. Where a message lists words, each device and precision has to work, and o
 """
 import concurrent.futures
 import itertools
-import json
 import os
 import pathlib
 import re
@@ -329,8 +328,7 @@ class OnALesserCpu(Following):  # tests/support/lesser_cpu.cpp
 class WithATuringGpu(Following):  # which has no bf16 and no tf32; tests/support/cuda_emulated
     def setUp(self):
         super().setUp()
-        description = self.folder / "gpus"
-        description.write_text(json.dumps({"cards": [{"name": "T4", "capability": 75}]}))
+        description = self.write("gpus", {"cards": [{"name": "T4", "capability": 75}]})
         self.environment |= {"EPOCHBENCH_EMULATED_GPUS": str(description), "XDG_CACHE_HOME": str(self.folder / "cache")}
         self.environment.pop("CUDA_VISIBLE_DEVICES", None)
 

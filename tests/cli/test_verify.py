@@ -162,8 +162,7 @@ class Edited(CliTest):
         document["runs"] = [run for run in document["runs"] if whole or run["workload"]["model"] == model]
         document = copy.deepcopy(document)
         edit(runs_of(document, source[1]), document)
-        path = self.folder / "edited.json"
-        path.write_text(json.dumps(document), encoding="utf-8")
+        path = self.write("edited.json", document)
         return str(path)
 
     def statuses(self, path, name):
@@ -202,8 +201,7 @@ class Answers(Edited):
 
     def test_compare_gives_no_verdict(self):
         edited = self.edited(CPU, slow_ones_deleted, whole=True)
-        whole = self.folder / "whole.json"
-        whole.write_text(json.dumps(stored(CPU[0])), encoding="utf-8")
+        whole = self.write("whole.json", stored(CPU[0]))
         for sides in ((whole, edited), (edited, whole)):
             call = self.call("compare", *sides, "--json", "--force")
             self.assertEqual(call.returncode, 2, call.stderr)
@@ -216,9 +214,7 @@ class Turns(CliTest):
     def edited(self, edit):
         document = json.loads(self.STORED[0].read_text(encoding="utf-8"))
         edit(document["cases"][-1]["pairs"])  # short enough to have its steps
-        path = self.folder / "edited.json"
-        path.write_text(json.dumps(document), encoding="utf-8")
-        return path
+        return self.write("edited.json", document)
 
     def test_stored_documents_agree_with_themselves(self):
         call = self.call("verify", *self.STORED)

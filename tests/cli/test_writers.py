@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import time
-import unittest
 
 from support import BINARY, ENDLESS, QUICK, SCHEMAS, CliTest, children, known_peaks, wait_until
 
@@ -108,8 +107,7 @@ class ChangedBinaries(CliTest):
         self.assertEqual([run["status"] for run in self.result()["runs"]], ["ok"] * 3)
 
     def interleave(self, new):
-        suite = self.folder / "suite.json"
-        suite.write_text(json.dumps({"cases": [{"model": "mlp:width=1,depth=1", "batch": 1, "data": "synthetic", "threads": 1}]}))
+        suite = self.write("suite.json", {"cases": [{"model": "mlp:width=1,depth=1", "batch": 1, "data": "synthetic", "threads": 1}]})
         process = self.start("compare", "--interleave", BINARY, new, "--suite", suite, "--max-pairs", 2, "-o", self.out)
         return process, wait_until(lambda: self.pair_of(process), "the first pair")
 
