@@ -26,8 +26,7 @@ class Copies(CliTest):
 
     def test_the_only_copy_runs(self):
         alone = {"OMPI_COMM_WORLD_SIZE": "1", "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "4", "SLURM_PROCID": "0", "WORLD_SIZE": "1"}
-        done = self.call("run", *SHORT, *known_peaks(), "-o", self.out, env={**os.environ, **alone})
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.succeed("run", *SHORT, *known_peaks(), "-o", self.out, env={**os.environ, **alone})
 
 
 @unittest.skipUnless(HAS_RANKS, "needs mpirun, epochbench-mpi and two CPUs")

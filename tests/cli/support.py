@@ -163,6 +163,12 @@ class CliTest(unittest.TestCase):
                 load(path.read_text())  # every result that is written
         return done
 
+    def succeed(self, *arguments, **options):
+        """A call that ends with exit code 0."""
+        done = self.call(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
     def json_files(self):
         """The JSON files of the test's folder, and what changes when one is written."""
         files = {path: path.stat() for path in self.folder.rglob("*.json") if path.is_file()}

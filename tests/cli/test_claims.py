@@ -25,8 +25,7 @@ class Claims(CliTest):
         return {claim["id"]: claim for claim in json.loads(call.stdout)["claims"]}
 
     def test_are_listed_from_any_folder(self):
-        call = self.call("list", "claims")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("list", "claims")
         self.assertLessEqual(max(map(len, call.stdout.splitlines())), 100)
         listed = self.call("list", "claims", "--json")
         ids = [claim["id"] for claim in json.loads(listed.stdout)["claims"]]
@@ -62,9 +61,8 @@ class Claims(CliTest):
         self.assertRegex(text_without_results("--verbose"), r"(?m)^memory-7b: reproduced \(planned\)")
 
     def test_are_judged_by_what_was_measured(self):
-        run = self.call("run", "--model", "bert-tiny", "--data", "synthetic", "--batch", "1", "--warmup", "1", "--steps", "2",
-                        "--repetitions", "5", *known_peaks(), "--out", self.out)
-        self.assertEqual(run.returncode, 0, run.stderr)
+        self.succeed("run", "--model", "bert-tiny", "--data", "synthetic", "--batch", "1", "--warmup", "1", "--steps", "2",
+                     "--repetitions", "5", *known_peaks(), "--out", self.out)
         claims = self.claims(self.out)
         for name, claim in claims.items():
             self.assertIn(claim["verdict"], VERDICTS, name)
@@ -206,8 +204,7 @@ class Claims(CliTest):
         self.assertNotIn("only-with", self.result()["runs"][0]["name"])
 
     def test_the_reference_is_a_device(self):
-        call = self.call("run", *QUICK, "--device", "cpu,reference", *known_peaks(), "--out", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        self.succeed("run", *QUICK, "--device", "cpu,reference", *known_peaks(), "--out", self.out)
         runs = {run["device"]["backend"]: run for run in self.result()["runs"]}
         self.assertEqual(runs["reference"]["name"], "lenet5/reference/fp32/b16")
         self.assertLess(runs["reference"]["quality"]["parity_max_relative_difference"], 1e-3)

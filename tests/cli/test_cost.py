@@ -14,8 +14,7 @@ GIVEN = ["--purchase", "876", "--lifetime", "2", "--power", "500", "--idle", "10
 
 class Cost(CliTest):
     def answer(self, *arguments):
-        call = self.call("cost", *arguments, "--json")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("cost", *arguments, "--json")
         self.assertEqual(call.stderr, "")
         return json.loads(call.stdout, parse_constant=reject_constant)
 
@@ -140,9 +139,8 @@ class PriceOfAMachine(CliTest):
                 self.assertEqual(list(self.folder.iterdir()), [], "nothing ran")
 
     def test_the_cost_of_a_run_states_the_share(self):
-        call = self.call("run", *QUICK, "--price", f"cpu={self.INSTANCE}", "--price-scaling", "per-core", *known_peaks(), "-o",
-                         self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", *QUICK, "--price", f"cpu={self.INSTANCE}", "--price-scaling", "per-core", *known_peaks(), "-o",
+                            self.out)
         cores = self.VCPUS // 2  # its vCPUs share cores
         used = min(self.result()["context"]["cpu"]["cores"], len(os.sched_getaffinity(0)))
         share = f"hypothetical price for {cores} cores, {used} used"
@@ -154,8 +152,7 @@ class PriceOfAMachine(CliTest):
         self.assertIn(f"rented only whole, for ${0.357 * self.VCPUS / 8:.3f} per hour", " ".join(call.stdout.split()))
 
     def test_a_plain_number_is_the_price_of_the_machine(self):
-        call = self.call("run", *QUICK, "--price", "cpu=0.357", *known_peaks(), "-o", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", *QUICK, "--price", "cpu=0.357", *known_peaks(), "-o", self.out)
         self.assertEqual(self.result()["runs"][0]["cost"]["price_source"], "user")
         self.assertIn("\nprice: given with --price\n", call.stdout)
         self.assertIn("\ncloud: $0.357 per hour (of the result: given with --price)", self.call("cost", self.out).stdout)
@@ -175,8 +172,7 @@ class PriceOfAMachine(CliTest):
                     self.assertEqual(path.read_bytes(), before)
                     self.assertEqual(self.call(*command, "--price-scaling", "per-gpu").returncode, 2)
                     self.assert_refused(self.call(*command, "--price-scaling", "per-vcpu"), 2, "another part of a core")
-                    done = self.call(*command, "--price-scaling", "per-core")
-                    self.assertEqual(done.returncode, 0, done.stderr)
+                    done = self.succeed(*command, "--price-scaling", "per-core")
                     text = page.read_text() if command[0] == "report" else " ".join(done.stdout.split())
                     self.assertIn("hypothetical price for 4 cores, 2 used", text)
                     self.assertIn("rented only whole, for $0.357 per hour", text)
@@ -207,8 +203,7 @@ class PriceOfAMachine(CliTest):
 
 class Answers(CliTest):
     def test_a_page_of_any_result(self):
-        call = self.call("answers", MEASURED)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("answers", MEASURED)
         self.assertLessEqual(len(call.stdout.splitlines()), 60)
         answers = json.loads(self.call("answers", MEASURED, "--json").stdout, parse_constant=reject_constant)
         self.assertEqual(call.stdout.count("   note: "), sum(section["answered"] for section in answers["sections"]))

@@ -86,9 +86,7 @@ class ExportTest(CliTest):
                           [measured_run(0, HOSTILE, factor), failed_run()], name)
 
     def export(self, path, name, *arguments):
-        call = self.call("export", path, "--format", name, *arguments)
-        self.assertEqual(call.returncode, 0, call.stderr)
-        return call
+        return self.succeed("export", path, "--format", name, *arguments)
 
     def text(self, path, name, *arguments):
         return self.export(path, name, *arguments).stdout

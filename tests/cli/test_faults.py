@@ -49,14 +49,12 @@ class Faults(CliTest):
         kept = self.result()["runs"]
         self.assertEqual([run["status"] for run in kept], ["ok"])
         (self.folder / "suite.json").write_text(json.dumps(THREE))
-        call = self.call("run", "--suite", self.folder / "suite.json", "--resume", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", "--suite", self.folder / "suite.json", "--resume", self.out)
         runs = self.result()["runs"]
         self.assertEqual([run["status"] for run in runs], ["ok"] * 3)
         self.assertEqual(runs[0], kept[0])
         before = self.out.read_text()
-        call = self.call("run", "--suite", self.folder / "suite.json", "--resume", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", "--suite", self.folder / "suite.json", "--resume", self.out)
         self.assertIn("nothing is left to run", call.stderr)
         self.assertEqual(load(before), self.result(), "a call that measures nothing leaves no trace")
 
@@ -88,8 +86,7 @@ class Faults(CliTest):
         self.assertEqual(process.returncode, 130, errors)
 
     def test_a_budget_ends_the_case_that_runs_and_skips_the_rest(self):
-        call = self.call(*self.suite({"budget_seconds": 4, **THREE_WITH_ENDLESS}))
-        self.assertEqual(call.returncode, 0, call.stderr)
+        self.succeed(*self.suite({"budget_seconds": 4, **THREE_WITH_ENDLESS}))
         runs = {run["workload"]["model"]: run for run in self.result()["runs"]}
         for model, end in (("resnet20", ""), ("mlp:width=64", "began")):
             self.assertEqual(runs[model]["status"], "skipped")

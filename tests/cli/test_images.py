@@ -17,8 +17,7 @@ class Images(CliTest):
                         "80", "--height", "60"], check=True, capture_output=True)
 
     def run_on(self, data, *options):
-        call = self.call("run", *CALL, "--data", f"images:{data}", *known_peaks(), "--out", self.out, "--overwrite", *options)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", *CALL, "--data", f"images:{data}", *known_peaks(), "--out", self.out, "--overwrite", *options)
         return self.result()["runs"], call
 
     def test_pixels_are_the_same_whatever_reads_them(self):

@@ -87,8 +87,7 @@ class Labels(CliTest):
                 self.assertNotRegex(text, "DAWNBench|MLPerf Training v")
 
     def test_on_the_page_about_the_articles(self):
-        call = self.call("report", HOUR, "--articles", "-o", self.folder / "page.html")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        self.succeed("report", HOUR, "--articles", "-o", self.folder / "page.html")
         page = (self.folder / "page.html").read_text()
         data = json.loads(re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', page, re.S).group(1))
         rounded = {f"{float(number):.6g}" for number in self.numbers()}  # as the page has its numbers

@@ -24,14 +24,12 @@ def free_bytes():
 
 class MemoryTest(CliTest):
     def planned(self, model, precision, *arguments):
-        plan = self.call("plan", "--model", model, "--precision", precision, *arguments, "--json")
-        self.assertEqual(plan.returncode, 0, plan.stderr)
+        plan = self.succeed("plan", "--model", model, "--precision", precision, *arguments, "--json")
         return json.loads(plan.stdout)["memory_bytes"]["total"]
 
     def assert_peaks_are_as_planned(self, *arguments):
         """Of the runs, which it returns; one precision may be skipped where the CPU lacks it."""
-        call = self.call("run", *arguments, "--precision", "fp32,bf16", *known_peaks(), "--out", self.out, "--overwrite")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        self.succeed("run", *arguments, "--precision", "fp32,bf16", *known_peaks(), "--out", self.out, "--overwrite")
         runs = [run for run in self.result()["runs"] if run["status"] != "skipped"]
         self.assertIn("fp32", [run["precision"] for run in runs])
         for run in runs:
@@ -73,8 +71,7 @@ class Memory(MemoryTest):
                 ["--model", "bert-tiny", "--batch", 2, "--steps", 40],
                 ["--model", "bert-tiny", "--batch", 2, "--steps", 40, "--threads", 1]):
             with self.subTest(arguments=arguments):
-                call = self.call("run", *arguments, *known_peaks(), "--out", self.out, "--overwrite")
-                self.assertEqual(call.returncode, 0, call.stderr)
+                self.succeed("run", *arguments, *known_peaks(), "--out", self.out, "--overwrite")
                 for run in self.result()["runs"]:
                     faults = run["memory"]["page_faults_per_step"] * len(run["timing"]["step_seconds"])
                     # Not a page a step: the kernel has some of its own, when it moves or joins pages for example.

@@ -45,8 +45,7 @@ class Powercap:
 
 class Meters(CliTest):
     def run_ok(self, *arguments, **options):
-        call = self.call("run", *known_peaks(), "--out", self.out, *arguments, **options)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", *known_peaks(), "--out", self.out, *arguments, **options)
         return call, self.result()
 
     def test_energy_is_the_draw_times_the_epoch_where_the_meters_are_on(self):
@@ -92,8 +91,7 @@ class Meters(CliTest):
 
     def test_info_lists_every_meter_or_why_it_cannot_be_read(self):
         powercap = Powercap(self.folder)
-        call = self.call("info", "--json", env=powercap.environment)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("info", "--json", env=powercap.environment)
         meters = {meter["name"]: meter for meter in json.loads(call.stdout)["meters"]}
         self.assertEqual(meters["rapl"], {"name": "rapl", "measures": "CPU energy of package-0", "readable": True,
                                           "reason": None,

@@ -34,8 +34,7 @@ def seconds(value):
 
 class Numbers(CliTest):
     def json_of(self, *arguments):
-        call = self.call(*arguments, "--json")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed(*arguments, "--json")
         return json.loads(call.stdout)
 
     def rows_of_page(self, path):
@@ -137,9 +136,8 @@ class Numbers(CliTest):
             self.assertGreater(count, 0, command)
 
     def test_the_table_of_run_has_the_costs_of_its_file(self):
-        call = self.call("run", "--model", "mlp", "--batch", "16,32", "--steps", "12", "--repetitions", "2", *known_peaks(),
-                         "--price", "cpu=0.34", "--precision", "fp32", "--out", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", "--model", "mlp", "--batch", "16,32", "--steps", "12", "--repetitions", "2", *known_peaks(),
+                            "--price", "cpu=0.34", "--precision", "fp32", "--out", self.out)
         rows = list(csv.DictReader(io.StringIO(self.call("export", self.out, "--format", "csv").stdout)))
         markdown = self.call("export", self.out, "--format", "markdown").stdout
         for name in ("mlp/cpu/fp32/b16", "mlp/cpu/fp32/b32"):
@@ -151,9 +149,8 @@ class Numbers(CliTest):
             self.assertAlmostEqual(statistics.geometric_mean(costs) / float(shown[2].lstrip("$")), 1, delta=0.05)
 
     def test_a_table_after_repetitions_has_a_row_per_case(self):
-        call = self.call("run", "--model", "mlp", "--batch", "16", "--steps", "12", "--repetitions", "5", "--verbose",
-                         *known_peaks(), "--precision", "fp32", "--out", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", "--model", "mlp", "--batch", "16", "--steps", "12", "--repetitions", "5", "--verbose",
+                            *known_peaks(), "--precision", "fp32", "--out", self.out)
         lines = call.stdout.splitlines()
         head = next(line for line in lines if line.startswith("case "))
         self.assertIn("95 % interval", head)

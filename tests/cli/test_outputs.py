@@ -21,8 +21,7 @@ class Outputs(CliTest):
         environment = {**os.environ, "TMPDIR": str(kept)}
         for arguments in ([*known_peaks(), "--out", "-"], ["--json"]):
             with self.subTest(arguments):
-                call = self.call("run", *QUICK, *arguments, env=environment)
-                self.assertEqual(call.returncode, 0, call.stderr)
+                call = self.succeed("run", *QUICK, *arguments, env=environment)
                 result = load(call.stdout)
                 self.assertEqual([run["status"] for run in result["runs"]], ["ok"])
                 self.assertIn("samples/s", call.stderr)
@@ -42,22 +41,19 @@ class Outputs(CliTest):
         load(call.stdout)
 
     def test_json_beside_a_file_is_the_same(self):
-        call = self.call("run", *QUICK, "--json", *known_peaks(), "--out", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", *QUICK, "--json", *known_peaks(), "--out", self.out)
         self.assertEqual(load(call.stdout), self.result())
 
     def test_also_by_suffix(self):
         table, text = self.folder / "runs.csv", self.folder / "runs.md"
-        call = self.call("run", *QUICK, *known_peaks(), "--out", self.out, "--also", table, "--also", text)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", *QUICK, *known_peaks(), "--out", self.out, "--also", table, "--also", text)
         self.assertEqual(table.read_text(), self.call("export", self.out, "--format", "csv").stdout)
         self.assertEqual(text.read_text(), self.call("export", self.out, "--format", "markdown").stdout)
         before = table.read_bytes()
         self.assert_refused(self.call("run", *QUICK, "--out", self.folder / "b.json", "--also", table), 2, "runs.csv", "--overwrite")
         self.assertEqual(table.read_bytes(), before)
         self.assertFalse((self.folder / "b.json").exists(), "nothing ran")
-        again = self.call("run", *QUICK, *known_peaks(), "--out", self.out, "--also", table, "--overwrite")
-        self.assertEqual(again.returncode, 0, again.stderr)
+        self.succeed("run", *QUICK, *known_peaks(), "--out", self.out, "--also", table, "--overwrite")
         self.assertNotEqual(table.read_bytes(), before)
 
     def test_wrong_names(self):
@@ -72,15 +68,13 @@ class ExportOfSeveral(CliTest):
 
     def test_the_suffix_names_the_format(self):
         for name, form in (("a.csv", "csv"), ("a.md", "markdown"), ("a.prom", "openmetrics")):
-            call = self.call("export", self.QUICKS[0], "-o", name)
-            self.assertEqual(call.returncode, 0, call.stderr)
+            call = self.succeed("export", self.QUICKS[0], "-o", name)
             self.assertEqual((self.folder / name).read_text(), self.call("export", self.QUICKS[0], "--format", form).stdout)
         self.assert_refused(self.call("export", self.QUICKS[0]), 2, "--format is missing")
         self.assert_refused(self.call("export", self.QUICKS[0], "-o", "a.txt"), 2, "--format is missing", ".csv")
 
     def test_rows_of_all_files_name_theirs_where_names_are_the_same(self):
-        call = self.call("export", *self.QUICKS, "--format", "csv")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("export", *self.QUICKS, "--format", "csv")
         rows = list(csv.DictReader(io.StringIO(call.stdout), strict=True))
         documents = [json.loads(path.read_text()) for path in self.QUICKS]
         self.assertEqual(len(rows), sum(len(document["runs"]) for document in documents))
@@ -99,8 +93,7 @@ class ExportOfSeveral(CliTest):
     def test_of_one_machine_in_every_format(self):
         both = [self.QUICKS[0], RECORDED / "zen4-2cores-hour.json"]
         for form in ("openmetrics", "bmf", "github-benchmark"):
-            call = self.call("export", *both, "--format", form)
-            self.assertEqual(call.returncode, 0, call.stderr)
+            call = self.succeed("export", *both, "--format", form)
             self.assertIn("zen4" if "zen4" in call.stdout else "lenet5", call.stdout)
         other = json.loads(self.QUICKS[0].read_text())
         other["context"]["cpu"]["model"] = "another"

@@ -85,8 +85,7 @@ class Elsewhere(CliTest):
                 run["interference"]["foreign_cpu_cores"] = cores
             file = self.write("loaded.json", content)
             with self.subTest(cores):
-                text = self.call("plan", file, "--on", "T4")
-                self.assertEqual(text.returncode, 0, text.stderr)
+                text = self.succeed("plan", file, "--on", "T4")
                 resnet = text.stdout[text.stdout.index("resnet50; cpu: AMD EPYC"):].split("\n\n")[0]
                 self.assertRegex(resnet, r"(?m)^cpu † +measured")
                 ratio = r"T4 +predicted[^\n]* (\()?[0-9.]+x(\))?"

@@ -103,8 +103,7 @@ class Ranks(RanksTest):
         call = ["sweep", "--model", "lenet5", "--over", "ranks", "--values", "1,2", "--threads", "1", "--oversubscribe",
                 *FEW_STEPS, *known_peaks()]
         for scaling, batches in (("strong", [64, 64]), ("weak", [64, 128])):
-            done = self.call(*call, "--scaling", scaling, "--out", self.out, "--overwrite", env=self.environment)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            done = self.succeed(*call, "--scaling", scaling, "--out", self.out, "--overwrite", env=self.environment)
             answers = self.result()["answers"]
             self.assertEqual(answers["over"], {"strong": "ranks", "weak": "ranks_weak"}[scaling])
             one, two = answers["rank_scaling"][0]["points"]

@@ -14,8 +14,7 @@ MEASURED = pathlib.Path(os.environ["EPOCHBENCH_SCHEMA"]).parent / "zen4-2cores-q
 class Report(CliTest):
     def data_of(self, *arguments):
         page = self.folder / "page.html"
-        call = self.call("report", *arguments, "-o", page)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("report", *arguments, "-o", page)
         self.assertIn("page.html: ", call.stdout)
         block = page.read_text().split('id="data">', 1)[1].split("</script", 1)[0]
         return json.loads(block)
@@ -67,8 +66,7 @@ class Report(CliTest):
     def test_opens_the_page_or_says_where_it_is(self):
         programs = self.folder / "bin"
         programs.mkdir()
-        call = self.call("report", MEASURED, "-o", "page.html", "--open", env={"PATH": str(programs)})
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("report", MEASURED, "-o", "page.html", "--open", env={"PATH": str(programs)})
         self.assertEqual(call.stdout.splitlines()[1],
                          "no browser could be started (neither xdg-open nor open is installed here); the page is "
                          f"{self.folder / 'page.html'}")

@@ -12,9 +12,8 @@ QUICK = ["--warmup", "0", "--steps", "20", "--meters", "off", "--quiet"]
 class Reproduce(CliTest):
     def measured(self, *options):
         path = self.folder / "there.json"
-        call = self.call("run", "--model", "mlp:width=64", "--batch", "16", "--repetitions", "5", *QUICK, *known_peaks(), "--out",
-                         path, *options)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        self.succeed("run", "--model", "mlp:width=64", "--batch", "16", "--repetitions", "5", *QUICK, *known_peaks(), "--out",
+                     path, *options)
         return path
 
     def test_measures_within_the_budget_and_keeps_the_result(self):
@@ -51,8 +50,7 @@ class Reproduce(CliTest):
         self.assertNotEqual(figure["verdict"], "agrees")
 
     def test_a_file_of_another_machine_names_what_is_not_tried(self):
-        call = self.call("reproduce", RESULTS / "zen4-2cores-hour.json", "--dry-run", "--budget", "1")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("reproduce", RESULTS / "zen4-2cores-hour.json", "--dry-run", "--budget", "1")
         self.assertIn("not tried:", call.stdout)
         self.assertIn("--budget gives more", call.stdout)
 

@@ -8,13 +8,11 @@ from support import CliTest, QUICK, known_peaks, load
 
 class Results(CliTest):
     def run_ok(self, *arguments):
-        call = self.call("run", *known_peaks(), "--out", self.out, "--overwrite", *arguments)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", *known_peaks(), "--out", self.out, "--overwrite", *arguments)
         return call, self.result()
 
     def test_fields_hang_together(self):
-        call = self.call("run", "--out", self.out, *QUICK, "--price", "cpu=0.36")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", "--out", self.out, *QUICK, "--price", "cpu=0.36")
         result = self.result()
         run = result["runs"][0]
         self.assertEqual(run["name"], "lenet5/cpu/fp32/b16")
@@ -122,8 +120,7 @@ class Results(CliTest):
             self.assertEqual(call.returncode, code, call.stderr)
             self.assertIn("skipped: ", call.stderr)
             self.assertIn("ok", [run["status"] for run in self.result()["runs"]], "the other part is kept")
-            resumed = self.call("run", *QUICK, *options, "--resume", self.out, "--allow-skipped")
-            self.assertEqual(resumed.returncode, 0, resumed.stderr)
+            self.succeed("run", *QUICK, *options, "--resume", self.out, "--allow-skipped")
 
     def test_devices_that_only_a_suite_lists_are_skipped(self):
         suite = self.folder / "suite.json"
@@ -154,9 +151,8 @@ class Results(CliTest):
         self.assertIn(f"{float(f'{planned / 2 ** 20:.3g}'):g} MiB", call.stdout)
 
     def test_progress_in_a_log_is_lines_without_escape_sequences(self):
-        call = self.call("run", "--model", "lenet5", "--batch", "16", "--threads", "1", "--min-time", "10.5", *known_peaks(),
-                         "--out", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", "--model", "lenet5", "--batch", "16", "--threads", "1", "--min-time", "10.5", *known_peaks(),
+                            "--out", self.out)
         self.assertNotIn("\x1b", call.stderr)
         self.assertNotIn("\r", call.stderr)
         self.assertRegex(call.stderr, r"(?m)^1 run, expected to take about ")

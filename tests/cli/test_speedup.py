@@ -52,8 +52,7 @@ def cost(per_epoch, **further):
 
 class Speedup(CliTest):
     def answer(self, *arguments):
-        call = self.call("speedup", *arguments, "--json")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("speedup", *arguments, "--json")
         return json.loads(call.stdout, parse_constant=reject_constant)
 
     def test_pair(self):
@@ -87,8 +86,7 @@ class Speedup(CliTest):
         self.write("results/cpu.json", document([r for r in runs if r["device"]["backend"] == "cpu"]))
         self.write("results/gpu.json", document([r for r in runs if r["device"]["backend"] == "cuda"], host_name="other"))
         (results / "schema.json").write_text('{"title": "no result"}')
-        call = self.call("speedup", results, "--json")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("speedup", results, "--json")
         self.assertIn("schema.json", call.stderr)
         pair, = json.loads(call.stdout)["pairs"]
         self.assertTrue(pair["baseline_file"].endswith("cpu.json"))
@@ -112,10 +110,9 @@ class Speedup(CliTest):
         self.assertEqual(same["unpaired"], [])
 
     def test_repeats_every_ratio_that_run_prints(self):
-        call = self.call("run", "--model", "mlp:width=64,depth=1", "--batch", "16", "--steps", "10", "--warmup", "1",
-                         "--threads", "1,2", "--kernels", "best,portable", "--without", "none,fusion", "--repetitions", "2",
-                         "--meters", "off", *known_peaks(), "--out", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", "--model", "mlp:width=64,depth=1", "--batch", "16", "--steps", "10", "--warmup", "1",
+                            "--threads", "1,2", "--kernels", "best,portable", "--without", "none,fusion", "--repetitions", "2",
+                            "--meters", "off", *known_peaks(), "--out", self.out)
         lines = re.search(r"^ratios of samples/s:\n((?:  .*\n)+)", call.stdout, re.MULTILINE)[1].splitlines()
         answer = self.answer(self.out)
         self.assertEqual(answer["unpaired"], [])
@@ -246,8 +243,7 @@ class Headline(CliTest):
                                                   for repetition in range(5) for backend, precision, batch, rate in rates])))
 
     def said(self, *arguments):
-        call = self.call(*arguments)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed(*arguments)
         return call.stdout
 
     def test_speedup(self):

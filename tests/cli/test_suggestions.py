@@ -299,18 +299,15 @@ class Suggestions(Following):
                         self.assertEqual(again.returncode, 0, f"{followed}: {again.stderr}")
 
     def test_what_speedup_suggests(self):
-        call = self.call("run", "--model", "mlp:width=16", "--batch", "8", "--steps", "2", "--meters", "off", "--out", self.out)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("run", "--model", "mlp:width=16", "--batch", "8", "--steps", "2", "--meters", "off", "--out", self.out)
         for to in ([], ["--to", "quality"]):
             with self.subTest(to):
                 done = self.call("speedup", self.out, *to)
                 self.assertEqual(done.returncode, 2, done.stderr)
                 (command,) = re.findall(r"`epochbench ([^`]+)`", done.stderr)
-                planned = self.call(*shlex.split(command), "--dry-run")
-                self.assertEqual(planned.returncode, 0, planned.stderr)
+                self.succeed(*shlex.split(command), "--dry-run")
                 few = ["--out", "few.json", "--overwrite", "--meters", "off", *([] if to else ["--batch", "8", "--steps", "2"])]
-                measured = self.call(*shlex.split(re.sub(r"--repetitions \d+", "--repetitions 1", command)), *few)
-                self.assertEqual(measured.returncode, 0, measured.stderr)
+                self.succeed(*shlex.split(re.sub(r"--repetitions \d+", "--repetitions 1", command)), *few)
                 self.assertEqual(self.call("speedup", "few.json", *to).returncode, 0)
 
 

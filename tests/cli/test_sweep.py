@@ -10,8 +10,7 @@ SWEEP = ["sweep", "--model", "mlp:width=32", "--steps", "5"]
 
 class Sweep(CliTest):
     def sweep_ok(self, *arguments):
-        call = self.call(*SWEEP, *known_peaks(), "--out", self.out, "--overwrite", *arguments)
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed(*SWEEP, *known_peaks(), "--out", self.out, "--overwrite", *arguments)
         return call, self.result()
 
     def test_batches_in_another_order_each_repetition(self):
@@ -40,9 +39,8 @@ class Sweep(CliTest):
         self.assertIn("over batch, logarithmic", call.stdout)
 
     def test_width_names_its_value_and_counts_flops(self):
-        call = self.call("sweep", "--model", "mlp:depth=1", "--steps", "5", "--over", "width", "--values", "16,512",
-                         *known_peaks(), "--out", self.out, "--overwrite")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        self.succeed("sweep", "--model", "mlp:depth=1", "--steps", "5", "--over", "width", "--values", "16,512",
+                     *known_peaks(), "--out", self.out, "--overwrite")
         result = self.result()
         self.assertEqual(sorted(run["workload"]["options"]["width"] for run in result["runs"]), [16, 512])
         best = result["answers"]["best"][0]
@@ -50,9 +48,8 @@ class Sweep(CliTest):
         self.assertEqual(best["rate"], max(run["efficiency"]["flops_per_second"] for run in result["runs"]))
 
     def test_samples_time_whole_epochs(self):
-        call = self.call("sweep", "--model", "mlp:width=32", "--over", "samples", "--values", "64,640", *known_peaks(),
-                         "--out", self.out, "--overwrite")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        self.succeed("sweep", "--model", "mlp:width=32", "--over", "samples", "--values", "64,640", *known_peaks(),
+                     "--out", self.out, "--overwrite")
         result = self.result()
         for run in result["runs"]:
             self.assertEqual(run["timing"]["epoch_kind"], "measured")
@@ -71,8 +68,7 @@ class Sweep(CliTest):
         self.assertIn("no GPU", result["answers"]["scaling"][0]["reason"])
 
     def test_json_is_the_file(self):
-        call = self.call(*SWEEP, "--over", "batch", "--values", "1,2", *known_peaks(), "--out", self.out, "--overwrite", "--json")
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed(*SWEEP, "--over", "batch", "--values", "1,2", *known_peaks(), "--out", self.out, "--overwrite", "--json")
         self.assertEqual(load(call.stdout), self.result())
 
     def test_devices_that_are_not_there_are_skipped(self):
@@ -99,10 +95,9 @@ class Sweep(CliTest):
 
     def test_a_point_out_of_memory_is_a_point(self):
         limit = 2 << 30
-        call = self.call("sweep", "--model", "resnet20", "--over", "batch", "--values", "2,4,4096", "--steps", "3",
-                         *known_peaks(), "--out", self.out, "--overwrite",
-                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
-        self.assertEqual(call.returncode, 0, call.stderr)
+        call = self.succeed("sweep", "--model", "resnet20", "--over", "batch", "--values", "2,4,4096", "--steps", "3",
+                            *known_peaks(), "--out", self.out, "--overwrite",
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         result = self.result()
         status = {run["workload"]["batch"]: run["status"] for run in result["runs"]}
         self.assertEqual(status, {2: "ok", 4: "ok", 4096: "out_of_memory"})

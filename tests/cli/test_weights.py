@@ -19,8 +19,7 @@ def tensors(path):
 
 class Weights(CliTest):
     def run_case(self, *arguments, length=STEPS):
-        done = self.call("run", "--quiet", *CASE, *length, *known_peaks(), "--out", self.out, "--overwrite", *arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.succeed("run", "--quiet", *CASE, *length, *known_peaks(), "--out", self.out, "--overwrite", *arguments)
         return load(self.out.read_text())["runs"][0]
 
     def test_a_trace_holds_the_whole_run(self):
