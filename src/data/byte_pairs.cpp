@@ -150,7 +150,7 @@ void BytePairs::check_reached(const ByteSource& merges, const std::vector<const 
 void BytePairs::read_merges(ByteSource& source, const Tokens& tokens, std::string& all) {
   const std::string text = read_text(source);
   std::vector<std::string> lines = split(text, '\n');
-  if (lines.back().empty()) lines.pop_back();
+  while (!lines.empty() && trimmed(lines.back()).empty()) lines.pop_back();
   std::uint32_t rank = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::string& line = lines[i];

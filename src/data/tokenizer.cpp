@@ -91,14 +91,20 @@ void encode_part(std::vector<std::int32_t>& ids, std::string_view part, const Wo
   pieces.added().divide(part, add, [&](std::int32_t id) { ids.push_back(id); });
 }
 
-constexpr std::string_view
-    kGpt2Remedy =
-        "name the folder with vocab.json and merges.txt (OpenAI calls them encoder.json and vocab.bpe), or "
-        "with tokenizer.json (--tokenizer gpt2:DIR)",
-    kWordPieceRemedy = "name BERT's vocab.txt or tokenizer.json (--tokenizer wordpiece:FILE)";
+struct BytePairFiles {
+  const char *vocabulary, *merges;
+};
+constexpr BytePairFiles kFiles{"vocab.json", "merges.txt"}, kFilesOfOpenAi{"encoder.json", "vocab.bpe"};
+
+constexpr std::string_view kGpt2Remedy =
+                               "name the folder with vocab.json and merges.txt, or with tokenizer.json (--tokenizer gpt2:DIR)",
+                           kWordPieceRemedy = "name BERT's vocab.txt or tokenizer.json (--tokenizer wordpiece:FILE)";
 
 std::string read_file(const std::string& spec, const std::filesystem::path& path, std::string_view remedy) {
   std::error_code error;
+  if (std::filesystem::is_regular_file(path.parent_path(), error))
+    throw DataError("tokenizer " + in_quotes(spec) + ": " + in_quotes(path.parent_path().string()) +
+                    " is none of the files of such a tokenizer; " + std::string(remedy));
   if (!std::filesystem::is_regular_file(path, error))
     throw DataError("tokenizer " + in_quotes(spec) + ": file " + in_quotes(path.string()) + " does not exist" +
                     (std::filesystem::is_directory(path.parent_path(), error) ? names_there(path.parent_path()) : "") + "; " +
@@ -242,10 +248,13 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec) {
                                                files.added);
     });
   }
-  const bool is_file = std::filesystem::is_regular_file(path, ignored);
-  if (is_file && (path.filename() == "vocab.json" || path.filename() == "merges.txt")) path.replace_filename("");
-  const std::filesystem::path json = json_at(path, "vocab.json"), vocabulary_path = path / "vocab.json",
-                              merges_path = path / "merges.txt";
+  const auto is_file = [&](const std::filesystem::path& each) { return std::filesystem::is_regular_file(each, ignored); };
+  for (const auto& names : {kFiles, kFilesOfOpenAi})
+    if (is_file(path) && (path.filename() == names.vocabulary || path.filename() == names.merges)) path.replace_filename("");
+  const bool of_openai = !is_file(path / kFiles.vocabulary) && is_file(path / kFilesOfOpenAi.vocabulary);
+  const auto& [vocabulary_name, merges_name] = of_openai ? kFilesOfOpenAi : kFiles;
+  const std::filesystem::path json = json_at(path, vocabulary_name), vocabulary_path = path / vocabulary_name,
+                              merges_path = path / merges_name;
   TokenizerJson files;
   if (json.empty()) {
     files.vocabulary = read_file(spec, vocabulary_path, kGpt2Remedy);
@@ -255,7 +264,7 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& spec) {
                       ": its tokenizer_config.json has add_prefix_space=true, which no tokenizer " +
                       "here has; set it to false there, and begin the text with a blank (--tokenizer)");
     const std::filesystem::path added_path = path / "added_tokens.json";
-    if (std::filesystem::is_regular_file(added_path, ignored)) {
+    if (is_file(added_path)) {
       try {
         add_tokens(files, read_file(spec, added_path, ""));
       } catch (const DataError& error) {

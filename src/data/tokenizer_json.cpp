@@ -28,10 +28,26 @@ void require(const Json& part, const std::string& part_name, const char* key, co
   throw DataError("has " + part_name + "." + key + " " + in_quotes(value.dump()) + ", not " + allowed.front().dump());
 }
 
-Json parsed(std::string_view json) {
+// The first tokenizer.json files, those of GPT-2 and BERT among them, do not state the type of the model: what only models of
+// that type have tells it.
+void state_type(Json& model) {
+  Json& type = model["type"];
+  if (!type.is_null()) return;
+  if (member(model, "merges").is_array())
+    type = "BPE";
+  else if (member(model, "vocab").is_array())
+    type = "Unigram";
+  else if (!member(model, "max_input_chars_per_word").is_null())
+    type = "WordPiece";
+}
+
+Json parsed(std::string_view json, const char* type) {
   Json document = Json::parse(json, nullptr, false);
   if (!member(document, "model").is_object()) throw DataError("is not a tokenizer.json: it has no model");
-  if (!member(document["model"], "vocab").is_object()) throw DataError("is not a tokenizer.json: its model has no vocab");
+  Json& model = document["model"];
+  state_type(model);
+  require(model, "model", "type", {type});
+  if (!member(model, "vocab").is_object()) throw DataError("is not a tokenizer.json: its model has no vocab");
   return document;
 }
 
@@ -76,9 +92,8 @@ void add_tokens(TokenizerJson& files, std::string_view added) {
 }
 
 TokenizerJson read_byte_pairs(std::string_view json) {
-  const Json document = parsed(json);
+  const Json document = parsed(json, "BPE");
   const Json &model = document["model"], &division = member(document, "pre_tokenizer");
-  require(model, "model", "type", {"BPE"});
   require(document, "it", "normalizer", {nullptr});
   require(division, "pre_tokenizer", "type", {"ByteLevel"});
   require(division, "pre_tokenizer", "add_prefix_space", {false});
@@ -100,9 +115,8 @@ TokenizerJson read_byte_pairs(std::string_view json) {
 }
 
 TokenizerJson read_word_pieces(std::string_view json) {
-  const Json document = parsed(json);
+  const Json document = parsed(json, "WordPiece");
   const Json &model = document["model"], &letters = member(document, "normalizer");
-  require(model, "model", "type", {"WordPiece"});
   require(model, "model", "unk_token", {"[UNK]"});
   require(model, "model", "continuing_subword_prefix", {"##"});
   require(model, "model", "max_input_chars_per_word", {100});

@@ -25,15 +25,15 @@ DataError wrong(const ByteSource& source, const std::string& what, const std::st
   return DataError("tokenizer file " + source.name() + ' ' + what + ": " + remedy);
 }
 
-// The lines of the file, without white space at their ends.
+// The lines of the file, without white space at their ends, up to the last one that is not empty.
 std::vector<std::string> read_tokens(ByteSource& source) {
   const std::vector<std::uint8_t> bytes = read_all(source, WordPieces::kMaxBytes + 1);
   if (bytes.size() > WordPieces::kMaxBytes)
     throw wrong(source, "has more than " + std::to_string(WordPieces::kMaxBytes >> 20) +
                             " MiB, so it is not a vocabulary of word pieces");
   std::vector<std::string> tokens = split(std::string(bytes.begin(), bytes.end()), '\n');
-  if (tokens.back().empty()) tokens.pop_back();
   for (std::string& token : tokens) token.erase(token.find_last_not_of(" \t\v\f\r") + 1);
+  while (!tokens.empty() && tokens.back().empty()) tokens.pop_back();
   return tokens;
 }
 
@@ -128,6 +128,10 @@ void add_uncased(WordWriter& writer, std::int32_t c) {
   }
 }
 
+// Whether a token of the vocabulary continues a word, and the token without its ##.
+bool goes_on(const std::string& token) { return token.size() > kGoesOn.size() && token.starts_with(kGoesOn); }
+std::string stored(const std::string& token) { return token.substr(goes_on(token) ? kGoesOn.size() : 0); }
+
 // A byte that continues a character of UTF-8.
 bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
@@ -141,10 +145,8 @@ WordPieces::WordPieces(ByteSource& vocabulary, std::optional<bool> uncased, cons
   std::string all;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string& token = tokens[i];
-    const bool goes_on = token.size() > kGoesOn.size() && token.starts_with(kGoesOn);
-    if (token.empty()) throw wrong(vocabulary, "has no token at line " + std::to_string(i + 1));
-    if (!(goes_on ? later_ : first_).emplace(token.substr(goes_on ? kGoesOn.size() : 0), static_cast<std::int32_t>(i)).second)
-      throw wrong(vocabulary, "has token " + in_quotes(token) + " twice, again at line " + std::to_string(i + 1));
+    // Some published vocabularies have empty lines, whose ids no text has, and some repeat tokens: the last line counts.
+    if (!token.empty()) (goes_on(token) ? later_ : first_).insert_or_assign(stored(token), static_cast<std::int32_t>(i));
     longest_ = std::max(longest_, token.size());
     (all += token) += '\n';
   }
@@ -154,8 +156,9 @@ WordPieces::WordPieces(ByteSource& vocabulary, std::optional<bool> uncased, cons
   uncased_ = uncased.value_or(by_tokens.value_or(false));
   if (uncased_ != by_tokens) all += uncased_ ? "uncased" : "cased";
   const auto id_of = [&](const std::string& token) {
-    const auto place = std::ranges::find(tokens, token);
-    return place == tokens.end() ? std::nullopt : std::optional(static_cast<std::int32_t>(place - tokens.begin()));
+    const Tokens& all_such = goes_on(token) ? later_ : first_;
+    const auto found = all_such.find(stored(token));
+    return found == all_such.end() ? std::nullopt : std::optional(found->second);
   };
   const AddedTokens usual({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}, id_of);
   added_ = added ? AddedTokens(*added, id_of) : usual;

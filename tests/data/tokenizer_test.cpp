@@ -251,9 +251,10 @@ TEST(TokenizerErrors, FilesThatAreNotThereOrTooLarge) {
   const std::string spec = "gpt2:" + folder.path().string();
   expect_data_error([&] { open_tokenizer("bert:x"); }, {"unknown tokenizer", "gpt2:DIR or wordpiece:FILE"});
   expect_data_error([&] { open_tokenizer(spec + "/nowhere"); }, {"does not exist", "vocab.json"});
-  folder.write("encoder.json", "{}");
-  expect_data_error([&] { open_tokenizer(spec); },
-                    {"vocab.json' does not exist (but 'encoder.json')", "OpenAI calls them encoder.json"});
+  folder.write("tokenizer.model", "SentencePiece");
+  expect_data_error([&] { open_tokenizer(spec); }, {"vocab.json' does not exist (but 'tokenizer.model')"});
+  expect_data_error([&] { open_tokenizer(spec + "/tokenizer.model"); },
+                    {"tokenizer.model' is none of the files of such a tokenizer; name the folder"});
   folder.write("vocab.json", read("vocab.json"));
   expect_data_error([&] { open_tokenizer(spec); }, {"does not exist", "merges.txt"});
   folder.write_gzip("merges.txt", std::string(BytePairs::kMaxBytes + 1, '\n'));
@@ -298,6 +299,18 @@ TEST(TokenText, RefusesModelsAndTextsThatDoNotFit) {
   expect_data_error([&] { open(next, "synthetic"); }, {"'synthetic'", "--tokenizer"});
 }
 
+TEST(Tokenizer, FilesMayHaveTheNamesThatOpenAiGaveThem) {
+  const TemporaryFolder folder;
+  folder.write("encoder.json", read("vocab.json"));
+  folder.write("vocab.bpe", read("merges.txt") + "\n \n");
+  const std::string path = folder.path().string();
+  const std::string identity = open_tokenizer("gpt2:" + kFolder)->identity();
+  for (const char* name : {"", "/encoder.json", "/vocab.bpe"})
+    EXPECT_EQ(open_tokenizer("gpt2:" + path + name)->identity(), identity);
+  folder.write("vocab.json", "{}");  // those of Hugging Face count first
+  expect_data_error([&] { open_tokenizer("gpt2:" + path); }, {"vocab.json'"});
+}
+
 // tokenizer.json with GPT-2's settings and these tokens.
 nlohmann::json byte_pairs_json(bool merges_are_pairs) {
   nlohmann::json merges = nlohmann::json::array();
@@ -328,6 +341,20 @@ TEST(TokenizerJson, OfBytePairsGivesTheSameIds) {
     }
   }
   EXPECT_EQ(open_tokenizer("gpt2:" + kFolder + "/vocab.json"), open_tokenizer("gpt2:" + kFolder));
+}
+
+// As the tokenizer.json of GPT-2 itself.
+TEST(TokenizerJson, MayNotStateTheTypeOfItsModel) {
+  const TemporaryFolder folder;
+  const std::string spec = "gpt2:" + folder.path().string();
+  nlohmann::json document = byte_pairs_json(false);
+  document["model"].erase("type");
+  folder.write("tokenizer.json", document.dump());
+  EXPECT_EQ(open_tokenizer(spec)->identity(), open_tokenizer("gpt2:" + kFolder)->identity());
+  const auto scored = nlohmann::json::array({"<unk>", 0.0});
+  document["model"] = {{"unk_id", 0}, {"vocab", nlohmann::json::array({scored})}};  // as T5's
+  folder.write("tokenizer.json", document.dump());
+  expect_data_error([&] { open_tokenizer(spec); }, {"model.type '\"Unigram\"', not \"BPE\"", "--tokenizer"});
 }
 
 TEST(TokenizerJson, HasTokensBesideThoseOfTheModel) {
