@@ -1,5 +1,6 @@
 #include "src/workload/weight_names.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -81,6 +82,15 @@ std::string name_here(const std::string& published, const std::function<bool(con
   for (const std::string& other : {respelled(name, kTimmVit), respelled(name, kHubVit), respelled(name, kHubResnet)})
     if (known(other)) return other;
   return published;
+}
+
+std::string shared_prefix(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  std::string_view shared = names.front();
+  for (const std::string& name : names)
+    shared = shared.substr(0, static_cast<std::size_t>(std::ranges::mismatch(shared, name).in1 - shared.begin()));
+  const std::size_t dot = shared.rfind('.');
+  return std::string(shared.substr(0, dot == std::string_view::npos ? 0 : dot + 1));
 }
 
 bool is_left_out(const std::string& published) {

@@ -64,13 +64,19 @@ std::map<std::string, WeightFiles::Place> tensors_here(const WeightFiles& files,
     if (tensor.transposed()) continue;
     for (const Variable* part : tensor.parts) known.try_emplace(part->name, part->desc.shape);
   }
+  const auto is_known = [&](const std::string& name) { return known.contains(name); };
+  std::vector<std::string> all_published;
+  for (const auto& [published, place] : files.tensors()) all_published.push_back(published);
+  const std::size_t prefix = shared_prefix(all_published).size();
   std::map<std::string, WeightFiles::Place> found;
   for (const auto& [published, place] : files.tensors()) {
-    const std::string name = name_here(published, [&](const std::string& each) { return known.contains(each); });
+    const std::string inner = published.substr(prefix);
+    std::string name = name_here(published, is_known);
+    if (!is_known(name)) name = name_here(inner, is_known);
     const SafetensorsTensor& tensor = place.tensor;
     const auto expected = known.find(name);
     if (expected == known.end()) {
-      if (is_left_out(published)) continue;
+      if (is_left_out(published) || is_left_out(inner)) continue;
       fail("the model has no tensor " + in_quotes(published) + " of " + tensor.dtype + to_string(tensor.shape));
     }
     if (!is_float_dtype(tensor.dtype) || tensor.shape != expected->second)

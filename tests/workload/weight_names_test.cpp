@@ -72,6 +72,14 @@ TEST(WeightNames, AreKnownInOtherSpellings) {
   EXPECT_EQ(name_here("other", [](const std::string&) { return false; }), "other");
 }
 
+TEST(WeightNames, APrefixIsSharedByWholeParts) {
+  EXPECT_EQ(shared_prefix({"model.net.fc.bias", "model.net.fc.weight", "model.net.bn1.bias"}), "model.net.");
+  EXPECT_EQ(shared_prefix({"layer1.weight", "layer2.weight"}), "");
+  EXPECT_EQ(shared_prefix({"a.b"}), "a.");
+  EXPECT_EQ(shared_prefix({"a.b", ""}), "");
+  EXPECT_EQ(shared_prefix({}), "");
+}
+
 TEST(WeightNames, BuffersAndOtherHeadsAreLeftOut) {
   for (const char* name : {"bert.pooler.dense.weight", "module.cls.seq_relationship.bias", "h.0.attn.bias", "lm_head.weight"})
     EXPECT_TRUE(is_left_out(name)) << name;

@@ -281,6 +281,17 @@ TEST_F(CheckWeights, Takes16BitsAndHeadsOfOtherTasks) {
   expect_data_error([&] { check(); }, {"has tensor 'fc.bias' twice, again as 'module.fc.bias'"});
 }
 
+// As PyTorch Lightning and OpenMMLab call the tensors of a network that is a member of another module.
+TEST_F(CheckWeights, TakesNamesThatAllBeginAlike) {
+  tensors.push_back({"bn1.num_batches_tracked", {{2}, DType::i32}});
+  for (const char* prefix : {"backbone.", "model._orig_mod."}) {
+    for (auto& [name, desc] : tensors) name.insert(0, prefix);
+    EXPECT_NO_THROW(check()) << prefix;
+  }
+  tensors.push_back({"ema.fc.bias", {{10}, DType::f32}});
+  expect_data_error([&] { check(); }, {"no tensor 'ema.fc.bias' of F32[10]"});
+}
+
 TEST_F(CheckWeights, AMismatchedFileChangesNothing) {
   const auto backend = make_cpu_backend(1);
   const Program program = make_program(workload_spec(spec_of("resnet20", 1)), *backend, {Entry::train});
