@@ -63,9 +63,9 @@ void make_visible(Json& value) {
   }
 }
 
-Json parse_json(std::string_view text, const std::string& source) {
+Json parse_json(std::string_view text, const std::string& source, RepeatedKeys repeated) {
   require_at_most(kMaxTextBytes, text.size(), source);
-  check_json(text, source);
+  check_json(text, source, repeated);
   Json value = Json::parse(text.begin(), text.end());
   make_visible(value);
   return value;

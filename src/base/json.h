@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,13 +19,17 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 inline constexpr std::size_t kMaxJsonValues = 20'000'000;
 inline constexpr std::size_t kMaxJsonMembers = 256;  // of an object; look-up is linear
 
+// What to do with a key that an object has twice. Published files of others stay as they are, and their own readers, in Python,
+// take the last value.
+enum class RepeatedKeys : std::uint8_t { refused, last_counts };
+
 // `source` names the text in messages. All strings are made visible. Errors: FormatError, with the place and how to fix it, for
-// a text that is too large, not JSON, not UTF-8 or nested too deeply, or has too many values or the same key twice.
-Json parse_json(std::string_view text, const std::string& source);
+// a text that is too large, not JSON, not UTF-8 or nested too deeply, or has too many values or a repeated key that is refused.
+Json parse_json(std::string_view text, const std::string& source, RepeatedKeys repeated = RepeatedKeys::refused);
 
 // What parse_json checks before it builds anything, in time and memory proportional to the text: a parser builds whatever a
-// text says, and silently keeps one of two members with the same key.
-void check_json(std::string_view text, const std::string& source);
+// text says.
+void check_json(std::string_view text, const std::string& source, RepeatedKeys repeated);
 
 // Makes every string in it visible (src/base/text.h), so that nothing from a file or a process can affect the terminal or the
 // log that it is printed to.

@@ -40,7 +40,8 @@ FormatError not_json(std::string_view text, const std::string& source, std::size
 // Holds one level per open bracket, with the keys of open objects.
 class Inspector final : public Json::json_sax_t {
  public:
-  Inspector(std::string_view text, const std::string& source) : text_(text), source_(source) {}
+  Inspector(std::string_view text, const std::string& source, RepeatedKeys repeated)
+      : text_(text), source_(source), repeated_(repeated) {}
 
   bool null() override { return value(); }
   bool boolean(bool) override { return value(); }
@@ -56,7 +57,7 @@ class Inspector final : public Json::json_sax_t {
 
   bool key(std::string& key) override {
     std::vector<std::string>& keys = levels_.back().keys;
-    if (std::find(keys.begin(), keys.end(), key) != keys.end())
+    if (repeated_ == RepeatedKeys::refused && std::find(keys.begin(), keys.end(), key) != keys.end())
       throw FormatError(place(levels_.size() - 1) + "has '" + key.substr(0, kShownKey) + "' twice; keep one of them");
     if (keys.size() == kMaxJsonMembers)
       throw FormatError(place(levels_.size() - 1) + "has more than " + std::to_string(kMaxJsonMembers) +
@@ -128,13 +129,14 @@ class Inspector final : public Json::json_sax_t {
 
   std::string_view text_;
   const std::string& source_;
+  const RepeatedKeys repeated_;
   std::vector<Level> levels_;
   std::size_t values_ = 0;
 };
 
 }  // namespace
 
-void check_json(std::string_view text, const std::string& source) {
+void check_json(std::string_view text, const std::string& source, RepeatedKeys repeated) {
   // The parser's message for this depends on its version.
   if (text.empty()) throw not_json(text, source, 0, std::string("unexpected end of input; ") + kEndsEarly);
   const FileKind kind = file_kind(text.substr(0, kFileKindBytes));
@@ -150,7 +152,7 @@ void check_json(std::string_view text, const std::string& source) {
       throw FormatError(source + ": not JSON but other data, so this is not a file of epochbench; name another");
     throw not_json(text, source, zero, "a zero byte, so the file is damaged; copy it again or write it again");
   }
-  Inspector inspector(text, source);
+  Inspector inspector(text, source, repeated);
   Json::sax_parse(text.begin(), text.end(), &inspector);
 }
 

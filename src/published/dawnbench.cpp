@@ -123,7 +123,7 @@ std::optional<std::string> full_day(const std::string& text) {
 std::string stem_of(const std::string& path) { return path.substr(0, path.rfind('.')); }
 
 PublishedEntry entry_of(const NamedText& file, const NamedText* epochs, const PublishedOrigin& origin) {
-  const Json document = parse_json(file.text, file.path);
+  const Json document = parse_json(file.text, file.path, RepeatedKeys::last_counts);
   const JsonFields from(document, file.path);
   if (!from.find("version") && !from.find("hardware"))
     throw FormatError(file.path + ": no entry of DAWNBench, which has version, author, model and hardware, but " +

@@ -89,17 +89,44 @@ std::string lowercase(std::string text) {
   return text;
 }
 
-void require_one_result(const std::vector<NamedLog>& logs, const std::string& submitter, const std::string& division) {
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(0, slash);
+}
+
+// Whether a round's repository has the log at the place of that system: SUBMITTER/results/NAME/BENCHMARK/result_0.txt and
+// SUBMITTER/systems/NAME.json.
+bool lies_beside(const std::string& log, const std::string& system) {
+  constexpr std::string_view kFolder = "systems/", kEnd = ".json";
+  const std::size_t at = system.rfind(kFolder);
+  if (at == std::string::npos || (at > 0 && system[at - 1] != '/') || !system.ends_with(kEnd)) return false;
+  const std::size_t begin = at + kFolder.size();
+  return log.starts_with(system.substr(0, at) + "results/" + system.substr(begin, system.size() - kEnd.size() - begin) + "/");
+}
+
+// Sets the batch, and says in notes where the logs disagree with each other or with the description of their system, at
+// `system`.
+void check_logs(PublishedEntry& entry, const std::vector<NamedLog>& logs, const std::string& system) {
   const MlperfLog& first = logs.front().log;
+  entry.batch = first.batch;
+  std::string others;  // whom the logs name
   for (const auto& [path, log] : logs) {
-    if (log.benchmark != first.benchmark || log.batch != first.batch)
+    const bool one_folder = folder_of(path) == folder_of(logs.front().path);
+    if (log.benchmark != first.benchmark || (log.batch != first.batch && !one_folder))
       throw FormatError(path + ": benchmark or batch differ from those of " + logs.front().path +
                         "; name the logs of one result, and import each on its own");
-    if (lowercase(log.submitter) != lowercase(submitter) || lowercase(log.division) != lowercase(division))
-      throw FormatError(path + ": of " + log.submitter.substr(0, 40) + ", " + log.division.substr(0, 40) +
-                        ", and the system's description is of " + submitter.substr(0, 40) + ", " + division.substr(0, 40) +
-                        "; name the description of the system that ran it");
+    if (log.batch != first.batch) entry.batch.reset();
+    if (lowercase(log.submitter) == lowercase(entry.submitter) && lowercase(log.division) == lowercase(*entry.division))
+      continue;
+    const std::string named = log.submitter.substr(0, 40) + ", " + log.division.substr(0, 40);
+    if (!lies_beside(path, system))
+      throw FormatError(path + ": of " + named + ", and the system's description is of " + entry.submitter.substr(0, 40) +
+                        ", " + entry.division->substr(0, 40) + "; name the description of the system that ran it");
+    others = named;
   }
+  if (first.batch && !entry.batch) entry.notes.emplace_back("no batch: the runs had different ones");
+  if (!others.empty())
+    entry.notes.push_back("logs name " + others + " as the submitter and division; the description of the system counts");
 }
 
 // By MLPerf's rules: the mean of the runs without the fastest and the slowest, where a failed run is the slowest, times the
@@ -167,11 +194,6 @@ std::string day_of(std::int64_t milliseconds) {
   return text;
 }
 
-std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(0, slash);
-}
-
 std::string citation_of(const PublishedEntry& entry, const PublishedOrigin& origin) {
   std::string division = *entry.division;
   if (!division.empty() && division.front() >= 'a' && division.front() <= 'z') division.front() -= 'a' - 'A';
@@ -193,7 +215,7 @@ void take(ResultFiles& files, const NamedText& file) {
     files.logs.push_back({file.path, parse_mlperf_log(file)});
     return;
   }
-  Json document = parse_json(file.text, file.path);
+  Json document = parse_json(file.text, file.path, RepeatedKeys::last_counts);
   const JsonFields from(document, file.path);
   const bool is_scaling = from.find("scaling_factor");
   if (!is_scaling && !from.find("system_name"))
@@ -224,7 +246,7 @@ PublishedDocument import_mlperf(const std::vector<NamedText>& files, const Publi
   entry.version = round_of(origin);
   entry.submitter = system.text("submitter");
   entry.division = division_in(system, found.logs.front().log);
-  require_one_result(found.logs, entry.submitter, *entry.division);
+  check_logs(entry, found.logs, found.system->first);
   const MlperfLog& first = found.logs.front().log;
   if (result_id && entry.version && !result_id->starts_with(entry.version->substr(1) + "-"))
     throw FormatError("--result-id: '" + result_id->substr(0, 40) + "' is not of " + *entry.version + ", whose results are " +
@@ -237,7 +259,6 @@ PublishedDocument import_mlperf(const std::vector<NamedText>& files, const Publi
   entry.data = first.benchmark == "bert" ? "Wikipedia 2020/01/01" : "ImageNet";
   entry.framework = text_if_any(system, "framework");
   entry.machine = machine_of(system);
-  entry.batch = first.batch;
   entry.date = day_of(first.start_ms);
   entry.target = target_of(entry);
   entry.files.push_back(found.system->first);

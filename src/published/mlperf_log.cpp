@@ -141,7 +141,7 @@ MlperfLog parse_mlperf_log(const NamedText& file) {
     if (mark == std::string_view::npos) continue;
     const std::string_view text = trimmed(line.substr(mark + kMark.size()));
     if (!text.starts_with('{')) continue;  // MLPerf's logger writes [convert-error: ...] for a value that it cannot encode
-    const Json event = parse_json(without_nan(text), place);
+    const Json event = parse_json(without_nan(text), place, RepeatedKeys::last_counts);
     take(found, JsonFields(event, place));
   }
   for (const auto& [text, key] : {std::pair{&found.benchmark, "submission_benchmark"},
