@@ -1,5 +1,6 @@
 #include "src/machine/rapl.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -90,6 +91,17 @@ std::optional<RaplPackage> find_memory(const std::string& name, const std::strin
   return std::nullopt;
 }
 
+// "package-0" of "package-0-die-1".
+std::string whole_package(const std::string& name) { return name.substr(0, name.find("-die-")); }
+
+// Whether two counters are one: the second, read in between, lies within two readings of the first. AMD's dies may be copied
+// at different milliseconds.
+bool repeats(const std::string& counter, const std::string& first) {
+  constexpr double kCopyJoules = 1;
+  const auto before = read_joules(first), between = read_joules(counter), after = read_joules(first);
+  return before && between && after && *between > 0 && *between >= *before - kCopyJoules && *between <= *after + kCopyJoules;
+}
+
 }  // namespace
 
 RaplDomains find_rapl(const std::string& folder) {
@@ -106,6 +118,14 @@ RaplDomains find_rapl(const std::string& folder) {
     if (path.empty() || entry.path().string().size() < path.size()) path = entry.path().string();
   }
   for (const auto& [name, path] : paths) {
+    const std::string package = whole_package(name);
+    const auto whole = std::ranges::find_if(found.packages, [&](const RaplPackage& each) {
+      return package != name && whole_package(each.name) == package && repeats(path + "/energy_uj", each.counter);
+    });
+    if (whole != found.packages.end()) {
+      whole->name = package;
+      continue;
+    }
     found.packages.push_back(package_at(name, path));
     if (!found.obstacle) found.obstacle = obstacle_of(found.packages.back().counter, folder);
     if (const auto memory = find_memory(name, path); memory && !obstacle_of(memory->counter, folder))

@@ -3,7 +3,8 @@
 // Source: Documentation/power/powercap/powercap.rst of Linux. A package's counter covers its cores and everything else on it,
 // but not the memory beside it, which many Intel servers count in a sub-domain "dram" of the package (intel-rapl:0:0), and
 // AMD's CPUs do not count. It is added if every package has one. The sub-domain "core" is part of the package, "psys", the
-// whole platform, contains it, and a second entry of the same package (intel-rapl-mmio) repeats it.
+// whole platform, contains it, and a second entry of the same package (intel-rapl-mmio) repeats it. On AMD's Zen 1 and 2 each
+// die of a package ("package-0-die-1") may have an entry that shows the counter of the whole package; it counts once.
 #pragma once
 
 #include <memory>

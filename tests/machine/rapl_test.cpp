@@ -42,7 +42,32 @@ TEST(FindRapl, TakesAmdAndDies) {
   const FakePowercap machine;
   machine.domain("intel-rapl:0", "package-0-die-0", 100, 65532610987);
   machine.domain("intel-rapl:0:0", "core", 60, 65532610987);
-  machine.domain("amd-rapl:1", "package-0-die-1", 100, 65532610987);
+  machine.domain("amd-rapl:1", "package-0-die-1", 9'000'000, 65532610987);
+  EXPECT_THAT(names(find_rapl(machine.folder)), ElementsAre("package-0-die-0", "package-0-die-1"));
+}
+
+// Threadripper 1950X, and EPYC of Zen 1 and 2.
+TEST(FindRapl, CountsAPackageOnceWhoseDiesAllShowItsCounter) {
+  const FakePowercap machine;
+  machine.domain("intel-rapl:0", "package-0-die-0", 700'000'000);
+  machine.domain("intel-rapl:1", "package-0-die-1", 700'300'000);
+  machine.domain("intel-rapl:2", "package-1-die-0", 700'000'000);
+  machine.domain("intel-rapl:3", "package-1-die-1", 700'000'000);
+  const RaplDomains domains = find_rapl(machine.folder);
+  EXPECT_THAT(names(domains), ElementsAre("package-0", "package-1"));
+  EXPECT_EQ(domains.packages[0].counter, machine.folder + "/intel-rapl:0/energy_uj");
+  const std::unique_ptr<EnergyMeter> meter = make_rapl_meter(domains);
+  meter->begin(0);
+  for (const char* domain : {"intel-rapl:0", "intel-rapl:1", "intel-rapl:2", "intel-rapl:3"})
+    machine.count(domain, 710'000'000);
+  meter->advance(0.1);
+  EXPECT_NEAR(meter->drawn().joules, 20, 1e-9);
+}
+
+TEST(FindRapl, CountersThatStandAtZeroAreNotOne) {
+  const FakePowercap machine;
+  machine.domain("intel-rapl:0", "package-0-die-0", 0);
+  machine.domain("intel-rapl:1", "package-0-die-1", 0);
   EXPECT_THAT(names(find_rapl(machine.folder)), ElementsAre("package-0-die-0", "package-0-die-1"));
 }
 
