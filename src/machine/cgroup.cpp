@@ -22,6 +22,13 @@ struct GroupMount {
   }
 };
 
+// mountinfo writes white space and backslashes, which names of systemd's units have, as octal numbers.
+std::string plain(std::string path) {
+  for (const auto& [octal, character] : {std::pair("\\040", " "), std::pair("\\011", "\t"), std::pair("\\134", "\\")})
+    replace_all(path, octal, character);
+  return path;
+}
+
 // Where a version 1 controller, or version 2 if the name is empty, is mounted. What is mounted over hides what was there.
 std::vector<GroupMount> group_mounts(const std::string& root, const std::string& controller) {
   std::vector<GroupMount> found;
@@ -34,8 +41,9 @@ std::vector<GroupMount> group_mounts(const std::string& root, const std::string&
     left >> skip >> skip >> skip >> group >> point;
     right >> type >> source >> options;
     if (controller.empty() ? type != "cgroup2" : type != "cgroup" || !names(options, controller)) continue;
-    std::erase_if(found, [&](const GroupMount& mount) { return mount.folder == root + point; });
-    found.push_back({group, root + point});
+    const std::string folder = root + plain(point);
+    std::erase_if(found, [&](const GroupMount& mount) { return mount.folder == folder; });
+    found.push_back({plain(group), folder});
   }
   return found;
 }
@@ -105,8 +113,8 @@ std::optional<CgroupMemory> cgroup_memory(const std::string& root) {
     if (level && (!tightest || level->available_bytes < tightest->available_bytes)) tightest = level;
   };
   for (const std::string& folder : group_folders(root, ""))
-    consider(
-        memory_of(read_number(folder + "/memory.max"), read_number(folder + "/memory.current"), folder + "/memory.stat", ""));
+    for (const char* limit : {"/memory.max", "/memory.high"})  // above the second one, the kernel slows down each allocation
+      consider(memory_of(read_number(folder + limit), read_number(folder + "/memory.current"), folder + "/memory.stat", ""));
   for (const std::string& folder : group_folders(root, "memory"))
     consider(memory_of(read_number(folder + "/memory.limit_in_bytes"), read_number(folder + "/memory.usage_in_bytes"),
                        folder + "/memory.stat", "total_"));

@@ -14,7 +14,9 @@ struct CgroupMemory {
   std::int64_t limit_bytes = 0;
   std::int64_t available_bytes = 0;  // limit minus use; file pages that are only cached count as free
 };
-std::optional<CgroupMemory> cgroup_memory(const std::string& root = "");  // the level with the least available
+// The level with the least available. Processes above the limit memory.high are not killed, but slowed down, and count as above
+// a limit, too.
+std::optional<CgroupMemory> cgroup_memory(const std::string& root = "");
 
 // Processes that the kernel killed for lack of memory, here and on the whole machine. Only an increase is meaningful.
 std::optional<std::int64_t> oom_kill_count(const std::string& root = "");

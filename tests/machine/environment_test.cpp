@@ -88,6 +88,15 @@ TEST_F(MachineTest, QuotaOfAGroupInsideAContainer) {
   EXPECT_THAT(cgroup_cpu_quota(root), Optional(1.0));
 }
 
+// systemd writes a hyphen in the name of a unit as \x2d, and the kernel that backslash as \134.
+TEST_F(MachineTest, QuotaOfAGroupWhoseNameHasABackslash) {
+  file("/proc/self/cgroup", "0::/machine.slice/machine-a\\x2db.scope/inner\n");
+  file("/proc/self/mountinfo", "30 24 0:26 /machine.slice/machine-a\\134x2db.scope /my\\040cg rw - cgroup2 cgroup2 rw\n");
+  file("/my cg/inner/cpu.max", "100000 100000\n");
+  file("/my cg/cpu.max", "300000 100000\n");
+  EXPECT_THAT(cgroup_cpu_quota(root), Optional(1.0));
+}
+
 TEST_F(MachineTest, QuotaWhereOneHierarchyIsMountedTwice) {
   file("/proc/self/cgroup", "0::/a/b/c\n");
   file("/part/b/c/cpu.max", "300000 100000\n");
@@ -115,6 +124,17 @@ TEST_F(MachineTest, MemoryCountsCachedFilesAsFree) {
   file("/sys/fs/cgroup/user/memory.current", "4900\n");
   EXPECT_EQ(cgroup_memory(root)->available_bytes, 100);
   EXPECT_EQ(cgroup_memory(root)->limit_bytes, 5000);
+}
+
+TEST_F(MachineTest, MemoryThatIsSlowedDownAboveALimitIsLimited) {
+  cgroup_v2();
+  file("/sys/fs/cgroup/user/job/memory.max", "max\n");
+  file("/sys/fs/cgroup/user/job/memory.high", "800\n");
+  file("/sys/fs/cgroup/user/job/memory.current", "700\n");
+  ASSERT_TRUE(cgroup_memory(root));
+  EXPECT_EQ(cgroup_memory(root)->available_bytes, 100);
+  file("/sys/fs/cgroup/user/job/memory.high", "max\n");
+  EXPECT_FALSE(cgroup_memory(root));
 }
 
 TEST_F(MachineTest, MemoryOfVersion1) {
