@@ -306,7 +306,7 @@ Run run_case(const CaseSpec& spec, const WorkerCommand& worker, const std::funct
     const bool alone = spec.ranks == 1;  // epochbench-mpi makes the settings of each rank
     const EnvironmentSettings settings =
         alone ? openmp_settings(spec.threads.value_or(0), topology(affinity_cpus()), cgroup_cpu_quota(), possible(spec.pin))
-              : rank_settings();
+              : rank_settings(spec);
     const ProcessLimits limits = alone ? options.process : launcher_limits(options.process, spec);
     Conversation conversation(alone ? worker : launch_command(spec, options.process.hung_seconds), settings, limits,
                               interrupted);

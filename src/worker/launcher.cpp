@@ -96,8 +96,13 @@ WorkerCommand launch_command(const CaseSpec& spec, double patience_seconds) {
   return command;
 }
 
-EnvironmentSettings rank_settings() {
-  EnvironmentSettings settings;
+EnvironmentSettings rank_settings(const CaseSpec& spec) {
+  // Open MPI would write these in front of what rank 0 answers.
+  EnvironmentSettings settings = {{"OMPI_MCA_orte_tag_output", "0"}, {"OMPI_MCA_orte_timestamp_output", "0"}};
+  if (spec.launcher.empty()) {  // ranks run here, whatever machines a batch system or the administrator names
+    settings["OMPI_MCA_ras"] = settings["OMPI_MCA_plm"] = "^slurm,gridengine,tm,lsf,loadleveler,alps";
+    settings["OMPI_MCA_orte_default_hostfile"] = "none";
+  }
   if (!is_set("HOME") && getpwuid(geteuid()) == nullptr) settings["HOME"] = is_set("TMPDIR") ? std::getenv("TMPDIR") : "/tmp";
   char from = 1, to = 0;
   const iovec source{&from, 1}, target{&to, 1};

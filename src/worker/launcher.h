@@ -18,8 +18,8 @@ std::optional<std::string> launch_obstacle(const CaseSpec& spec, int cores);
 WorkerCommand launch_command(const CaseSpec& spec, double patience_seconds);
 
 // The environment that launchers and ranks need here: a folder where the user has none, no copies between processes that the
-// system refuses.
-EnvironmentSettings rank_settings();
+// system refuses, answers without marks, and no machines of a batch system unless the call names a launcher.
+EnvironmentSettings rank_settings(const CaseSpec& spec);
 
 // What makes ranks slower on this machine than they could be; empty: nothing is known.
 std::string launch_remark(const CaseSpec& spec);

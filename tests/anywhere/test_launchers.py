@@ -53,6 +53,20 @@ class RankHosts(CliTest):
     def test_without_proc(self):
         self.run_ranks(before=mounted("mount -t tmpfs none /proc"))
 
+    def test_in_a_job_of_a_batch_system(self):
+        """As in a container that a job starts: its variables are there, and neither its commands nor its machines."""
+        hosts = self.folder / "hosts"
+        hosts.write_text("node17 1 all.q UNDEFINED\n")
+        slurm = {"SLURM_JOB_ID": "7", "SLURM_JOBID": "7", "SLURM_NODELIST": "node17", "SLURM_JOB_NODELIST": "node17", "SLURM_NNODES": "1",
+                 "SLURM_TASKS_PER_NODE": "1", "SLURM_NTASKS": "1", "SLURM_CPUS_ON_NODE": "2"}
+        for name, environment in (("Slurm", slurm), ("Grid Engine", {"JOB_ID": "7", "PE_HOSTFILE": str(hosts), "ARC": "x", "SGE_ROOT": "/sge"}),
+                                  ("hosts of the administrator", {"OMPI_MCA_orte_default_hostfile": str(hosts)})):
+            with self.subTest(name):
+                self.run_ranks(environment=environment)
+
+    def test_where_open_mpi_marks_output(self):
+        self.run_ranks(environment={"OMPI_MCA_orte_tag_output": "1", "OMPI_MCA_orte_timestamp_output": "1"})
+
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to become another user")
     def test_of_a_user_without_name_and_home(self):
         for program in ("epochbench", "epochbench-mpi"):
