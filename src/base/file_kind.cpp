@@ -46,6 +46,7 @@ constexpr std::array kSignatures{
     Signature{0, "\0\0\0\x0cJXL "sv, {"a JPEG XL picture", "", ""}},
     Signature{0, "\xff\x0a"sv, {"a JPEG XL picture", "", ""}},
     Signature{0, "<!doctype html"sv, {"an HTML page", "", "", true}},
+    Signature{0, "<?xml"sv, {"an XML document", "", "", true}},  // as object stores answer what they refuse
     Signature{0, "<html"sv, {"an HTML page", "", "", true}},
     Signature{0, "<svg"sv, {"an SVG picture", "", "", true}},
 };

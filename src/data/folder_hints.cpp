@@ -11,12 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxEntries = 1000;  // of a folder that are looked at: a message need not wait for a million
-
 std::vector<fs::path> visible_entries(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
-  for (fs::directory_iterator each(folder, error), end; !error && each != end && entries.size() < kMaxEntries;
+  for (fs::directory_iterator each(folder, error), end; !error && each != end && entries.size() < kMaxNames;
        each.increment(error))
     if (!each->path().filename().string().starts_with('.')) entries.push_back(each->path());
   std::ranges::sort(entries);
@@ -33,7 +31,7 @@ std::optional<fs::path> folder_below(const fs::path& folder, const std::function
     std::error_code error;
     for (const fs::path& parent : level)
       for (const fs::path& entry : visible_entries(parent))
-        if (below.size() < kMaxEntries && fs::is_directory(entry, error)) below.push_back(entry);
+        if (below.size() < kMaxNames && fs::is_directory(entry, error)) below.push_back(entry);
     for (const fs::path& each : below)
       if (has(each)) return each;
     level = std::move(below);
@@ -41,16 +39,20 @@ std::optional<fs::path> folder_below(const fs::path& folder, const std::function
   return std::nullopt;
 }
 
-std::string names_there(const fs::path& folder) {
+std::string first_names(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 3;
-  const std::vector<fs::path> entries = visible_entries(folder);
-  if (entries.empty()) return " (it is empty)";
-  std::string names;
-  for (std::size_t i = 0; i < std::min(kShown, entries.size()); ++i)
-    names += (i == 0 ? "" : ", ") + in_quotes(entries[i].filename().string());
-  const std::size_t more = entries.size() - std::min(kShown, entries.size());
-  return " (but " + names +
-         (more == 0 ? "" : " and " + std::to_string(more) + (entries.size() == kMaxEntries ? " or more" : " more")) + ")";
+  if (names.empty()) return " (it is empty)";
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) shown += (i == 0 ? "" : ", ") + in_quotes(names[i]);
+  const std::size_t more = names.size() - std::min(kShown, names.size());
+  return " (but " + shown +
+         (more == 0 ? "" : " and " + std::to_string(more) + (names.size() == kMaxNames ? " or more" : " more")) + ")";
+}
+
+std::string names_there(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::path& entry : visible_entries(folder)) names.push_back(entry.filename().string());
+  return first_names(names);
 }
 
 }  // namespace epochbench

@@ -99,6 +99,8 @@ class Decoder final : public ImageDecoder {
 
 BadImage damaged_image(std::string_view reason) { return BadImage("is truncated or damaged (" + in_quotes(reason) + ")"); }
 
+BadImage unread_image(std::string_view reason) { return BadImage("is of a kind that is not read (" + in_quotes(reason) + ")"); }
+
 std::optional<std::string> ImageDecoder::unavailable() { return std::nullopt; }
 
 std::unique_ptr<ImageDecoder> ImageDecoder::make(std::int64_t max_pixels) { return std::make_unique<Decoder>(max_pixels); }

@@ -31,6 +31,8 @@ class BadImage : public std::runtime_error {
 
 // "is truncated or damaged ('reason')"
 BadImage damaged_image(std::string_view reason);
+// "is of a kind that is not read ('reason')": whole, but not for this decoder.
+BadImage unread_image(std::string_view reason);
 
 // For use by one thread.
 class ImageDecoder {

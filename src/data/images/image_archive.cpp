@@ -12,6 +12,7 @@
 #include "src/base/file_descriptor.h"
 #include "src/base/text.h"
 #include "src/data/byte_source.h"
+#include "src/data/folder_hints.h"
 #include "src/data/images/decoder.h"
 #include "src/data/images/image_files.h"
 #include "src/data/images/tar_contents.h"
@@ -30,7 +31,7 @@ class ArchiveFiles final : public ImageFiles {
     struct stat status {};
     if (!file_ || fstat(file_.number(), &status) != 0) fail("cannot be opened: " + error_text(errno));
     TarContents contents(file_, static_cast<std::uint64_t>(status.st_size), shown_);
-    const std::string top = find_top(contents.folders());
+    const std::string top = find_top(contents);
     const std::vector<std::string> train = classes_below(contents, below(top, "train"));
     const std::vector<std::string> val = classes_below(contents, below(top, "val"));
     classes_ = train;
@@ -78,10 +79,23 @@ class ArchiveFiles final : public ImageFiles {
     return std::ranges::all_of(end, [](std::uint8_t byte) { return byte == 0; });
   }
 
+  static std::string names_at_top(const TarContents& contents) {
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+      if (!name.empty() && !is_hidden(name) && names.size() < kMaxNames) names.push_back(name);
+    };
+    for (const std::string& folder : contents.folders())
+      if (folder.find('/') == std::string::npos) add(folder);
+    for (std::size_t i = 0; i < contents.files().size(); ++i)
+      if (contents.files()[i].label == 0) add(contents.files().name(i));
+    std::ranges::sort(names);
+    return first_names(names);
+  }
+
   // The folder that has train and val: the top of the archive, or the only other one.
-  std::string find_top(const std::vector<std::string>& folders) const {
+  std::string find_top(const TarContents& contents) const {
     std::map<std::string, int> found;
-    for (const std::string& folder : folders)
+    for (const std::string& folder : contents.folders())
       for (const char* split : {"train", "val"})
         if (!folder.empty() && !is_hidden(folder) && folder == below(parent_path(folder), split)) ++found[parent_path(folder)];
     if (const auto top = found.find(""); top != found.end() && top->second == 2) return "";
@@ -92,7 +106,7 @@ class ArchiveFiles final : public ImageFiles {
       fail("has the folders train and val in " + in_quotes(tops[0]) + " and in " + in_quotes(tops[1]) +
            ": leave one in the archive, or unpack it and name the folder");
     if (tops.empty())
-      fail(found.empty() ? "has no image train/CLASS/FILE: archive the folders train and val"
+      fail(found.empty() ? "has no image train/CLASS/FILE" + names_at_top(contents) + ": archive the folders train and val"
                          : "has no folder with both train and val: it must have train/CLASS/FILE and val/CLASS/FILE");
     return tops.front();
   }

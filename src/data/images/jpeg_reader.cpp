@@ -16,6 +16,11 @@ constexpr int kMaxScans = 500;  // each of a progressive file costs a pass over 
 // version of JFIF, and a color transform that Adobe does not define.
 constexpr std::array kHarmless{JWRN_EXTRANEOUS_DATA, JWRN_NOT_SEQUENTIAL, JWRN_JFIF_MAJOR, JWRN_ADOBE_XFORM};
 
+// Files with 12 bits per sample, lossless and hierarchical ones, files that state their height at the end, and files whose
+// number of components stands for no color.
+constexpr std::array kUnread{JERR_BAD_PRECISION,   JERR_SOF_UNSUPPORTED, JERR_EMPTY_IMAGE, JERR_CONVERSION_NOTIMPL,
+                             JERR_COMPONENT_COUNT, JERR_ARITH_NOTIMPL,   JERR_NOT_COMPILED};
+
 }  // namespace
 
 JpegReader::JpegReader() {
@@ -33,6 +38,7 @@ JpegReader::~JpegReader() { jpeg_destroy_decompress(&info_); }
 void JpegReader::end(j_common_ptr info) {
   auto* messages = static_cast<Messages*>(info->err);
   messages->format_message(info, messages->reason);
+  messages->unread = std::ranges::find(kUnread, messages->msg_code) != kUnread.end();
   std::longjmp(messages->back, 1);
 }
 
@@ -56,18 +62,22 @@ void JpegReader::limit_scans(j_common_ptr info) {
 }
 
 ImageSize JpegReader::open(std::span<const std::uint8_t> file) {
-  if (!read_header(file)) throw damaged_image(messages_.reason);
+  if (!read_header(file)) throw refusal();
   return {info_.image_height, info_.image_width};
 }
 
 void JpegReader::read(std::uint8_t* pixels, ImageSize size, int shrink) {
-  if (!read_rows(pixels, size, shrink)) throw damaged_image(messages_.reason);
+  if (!read_rows(pixels, size, shrink)) throw refusal();
+}
+
+BadImage JpegReader::refusal() const {
+  return messages_.unread ? unread_image(messages_.reason) : damaged_image(messages_.reason);
 }
 
 // The functions below return false where libjpeg-turbo jumps back; they have no objects that would have to be destroyed.
 
 bool JpegReader::read_header(std::span<const std::uint8_t> file) {
-  messages_.lost = messages_.ended = false;
+  messages_.lost = messages_.ended = messages_.unread = false;
   if (setjmp(messages_.back) != 0) return false;
   jpeg_abort_decompress(&info_);
   jpeg_mem_src(&info_, file.data(), file.size());

@@ -32,12 +32,14 @@ class JpegReader {
     std::jmp_buf back;
     char reason[JMSG_LENGTH_MAX];
     bool lost, ended;  // pixels were lost; the file has no end marker
+    bool unread;       // libjpeg-turbo ended because it does not read such files
   };
   static void end(j_common_ptr info);
   static void note(j_common_ptr info, int level);
   static void limit_scans(j_common_ptr info);
   bool read_header(std::span<const std::uint8_t> file);
   bool read_rows(std::uint8_t* pixels, ImageSize size, int shrink);
+  BadImage refusal() const;
   bool lacks_scans() const;
 
   jpeg_decompress_struct info_{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#include <string_view>
 
 namespace epochbench {
 void PngReader::end(png_structp png, png_const_charp reason) {
@@ -20,13 +21,18 @@ void PngReader::copy(png_structp png, png_bytep bytes, std::size_t count) {
 
 void PngReader::close() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
+// A chunk that a reader must know: Xcode writes one into the pictures of apps.
+BadImage PngReader::refusal() const {
+  return std::string_view(reason_).ends_with("unhandled critical chunk") ? unread_image(reason_) : damaged_image(reason_);
+}
+
 ImageSize PngReader::open(std::span<const std::uint8_t> file) {
   close();
   png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, end, ignore);
   if (png_) info_ = png_create_info_struct(png_);
   if (!info_) throw std::bad_alloc();
   left_ = file;
-  if (!read_header()) throw damaged_image(reason_);
+  if (!read_header()) throw refusal();
   return {png_get_image_height(png_, info_), png_get_image_width(png_, info_)};
 }
 
@@ -34,7 +40,7 @@ void PngReader::read(std::uint8_t* pixels, ImageSize size) {
   constexpr std::int64_t kChannels = 3;
   rows_.resize(static_cast<std::size_t>(size.height));
   for (std::size_t y = 0; y < rows_.size(); ++y) rows_[y] = pixels + static_cast<std::size_t>(size.width * kChannels) * y;
-  if (!read_rows(static_cast<std::size_t>(size.width * kChannels))) throw damaged_image(reason_);
+  if (!read_rows(static_cast<std::size_t>(size.width * kChannels))) throw refusal();
 }
 
 // The functions below return false where libpng jumps back; they have no objects that would have to be destroyed.

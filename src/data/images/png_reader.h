@@ -31,6 +31,7 @@ class PngReader {
   static void copy(png_structp png, png_bytep bytes, std::size_t count);
   bool read_header();
   bool read_rows(std::size_t stride);
+  BadImage refusal() const;
   void close();
 
   png_structp png_ = nullptr;

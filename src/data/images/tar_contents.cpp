@@ -1,5 +1,7 @@
 #include "src/data/images/tar_contents.h"
 
+#include <algorithm>
+#include <array>
 #include <clocale>
 #include <memory>
 #include <string_view>
@@ -8,6 +10,7 @@
 #include <archive_entry.h>
 
 #include "epochbench/dataset.h"
+#include "src/base/file_kind.h"
 #include "src/base/text.h"
 #include "src/data/byte_source.h"
 
@@ -74,7 +77,7 @@ std::string parent_path(const std::string& path) {
 class TarContents::Reader {
  public:
   Reader(const FileDescriptor& file, std::uint64_t size, const std::string& shown)
-      : size_(size), shown_(shown), reader_(archive_read_new()) {
+      : file_(file), size_(size), shown_(shown), reader_(archive_read_new()) {
     constexpr std::size_t kBlockBytes = 4096;  // read per header
     if (!reader_) throw std::bad_alloc();
     archive_read_support_format_tar(reader_.get());
@@ -128,15 +131,24 @@ class TarContents::Reader {
   }
   [[noreturn]] void fail() const {
     const char* reason = archive_error_string(reader_.get());
-    if (first_)
-      throw DataError("data archive " + shown_ + " is not a tar archive: name one; a compressed one must be unpacked first");
+    if (first_) throw DataError("data archive " + shown_ + " " + other_kind());
     throw DataError("data archive " + shown_ + " is truncated or damaged (" + in_quotes(reason ? reason : "no reason") +
                     ", after byte " + std::to_string(archive_filter_bytes(reader_.get(), 0)) + "): write it again");
+  }
+
+  std::string other_kind() const {
+    std::array<std::uint8_t, kFileKindBytes> begin{};
+    const auto got = static_cast<std::size_t>(std::max<ssize_t>(file_.read_at(begin.data(), begin.size(), 0), 0));
+    const FileKind kind = file_kind({reinterpret_cast<const char*>(begin.data()), got});
+    const char* remedy = "name one; a compressed one must be unpacked first";
+    if (kind.name.empty()) return std::string("is not a tar archive: ") + remedy;
+    return "is " + std::string(kind.name) + ", not a tar archive: " + (kind.remedy.empty() ? remedy : std::string(kind.remedy));
   }
 
   struct Free {
     void operator()(archive* reader) const { archive_read_free(reader); }
   };
+  const FileDescriptor& file_;
   const std::uint64_t size_;
   const std::string& shown_;
   std::unique_ptr<archive, Free> reader_;

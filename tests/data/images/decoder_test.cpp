@@ -183,6 +183,19 @@ TEST(ImageDecoder, WarningsWithoutALossAreNone) {
     }
 }
 
+// Whole files, but not for libjpeg-turbo: 12 bits per sample, lossless, hierarchical, and two components.
+TEST(ImageDecoder, OtherKindsAreNotCalledDamaged) {
+  const Bytes whole = flat_jpeg({.levels = {140}});
+  const std::vector<std::uint8_t> frame{0xff, 0xc0};
+  const auto begin = std::ranges::search(whole, frame).begin() - whole.begin();
+  for (const auto& [place, value] : {std::pair{4, 12}, {1, 0xc3}, {1, 0xc5}}) {
+    Bytes other = whole;
+    other[static_cast<std::size_t>(begin + place)] = static_cast<std::uint8_t>(value);
+    EXPECT_THAT(refusal(other), HasSubstr("is of a kind that is not read ('Unsupported JPEG")) << value;
+  }
+  EXPECT_THAT(refusal(flat_jpeg({.levels = {140, 128}})), HasSubstr("is of a kind that is not read ("));
+}
+
 // The first scans of a progressive file are a whole picture of less quality.
 TEST(ImageDecoder, ScansThatAreMissingAreALoss) {
   const Bytes whole = test::jpeg(32, 32, JCS_RGB, slope, true);
@@ -220,6 +233,8 @@ TEST(ImageDecoder, PngIsReadAsItIsStored) {
   const auto in_gray = [](int y, int x, int) { return slope(y, x, 0); };
   expect_pixels(with_chunk(gray, "gAMA", linear), 7, 5, in_gray, 0);
   expect_pixels(with_chunk(gray, "tRNS", {0, 1}), 7, 5, in_gray, 0);
+  EXPECT_THAT(refusal(with_chunk(color, "CgBI", {0x50, 0, 0x20, 2})), HasSubstr("is of a kind that is not read ('CgBI"))
+      << "as Xcode writes the pictures of apps";
   Bytes more = color;
   more.insert(more.end(), 100, 7);
   expect_pixels(more, 7, 5, slope, 0);

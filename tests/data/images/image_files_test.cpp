@@ -210,9 +210,12 @@ TEST_F(ImageFilesTest, NamesWhatIsWrongWithAnArchive) {
     folder_.write("set.tar", archive);
     expect_error(parts, "set.tar");
   };
-  refused(picture(1), {"is not a tar archive"});
+  refused(picture(1), {"picture, not a tar archive: name one"});
+  refused("\x1f\x8b", {"is compressed by gzip, not a tar archive: name one; a compressed one must be unpacked first"});
   refused("", {"is not a tar archive"});
-  refused(std::string(10240, '\0'), {"has no image train/CLASS/FILE"});
+  refused(std::string(10240, '\0'), {"has no image train/CLASS/FILE (it is empty)"});
+  refused(test::tar({{"0001.png", picture(1)}, {"0001.cls", "0"}, {"more/a.png", picture(1)}, {".hidden", "x"}}),
+          {"has no image train/CLASS/FILE (but '0001.cls', '0001.png', 'more'): archive the folders train and val"});
   const std::string whole = test::tar(small_set());
   refused(whole.substr(0, 700), {"is truncated"});
   refused(whole.substr(0, 100), {"is not a tar archive"});
