@@ -65,6 +65,9 @@ ImageSet read_cifar10_split(const std::filesystem::path& folder, Split split) {
     require(name_of(file));
     append(set, folder / name_of(file));
   }
+  if (last < kTrainingFiles)
+    set.note = "only " + std::to_string(last) + " of CIFAR-10's " + std::to_string(kTrainingFiles) +
+               " training files are there; fetch " + name_of(last + 1) + " and the following ones to train on all of it";
   return set;
 }
 

@@ -18,6 +18,7 @@ struct ImageSet {
   std::int64_t height = 0, width = 0, channels = 1;
   std::vector<std::uint8_t> pixels;  // [samples, height, width, channels]
   std::vector<std::uint8_t> labels;  // [samples]
+  std::string note{};                // on what the set lacks, or empty
   std::int64_t samples() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
@@ -41,8 +42,9 @@ inline constexpr PackagedImages kFashionMnist{"fashion-mnist", "/usr/share/datas
 std::filesystem::path folder_of(const PackagedImages& images);
 
 // CIFAR-10's binary version (https://www.cs.toronto.edu/~kriz/cifar.html): data_batch_1.bin and the following ones without a
-// gap, up to 5; or test_batch.bin. A record is a label byte and 3 planes (red, green, blue) of 32 x 32 bytes; the channels
-// become the last dimension. Errors: DataError for missing files, incomplete records and labels above 9.
+// gap, up to 5, with a note on the missing ones; or test_batch.bin. A record is a label byte and 3 planes (red, green, blue) of
+// 32 x 32 bytes; the channels become the last dimension. Errors: DataError for missing files, incomplete records and labels
+// above 9.
 ImageSet read_cifar10_split(const std::filesystem::path& folder, Split split);
 
 // Two splits in memory. An image is standardized by the mean and the deviation of the training split's raw pixels, one pair
@@ -55,6 +57,7 @@ class ImageDataset final : public Dataset {
   ImageDataset(std::string name, const SampleSpec& sample, ImageSet train, ImageSet test);
 
   const std::string& name() const override { return name_; }
+  std::string note() const override { return train_.note; }
   bool synthetic() const override { return false; }
   std::int64_t samples(Split split) const override { return set(split).samples(); }
   void fill(Split split, std::int64_t index, std::uint64_t epoch, std::int64_t row,

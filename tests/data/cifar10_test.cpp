@@ -52,8 +52,13 @@ TEST_F(Cifar10, TakesTheFirstBatchesAndRefusesAGap) {
   const auto data = open();
   EXPECT_EQ(data->samples(Split::train), 3);
   EXPECT_EQ(data->samples(Split::test), 1);
+  EXPECT_EQ(data->note(),
+            "only 2 of CIFAR-10's 5 training files are there; fetch data_batch_3.bin and the following ones to "
+            "train on all of it");
   folder_.write("data_batch_4.bin", record(5, 1, 2, 3));
   expect_error({"has no data_batch_3.bin"});
+  for (const char* name : {"data_batch_3.bin", "data_batch_5.bin"}) folder_.write(name, record(6, 1, 2, 3));
+  EXPECT_EQ(open()->note(), "");
 }
 
 TEST_F(Cifar10, MissingFiles) {
