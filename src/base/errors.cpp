@@ -5,11 +5,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 
 #include "src/base/text.h"
 
 namespace epochbench {
 namespace {
+
+constexpr const char* kThreadLimitRemedy =
+    "; too many processes or threads: raise their limit (ulimit -u, or docker run --pids-limit)";
 
 volatile std::sig_atomic_t caught = 0;
 timespec first{};  // time of the first signal caught
@@ -37,6 +41,16 @@ std::string limit_remedy(int error) {
 }
 
 std::string error_text(int error) { return std::strerror(error) + limit_remedy(error); }
+
+std::string error_text(const std::exception& error) {
+  const auto* of_system = dynamic_cast<const std::system_error*>(&error);
+  const bool lacks_threads = of_system && of_system->code() == std::errc::resource_unavailable_try_again;
+  return error.what() + std::string(lacks_threads ? kThreadLimitRemedy : "");
+}
+
+std::string thread_limit_remedy(std::string_view said) {
+  return said.find("Thread creation failed") == std::string_view::npos ? "" : kThreadLimitRemedy;  // libgomp's words
+}
 
 void catch_interrupts() {
   struct sigaction action {};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace epochbench {
@@ -29,6 +30,10 @@ enum class Unknown : std::uint8_t { nothing, device, precision };
 std::string limit_remedy(int error);
 // What the system says of an errno, with that command.
 std::string error_text(int error);
+// What an exception says. Where a process or a thread could not be started, also how to raise the limit of these.
+std::string error_text(const std::exception& error);
+// What to add to what another program says of threads that could not be started; empty if it says nothing of them.
+std::string thread_limit_remedy(std::string_view said);
 
 class CallError : public std::runtime_error {  // the call is wrong
  public:

@@ -146,14 +146,15 @@ std::string without_device(const std::string& reason) {
 std::string note_on_threads(const CaseSpec& spec) {
   const int cpus = logical_cpus_allowed(), threads = spec.threads.value_or(1);
   if (spec.device.kind != DeviceKind::cpu || spec.ranks > 1) return "";
-  const std::string asked = "note: --threads " + std::to_string(threads) + ": ";
+  const std::string asked = threads > 1 ? "note: --threads " + std::to_string(threads) + ": " : "note: ";
   if (threads > cpus)
     return asked + "this machine has " + counted(static_cast<std::size_t>(cpus), "logical CPU", "logical CPUs") +
            ", so threads take turns, and steps are slower than with fewer";
   const auto quota = cgroup_cpu_quota();
-  if (!quota || threads <= std::max(1.0, *quota)) return "";
+  if (!quota || threads <= *quota) return "";
   return asked + "the quota of this control group is " + short_number(*quota) + (*quota == 1 ? " CPU" : " CPUs") +
-         ", so threads stand still for part of each period; ask for fewer, or raise the quota";
+         ", so threads stand still for part of each period; " +
+         (threads > 1 ? "ask for fewer, or raise the quota" : "raise the quota");
 }
 
 std::string note_on_vocabulary(const CaseSpec& spec) {

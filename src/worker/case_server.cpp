@@ -348,7 +348,7 @@ int serve_case(int in_fd, int out_fd, const CaseServices& services) {
   } catch (const ProtocolError& failure) {
     error = error_line("failed", std::string("the case's process was called wrongly: ") + failure.what());
   } catch (const std::exception& failure) {
-    error = error_line("failed", failure.what());
+    error = error_line("failed", error_text(failure));
   } catch (...) {
     error = error_line("failed", "an exception of an unknown kind");
   }

@@ -53,7 +53,7 @@ std::optional<CaseEnded> failure_of(const std::function<void()>& act) {
   } catch (const Json::exception& error) {
     return CaseEnded{RunStatus::failed, std::string("the case's process sent a message with wrong fields: ") + error.what()};
   } catch (const std::exception& error) {
-    return CaseEnded{RunStatus::failed, error.what()};
+    return CaseEnded{RunStatus::failed, error_text(error)};
   }
 }
 
@@ -153,7 +153,8 @@ CaseEnded Conversation::ended_by(const ProcessEnd& end) const {
   // Like a shell, a launcher reports a killed rank with a code above 128; 255 is an error of its own.
   if (const int signal = end.exit_code - kKilledCode; launches_ && signal > 0 && signal < NSIG)
     message += ": a rank " + to_string(ProcessEnd{.signal = signal});
-  if (const std::string said = process_.last_errors(); !said.empty()) message += "; it said: " + said;
+  if (const std::string said = process_.last_errors(); !said.empty())
+    message += "; it said: " + said + thread_limit_remedy(said);
   return {RunStatus::failed, message};
 }
 

@@ -105,6 +105,7 @@ class Quota(Surroundings):
             self.addCleanup(lambda groups=(self.inner, self.outer): [group.rmdir() for group in groups])
             if (self.outer / file).exists():
                 (self.outer / file).write_text(value)
+                self.limit, self.value = self.outer / file, value
                 return
         self.skipTest("no control group with a quota can be made here")
 
@@ -119,6 +120,12 @@ class Quota(Surroundings):
     def test_where_only_this_part_of_the_hierarchy_is_mounted(self):
         mounted = ("unshare", "-m", "sh", "-c", f'mount --bind "{self.outer}" "{self.root}" && exec "$0" "$@"')
         self.assertEqual(self.in_group(self.inner, before=mounted)["runs"][0]["device"]["threads"], 1)
+
+    def test_a_quota_below_one_cpu_is_noted(self):
+        self.limit.write_text(self.value.replace("100000", "50000", 1))
+        self.assertEqual(self.in_group(self.inner)["runs"][0]["device"]["threads"], 1)
+        self.assertIn("note: the quota of this control group is 0.5 CPUs, so threads stand still for part of each period; raise the quota",
+                      self.done.stderr)
 
     def test_more_threads_than_the_quota_is_noted(self):
         self.assertEqual(self.in_group(self.inner, "--threads", "2")["runs"][0]["device"]["threads"], 2)
