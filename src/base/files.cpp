@@ -153,7 +153,8 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) throw fail("cannot be read: " + error_text(errno));
   if (S_ISDIR(status.st_mode)) throw fail("a folder; name a file");
-  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) throw fail("neither a file nor a pipe; name a file");
+  const bool is_read_to_its_end = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);  // some programs feed others by sockets
+  if (!S_ISREG(status.st_mode) && !is_read_to_its_end) throw fail("neither a file nor a pipe; name a file");
   if (S_ISFIFO(status.st_mode)) wait_for_writer(fd);
   require_at_most(max_bytes, static_cast<std::uint64_t>(status.st_size), path);
   std::string text;

@@ -3,8 +3,8 @@
 
 namespace epochbench {
 
-// Opens /dev/null for each closed standard stream, so that no file gets its number; reading or writing it still fails. Unblocks
-// all signals. To be called first in main.
+// Opens /dev/null for each closed standard stream, so that no file gets its number; reading or writing it still fails. Lets the
+// others wait for their readers and writers. Unblocks all signals. To be called first in main.
 void repair_inherited_state();
 
 // Lets floats round to nearest and keep subnormal numbers in this thread, and in those that it creates. Returns whether
