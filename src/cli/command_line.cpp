@@ -97,6 +97,18 @@ void refuse_empty_values(const CLI::App& command) {
       throw CallError(option->get_name() + ": an empty value; give one or leave the option out");
 }
 
+// A shell replaces ~ only where a word begins; in --data images:~/set it would be a folder of that name.
+void refuse_home_signs(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    for (std::string value : option->results()) {
+      const std::size_t at = value.starts_with("~/") ? 0 : value.find(":~/") + 1;
+      if (!value.substr(at).starts_with("~/")) continue;
+      const std::string given = value;
+      throw CallError(option->get_name() + ": no shell has replaced the ~ in '" + given + "' by your home; write " +
+                      value.replace(at, 1, "$HOME"));
+    }
+}
+
 // A full disk shows only when the output is flushed. A later write may succeed, but ferror remembers all failures.
 void require_output_written() {
   pollfd output{STDOUT_FILENO, POLLOUT, 0};
@@ -205,6 +217,7 @@ std::function<int()> Commands::parse() {
     // Not earlier: the value of a mistyped option is also read as MODEL.
     if (two_models_) throw CallError("MODEL and --model exclude each other; give one of them");
     refuse_empty_values(*app_.get_subcommands().front());
+    refuse_home_signs(*app_.get_subcommands().front());
     return chosen_;
   } catch (const CLI::Success& done) {  // help or version
     app_.exit(done);
@@ -229,7 +242,7 @@ int Commands::run() try {
   return kExitCallIsWrong;
 } catch (const std::exception& error) {
   const bool expected = is_one<std::invalid_argument, FormatError, FileError, DataError>(error);
-  print_error((expected ? "" : "unexpected error: ") + std::string(error.what()));
+  print_error((expected ? "" : "unexpected error: ") + error_text(error));
   return kExitCallIsWrong;
 }
 

@@ -210,9 +210,8 @@ std::unique_ptr<Dataset> open_dataset(std::string_view spec, const SampleSpec& s
                     ", whose kind stands before its path: did you mean --data " + shell_word(likely) + "?");
   const std::string_view without_slash = spec.substr(0, spec.find_last_not_of('/') + 1);
   if (spec.find('/') != std::string::npos && spec.find(':') == std::string::npos && !contains(known, without_slash))
-    throw DataError("unknown data " + in_quotes(spec) + ": no such file or folder" +
-                    (spec.front() == '~' ? ", since no shell has replaced the ~ by your home" : "") +
-                    "; write its kind and its whole path, such as --data " + shown_kinds(known));
+    throw DataError("unknown data " + in_quotes(spec) +
+                    ": no such file or folder; write its kind and its whole path, such as --data " + shown_kinds(known));
   throw DataError("unknown data " + in_quotes(spec) + ": use one of " + joined(known) + " (--data)" +
                   did_you_mean(without_slash, known));
 }

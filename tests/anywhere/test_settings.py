@@ -68,6 +68,14 @@ class Settings(CliTest):
         self.assertEqual(list(self.folder.iterdir()), [])  # no file is called --dry-run
         self.assertEqual(self.call("run", "mlp", "--learning-rate", "-1", "--dry-run").stderr.count("must be a number"), 1)
 
+    def test_a_home_that_no_shell_has_replaced(self):
+        run = ["run", "lenet5", "--dry-run"]
+        for call, meant in (([*run, "--data", "images:~/set"], "images:$HOME/set"), ([*run, "--tokenizer", "gpt2:~/gpt2"], "gpt2:$HOME/gpt2"),
+                            ([*run, "--out=~/r.json"], "$HOME/r.json"), (["export", "a.json", "~/b.json", "--format", "csv"], "$HOME/b.json")):
+            with self.subTest(meant):
+                self.assert_refused(self.call(*call), 2, "no shell has replaced the ~", f"write {meant}")
+        self.assert_refused(self.call(*run, "--data", "idx:./~/set"), 2, "./~/set")
+
     def test_ranges_and_words_for_all(self):
         for option, value, values in (("--batch", "8..64", "8,64"), ("--batch", "8-64", "8,64"), ("--threads", "1:2", "1,2")):
             self.assert_refused(self.call("run", "mlp", option, value, "--dry-run"), 2, f"'{value}' is a range", f"such as {values}")

@@ -65,7 +65,7 @@ class Hints(CliTest):
             (["run", "--model", "mlp", "--precision", "float32"], "did you mean fp32?"),
             (["plan", "mlp", "--on", "T4", "--precision", "float16"], "did you mean fp16?"),
             (["plan", "mlp", "--on", "V1000"], "did you mean v100?"),
-            (["run", "--model", "resnet50", "--data", "~/imagenet"], "no such file or folder"),
+            (["run", "--model", "resnet50", "--data", "~/imagenet"], "no shell has replaced the ~ in '~/imagenet'"),
             (["run", "--model", "mlp", "--quiet", "--verbose"], "--quiet, --verbose"),
             (["run", "--suite", "qiuck"], "did you mean quick?"),
             (["run", "--model", "mlp", "--price", "cpu=g5.xlareg"], "did you mean g5.xlarge?"),
