@@ -13,7 +13,7 @@ from support import CliTest, known_peaks
 TINY = ["--batch", "16", "--steps", "5", "--warmup", "1", "--meters", "off"]
 ONE_STEP = ["--batch", "1", "--steps", "1", "--warmup", "1", "--meters", "off"]
 A100, T4, V100 = ({"name": name, "capability": capability} for name, capability in (("A100", 80), ("T4", 75), ("V100", 70)))
-LOST_IN_SECOND_CASE = {**A100, "lost_after_steps": 40}  # of a process: the first case has fewer
+LOST_IN_SECOND_CASE = {**A100, "lost_at_launch": 10}  # of a step: the first case has fewer, and so have trials
 TOO_LARGE = "mlp:width=8192,depth=3"  # 2.2 GiB
 FULL = {**A100, "memory_bytes": 3 << 30, "held_bytes": 5 << 29}
 
@@ -263,8 +263,8 @@ class Disappears(GpuTest):
                 call = self.run_it("--model", "mlp:width=64", "--batch", "16", "--steps", "60", "--device", "cuda", "--overwrite")
                 self.assert_lines(call, 1, ("failed", "cuda:0 (emulated A100)", text))
 
-    def test_in_the_first_step(self):
-        self.machine({**A100, "lost_after_steps": 1})  # the first step of each process
+    def test_in_the_first_trial(self):
+        self.machine({**A100, "lost_at_launch": 1})  # the first of each process, on trial
         call = self.run_it("--model", "mlp:width=32,mlp:width=64", *TINY, "--repetitions", "2", "--device", "cuda,cpu")
         self.assertEqual(call.returncode, 1, call.stderr)
         self.assertEqual(sorted(run["status"] for run in self.result()["runs"]), ["failed"] * 4 + ["ok"] * 4)

@@ -252,7 +252,7 @@ cuda::GraphExec FakeDevice::end_capture(cuda::Stream stream) {
       throw cuda::Error("fake device: the capture ends before a stream that it forked is joined");
   ++held_;
   auto* const graph = new CUgraphExec_st;
-  for (const CapturedStream& each : captured) graph->lanes.push_back(each.lane);
+  for (const CapturedStream& each : captured) graph->lanes->push_back(each.lane);
   return graph;
 }
 
@@ -260,8 +260,8 @@ cuda::GraphExec FakeDevice::end_capture(cuda::Stream stream) {
 void FakeDevice::launch(cuda::GraphExec graph, cuda::Stream stream) {
   no_capture("a graph");
   ++counts_.graph_launches;
-  if (graph->lanes.size() > 1) {
-    auto lanes = std::make_shared<std::vector<FakeLane>>(graph->lanes);
+  if (graph->lanes->size() > 1) {
+    auto lanes = std::make_shared<std::vector<FakeLane>>(*graph->lanes);
     std::map<const CUevent_st::State*, std::shared_ptr<CUevent_st::State>> events;
     for (FakeLane& lane : *lanes)
       for (FakeOperation& operation : lane.queue) {
@@ -273,10 +273,10 @@ void FakeDevice::launch(cuda::GraphExec graph, cuda::Stream stream) {
     stream->queue.push_back({.kind = FakeOperation::Kind::graph, .lanes = std::move(lanes)});
     return;
   }
-  const auto& work = graph->lanes.front().queue;
+  const auto& work = graph->lanes->front().queue;
   FakeOperation step{.work =
-                         [&work] {
-                           for (const FakeOperation& operation : work)
+                         [lanes = graph->lanes] {
+                           for (const FakeOperation& operation : lanes->front().queue)
                              if (operation.work) operation.work();
                          },
                      .pieces = static_cast<std::int64_t>(work.size())};

@@ -55,7 +55,8 @@ struct CUstream_st : epochbench::test::FakeLane {
   epochbench::test::FakeDevice* device;
 };
 struct CUgraphExec_st {
-  std::vector<epochbench::test::FakeLane> lanes;  // the first: of the stream that was captured
+  // The first: of the stream that was captured. A launch keeps them: a graph may be destroyed before it has run.
+  std::shared_ptr<std::vector<epochbench::test::FakeLane>> lanes = std::make_shared<std::vector<epochbench::test::FakeLane>>();
 };
 
 namespace epochbench::test {

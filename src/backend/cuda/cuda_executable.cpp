@@ -73,7 +73,8 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
   }
   for (Entry which : runnable())
     for (InputSlot slot = 0; captures_ && slot < kInputSlots; ++slot)
-      entry_of(entries_, which).graphs[static_cast<std::size_t>(slot)] = {*device_, capture(which, slot)};
+      entry_of(entries_, which).graphs[static_cast<std::size_t>(slot)] =
+          cuda::captured(*device_, compute(), [&] { enqueue_step(which, slot); });
   clear_all();
   device_->synchronize(compute());
 }
@@ -124,20 +125,6 @@ void CudaExecutable::enqueue_step(Entry which, InputSlot slot) {
   }
   if (exchange_) exchange_->record_waiting(cursor());
   enqueue_scalars(entry_of(entries_, which));
-}
-
-cuda::GraphExec CudaExecutable::capture(Entry which, InputSlot slot) {
-  device_->begin_capture(compute());
-  try {
-    enqueue_step(which, slot);
-  } catch (...) {
-    try {
-      cuda::Owned<cuda::GraphExec> unfinished(*device_, device_->end_capture(compute()));
-    } catch (const std::exception&) {  // the first error is the one to report
-    }
-    throw;
-  }
-  return device_->end_capture(compute());
 }
 
 void CudaExecutable::start_step(Entry which, InputSlot slot) {

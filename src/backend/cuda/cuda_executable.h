@@ -120,7 +120,6 @@ class CudaExecutable final : public Executable {
   void clear_all();
   void enqueue_step(Entry which, InputSlot slot);
   void enqueue_scalars(const CudaEntry& entry);
-  cuda::GraphExec capture(Entry which, InputSlot slot);
   void start_step(Entry which, InputSlot slot);
   void collect();  // the records of steps that are done
   cuda::Stream compute() const { return streams_.compute.get(); }

@@ -1,6 +1,7 @@
 // Resources of a CUDA device that destructors release. The device must outlive them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <type_traits>
 
@@ -45,5 +46,21 @@ class Owned {  // a stream, event or captured graph
   };
   std::unique_ptr<std::remove_pointer_t<Handle>, Destroy> handle_;
 };
+
+// What `enqueue` enqueues on the stream, as a graph. Errors: those of the device and of `enqueue`, after which the stream
+// captures no more.
+inline Owned<GraphExec> captured(Device& device, Stream stream, const std::function<void()>& enqueue) {
+  device.begin_capture(stream);
+  try {
+    enqueue();
+  } catch (...) {
+    try {
+      const Owned<GraphExec> unfinished(device, device.end_capture(stream));
+    } catch (const std::exception&) {  // the first error is the one to report
+    }
+    throw;
+  }
+  return {device, device.end_capture(stream)};
+}
 
 }  // namespace epochbench::cuda

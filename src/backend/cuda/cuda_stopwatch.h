@@ -1,4 +1,5 @@
-// Times work on a device: random operands, and a stopwatch by the device's own clock.
+// Times work on a device: random operands, and a stopwatch by the device's own clock. What is timed is replayed from a graph,
+// as a step is: launched one by one, kernels of a few microseconds would wait for the host, and many launches count as time.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +33,13 @@ class Stopwatch {
   // The time of one call of `enqueue` on an otherwise idle stream, after a warm-up: the minimum of several averages. If it is
   // clearly slower than `to_beat`, the first measurement is returned. Errors: Error of the device or of `enqueue`.
   double seconds(const std::function<void()>& enqueue, double to_beat);
-  // The time of the second of two calls, which is enough to see its order of magnitude.
+  // The time of one call after a warm-up, which is enough to see its order of magnitude.
   double glance(const std::function<void()>& enqueue);
 
  private:
-  double average(const std::function<void()>& enqueue, int calls);
+  void warm_up(const std::function<void()>& enqueue);
+  cuda::Owned<cuda::GraphExec> graph_of(const std::function<void()>& enqueue, int calls);
+  double seconds_of(const cuda::Owned<cuda::GraphExec>& graph);
 
   cuda::Device& device_;
   cuda::Stream stream_;

@@ -24,7 +24,7 @@ EmulatedCard card_of(const nlohmann::json& described, int index) {
   card.memory_bytes = described.value("memory_bytes", card.memory_bytes);
   card.held_bytes = described.value("held_bytes", card.held_bytes);
   card.instances = described.value("instances", card.instances);
-  if (described.contains("lost_after_steps")) card.lost_after_steps = described["lost_after_steps"].get<std::int64_t>();
+  if (described.contains("lost_at_launch")) card.lost_at_launch = described["lost_at_launch"].get<std::int64_t>();
   card.error = static_cast<cudaError_t>(described.value("error", static_cast<int>(card.error)));
   return card;
 }

@@ -9,8 +9,9 @@
 //     name, capability (90), memory_bytes, uuid (32 hexadecimal digits)
 //     held_bytes        memory that other processes use
 //     instances         uuids of its instances (MIG), which processes see in place of the card
-//     lost_after_steps  the card disappears during this captured step of a process, counted from 1: from then on every call
-//                       returns `error`, and no later process sees the card while the file FILE.lost.INDEX exists
+//     lost_at_launch    the card disappears during this launch of a graph of a process, counted from 1 for each graph, so that
+//                       after the fourth it is a step's and none of a trial of algorithms: from then on every call returns
+//                       `error`, and no later process sees the card while the file FILE.lost.INDEX exists
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,10 @@ struct EmulatedCard {
   int capability = 90;
   std::int64_t memory_bytes = std::int64_t{16} << 30, held_bytes = 0;
   std::vector<std::string> instances;
-  std::optional<std::int64_t> lost_after_steps;
+  std::optional<std::int64_t> lost_at_launch;
   cudaError_t error = cudaErrorUnknown;
 
-  std::int64_t allocated_bytes = 0, steps = 0;  // of this process
+  std::int64_t allocated_bytes = 0;  // of this process
   bool lost = false;
 };
 

@@ -12,6 +12,7 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   std::vector<std::function<void()>> work;
+  std::int64_t launches = 0;
 };
 struct CUstream_st {
   epochbench::test::EmulatedCard* card;

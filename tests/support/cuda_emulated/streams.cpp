@@ -130,7 +130,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t stream) { return state
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (const cudaError_t status = state_of(stream->card)) return status;
   EmulatedCard& card = *stream->card;
-  if (++card.steps == card.lost_after_steps) {  // found out when the step is waited for
+  if (++executable->launches == card.lost_at_launch) {  // found out when the step is waited for
     emulated_machine().lose(card);
     return cudaSuccess;
   }
