@@ -83,6 +83,9 @@ class Executable {  // one set of variables, several entry points
   // The algorithm chosen for each kind of node, with the number of nodes: "conv2d: cudnn eng47 [fastest of 9]", 12; on a CPU
   // for each problem: "gemm m=8 n=64 k=32: oneDNN 2.6.3 [avx512 1.35 ms, oneDNN 2.6.3 1.20 ms]".
   virtual std::map<std::string, std::int64_t> chosen_algorithms() const { return {}; }
+  // Seconds of a step in nodes whose algorithm was chosen without time to compare it with another, as one run of each took
+  // during compile(). Empty if compile() times nothing.
+  virtual std::optional<double> blind_seconds(Entry /*entry*/) const { return std::nullopt; }
   // Runs `passes` steps on the batch submitted last and times each node; never mixed with step timing. Each node's seconds are
   // the median over the passes, so their sum is comparable with the median of whole steps. The steps train as usual.
   virtual std::vector<NodeTime> profile(Entry entry, int passes) = 0;

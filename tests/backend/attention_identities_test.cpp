@@ -146,10 +146,9 @@ TEST(LibrarysAttention, IsNotUsedIfItDropsAMultipleOfASixteenthInstead) {
 
 TEST(LibrarysAttention, IsNotTriedWithoutTimeWhereItsProbabilityIsAtRisk) {
   const Fakes fakes({});
-  EXPECT_EQ(
-      implementation(fakes, 0.1),
-      "cuda attention_softmax + fake product [first of 2] (cuDNN: dropout 0.1 is not a multiple of 1/16, and there was no time "
-      "to check its masks)");
+  EXPECT_EQ(implementation(fakes, 0.1),
+            "cuda attention_softmax + fake product (cuDNN: dropout 0.1 is not a multiple of 1/16, and there was no time "
+            "to check its masks)");
   EXPECT_THAT(implementation(fakes, 0.125), StartsWith("fake attention [first of 2]"));
   EXPECT_THAT(implementation(fakes, 0), StartsWith("fake attention [first of 2]"));
 }

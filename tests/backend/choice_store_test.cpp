@@ -44,12 +44,20 @@ class Stores : public ::testing::Test {
   }
 
   std::string folder_ = ::testing::TempDir() + "choice_store_test-" + std::to_string(getpid());
-  std::string file_ = folder_ + "/deep/er/choices-2.json";
+  std::string file_ = folder_ + "/deep/er/choices-3.json";
 };
 
 TEST_F(Stores, GivesBackWhatWasKept) {
   ChoiceStore store(file_, kHere);
-  store.keep({"product \"a\"", "tag", 3, 5, true, "cuDNN: it offers no engine"});
+  store.keep({"product \"a\"",
+              "tag",
+              3,
+              5,
+              "of 7; 2 sum in no fixed order",
+              "cuDNN: it offers no engine",
+              2e-3,
+              {"tag", "way"},
+              {"way"}});
   EXPECT_TRUE(store.find("product \"a\"")->here);
   EXPECT_FALSE(std::filesystem::exists(file_));
   store.save();
@@ -59,7 +67,10 @@ TEST_F(Stores, GivesBackWhatWasKept) {
   EXPECT_EQ(found->chosen, "tag");
   EXPECT_EQ(found->timed, 3);
   EXPECT_EQ(found->offered, 5);
-  EXPECT_TRUE(found->blind);
+  EXPECT_EQ(found->left_out, "of 7; 2 sum in no fixed order");
+  EXPECT_EQ(found->seconds, 2e-3);
+  EXPECT_EQ(found->tried, (std::vector<std::string>{"tag", "way"}));
+  EXPECT_EQ(found->open, std::vector<std::string>{"way"});
   EXPECT_EQ(found->refused, "cuDNN: it offers no engine");
   EXPECT_FALSE(found->here);
   EXPECT_FALSE(again.find("product"));
@@ -137,7 +148,7 @@ TEST_F(Stores, ADamagedFileIsReportedInOneLineAndWrittenAgain) {
 
 TEST_F(Stores, AFolderThatCannotBeWrittenIsReportedInOneLine) {
   write("");
-  file_ += "/choices-2.json";  // below a file
+  file_ += "/choices-3.json";  // below a file
   ::testing::internal::CaptureStderr();
   store(kHere, "problem", "tag");
   const std::string report = ::testing::internal::GetCapturedStderr();
@@ -153,19 +164,24 @@ TEST_F(Stores, WithoutAFileRemembersInMemory) {
 }
 
 TEST(ChoicesFile, IsInTheCacheOfTheUser) {
-  EXPECT_EQ(choices_file("/cache", "/home"), "/cache/epochbench/choices-2.json");
-  EXPECT_EQ(choices_file(nullptr, "/home"), "/home/.cache/epochbench/choices-2.json");
-  EXPECT_EQ(choices_file("", "/home"), "/home/.cache/epochbench/choices-2.json");
-  EXPECT_EQ(choices_file("relative", "/home"), "/home/.cache/epochbench/choices-2.json");
+  EXPECT_EQ(choices_file("/cache", "/home"), "/cache/epochbench/choices-3.json");
+  EXPECT_EQ(choices_file(nullptr, "/home"), "/home/.cache/epochbench/choices-3.json");
+  EXPECT_EQ(choices_file("", "/home"), "/home/.cache/epochbench/choices-3.json");
+  EXPECT_EQ(choices_file("relative", "/home"), "/home/.cache/epochbench/choices-3.json");
   EXPECT_EQ(choices_file(nullptr, nullptr), "");
 }
 
 TEST(ChoicesFile, SaysHowAChoiceWasMade) {
-  EXPECT_EQ(how_chosen({"", "", 9, 9, false, "", true}), " [fastest of 9]");
-  EXPECT_EQ(how_chosen({"", "", 9, 16}), " [stored: fastest of 9, 16 offered]");
-  EXPECT_EQ(how_chosen({"", "", 0, 16, true, "", true}), " [first of 16]");
-  EXPECT_EQ(how_chosen({"", "", 1, 2}), " [stored: first of 2]");
-  EXPECT_EQ(how_chosen({"", "", 0, 1, false, "", true}), "");
+  EXPECT_EQ(how_chosen({.timed = 9, .offered = 9, .here = true}), " [fastest of 9]");
+  EXPECT_EQ(how_chosen({.timed = 9, .offered = 16}), " [stored: fastest of 9, 16 offered]");
+  EXPECT_EQ(how_chosen({.timed = 0, .offered = 16, .tried = {"tag"}, .here = true}), " [first of 16]");
+  EXPECT_EQ(how_chosen({.timed = 1, .offered = 2, .tried = {"tag"}}), " [stored: first of 2]");
+  EXPECT_EQ(how_chosen({.timed = 0, .offered = 1, .here = true}), "");
+  EXPECT_EQ(how_chosen({.timed = 0, .offered = 2, .here = true}), "");  // the other does not work, or is a last resort
+  const std::string left_out = "of 29; 24 use tensor cores, 4 need 980 MiB";
+  EXPECT_EQ(how_chosen({.offered = 1, .left_out = left_out}), " [1 of 29; 24 use tensor cores, 4 need 980 MiB]");
+  EXPECT_EQ(how_chosen({.timed = 2, .offered = 5, .left_out = left_out}),
+            " [stored: fastest of 2, 5 offered of 29; 24 use tensor cores, 4 need 980 MiB]");
 }
 
 }  // namespace

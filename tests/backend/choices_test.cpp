@@ -1,6 +1,10 @@
 // Which algorithm of a problem is chosen, and what choosing costs, on a fake device whose clock is the only one.
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,8 +26,8 @@ using ::testing::ThrowsMessage;
 struct Algorithm {
   double seconds = 1e-3;     // of a run
   double build_seconds = 0;  // together with timing it, nearly
-  bool builds = true, runs = true, last_resort = false, compiles = true;
-  bool hangs = false, breaks_device = false;
+  bool builds = true, runs = true, last_resort = false, compiles = false;
+  bool hangs = false, breaks_device = false, fails_in_graph = false;
 };
 
 struct Plan {
@@ -60,8 +64,24 @@ class FakeAlgorithms final : public cuda::Algorithms<Plan> {
     return plan;
   }
 
+  std::string left_out() override { return listed_beside; }
+  // Each takes as long to build as the slowest.
+  std::shared_ptr<void> compile_at_once(const std::vector<std::string>& tags) override {
+    if (!at_once) return nullptr;
+    double seconds = 0;
+    for (const std::string& tag : tags) {
+      Algorithm& algorithm = algorithms_.at(std::stoul(tag));
+      seconds = std::max(seconds, std::exchange(algorithm.build_seconds, 0));
+      compiled.push_back(tag);
+    }
+    device_.pass(seconds);
+    return std::make_shared<int>();
+  }
+
   int held = 0, max_held = 0;
-  std::vector<std::string> built;
+  std::string listed_beside;                 // left_out()
+  std::vector<std::string> built, compiled;  // one by one, and at once
+  bool at_once = false;
 
  private:
   FakeDevice& device_;
@@ -88,6 +108,7 @@ class ChoosesAlgorithms : public ::testing::Test {
   Trial<Plan> trial() {
     const auto run = [this](Plan& plan, cuda::Stream stream) {
       if (!plan.algorithm.runs) throw Error("way " + plan.tag + " does not run");
+      if (plan.algorithm.fails_in_graph && device_->captures(stream)) throw Error("way " + plan.tag + " cannot be captured");
       if (plan.algorithm.hangs) device_->hang(true);
       if (plan.algorithm.breaks_device) device_->fail_work(1);
       ++runs_;
@@ -96,8 +117,29 @@ class ChoosesAlgorithms : public ::testing::Test {
     };
     return {run, {}, stream_.get()};
   }
-  Chosen<Plan> choose(Choices& choices, FakeAlgorithms& algorithms, const std::string& layer = "layer") {
+  // In one pass.
+  Chosen<Plan> choose_once(Choices& choices, cuda::Algorithms<Plan>& algorithms, const std::string& layer = "layer") {
     return choices.choose<Plan>(layer, algorithms, trial());
+  }
+  struct Layer {
+    std::string name;
+    double cost;
+    cuda::Algorithms<Plan>& algorithms;
+  };
+  // Both passes of a program with one node of each layer.
+  std::map<std::string, Chosen<Plan>> choose(Choices& choices, const std::vector<Layer>& layers) {
+    std::map<std::string, Choices::Cost> costs;
+    for (const Layer& layer : layers) costs[layer.name] = {layer.cost, 1};
+    choices.begin_program(costs);
+    std::map<std::string, Chosen<Plan>> chosen;
+    for (const Layer& layer : layers) chosen[layer.name] = choose_once(choices, layer.algorithms, layer.name);
+    for (const std::string& name : choices.begin_rest())
+      for (const Layer& layer : layers)
+        if (layer.name == name) chosen[name] = choose_once(choices, layer.algorithms, name);
+    return chosen;
+  }
+  Chosen<Plan> choose(Choices& choices, cuda::Algorithms<Plan>& algorithms) {
+    return choose(choices, {{"layer", 1, algorithms}}).at("layer");
   }
   std::string file(const std::string& name) {
     const std::string path = ::testing::TempDir() + "choices_test-" + std::to_string(getpid()) + "/" + name;
@@ -121,6 +163,45 @@ TEST_F(ChoosesAlgorithms, KeepsOnlyTheFastest) {
   EXPECT_EQ(algorithms.held, 1);
   EXPECT_EQ(algorithms.max_held, 2);
   EXPECT_EQ(made.counts(), (Choices::Counts{.timed = 4, .decided = 1, .restored = 0}));
+}
+
+// As many as are timed, and even if that takes longer than the time that is left.
+TEST_F(ChoosesAlgorithms, WhatMustBeCompiledIsCompiledAtOnce) {
+  std::vector<Algorithm> listed(6, {.seconds = 2e-3, .build_seconds = 2, .compiles = true});
+  listed[2].seconds = 1e-3;
+  listed.push_back({.seconds = 3e-3});
+  Choices made = choices(1);
+  FakeAlgorithms algorithms(*device_, "problem", listed);
+  algorithms.at_once = true;
+  const double begin = device_->seconds();
+  const Chosen<Plan> chosen = choose(made, algorithms);
+  EXPECT_EQ(chosen.plan->tag, "2");
+  EXPECT_EQ(chosen.how, " [fastest of 4, 7 offered]");
+  EXPECT_THAT(algorithms.compiled, ElementsAre("0", "1", "2"));
+  EXPECT_LT(device_->seconds() - begin, 2.2);
+}
+
+// As a step is: launched one by one, short calls would wait for the host.
+TEST_F(ChoosesAlgorithms, TrialsAreReplayedFromAGraph) {
+  Choices made = choices(kEnough);
+  FakeAlgorithms algorithms(*device_, "problem", {{.seconds = 1e-3, .fails_in_graph = true}, {2e-3}, {1e-5}});
+  const Chosen<Plan> chosen = choose(made, algorithms);
+  EXPECT_EQ(chosen.plan->tag, "2");
+  EXPECT_EQ(chosen.refused, "way 0 cannot be captured");
+  EXPECT_EQ(device_->counts().graph_launches, 2 * (1 + 3));  // a first one and three averages, of 1 and 32 calls
+  EXPECT_EQ(runs_, 1 + (1 + 1) + (1 + 1 + 32));              // the first of each outside a graph
+}
+
+TEST_F(ChoosesAlgorithms, SaysWhatTheRulesLeaveOut) {
+  const std::string path = file("left_out.json");
+  for (const char* stored : {"", "stored: "}) {
+    Choices made = choices(kEnough, path);
+    FakeAlgorithms algorithms(*device_, "problem", {{3e-3}, {1e-3}}), one(*device_, "other problem", {{3e-3}});
+    algorithms.listed_beside = one.listed_beside = "of 9; 6 use tensor cores";
+    EXPECT_EQ(choose(made, algorithms).how, std::string(" [") + stored + "fastest of 2 of 9; 6 use tensor cores]");
+    EXPECT_EQ(choose(made, one).how, " [1 of 9; 6 use tensor cores]");
+    made.store();
+  }
 }
 
 TEST_F(ChoosesAlgorithms, SkipsAndReleasesWhatCannotBeBuiltOrRun) {
@@ -155,17 +236,17 @@ TEST_F(ChoosesAlgorithms, WithoutTimeTakesTheFirstThatWorks) {
 // On an H200, the only engine for 24 gradients of a ResNet-50 at batch 256 in fp32 was 100 times slower than a product.
 TEST_F(ChoosesAlgorithms, WithoutTimeAFirstThatIsFarTooSlowIsComparedWithOthers) {
   Choices made = choices(0);
-  made.begin_program({{"usual", {1, 1}}, {"large", {20, 20}}, {"slow", {1, 1}}, {"hopeless", {1, 1}}});
+  made.begin_program({{"usual", {1, 1}}, {"large", {20, 1}}, {"slow", {1, 1}}, {"hopeless", {1, 1}}});
   FakeAlgorithms usual(*device_, "usual problem", {{1e-3}, {5e-4}}), large(*device_, "large problem", {{5e-2}, {1e-3}});
-  EXPECT_EQ(choose(made, usual, "usual").how, " [first of 2]");
-  EXPECT_EQ(choose(made, large, "large").how, " [first of 2]");  // it also has more to do
+  EXPECT_EQ(choose_once(made, usual, "usual").how, " [first of 2]");
+  EXPECT_EQ(choose_once(made, large, "large").how, " [first of 2]");  // it also has more to do
   FakeAlgorithms slow(*device_, "slow problem", {{1e-1}, {9e-2}, {2e-3}, {1e-3}, {.seconds = 1e-4, .last_resort = true}});
-  const Chosen<Plan> chosen = choose(made, slow, "slow");
+  const Chosen<Plan> chosen = choose_once(made, slow, "slow");
   EXPECT_EQ(chosen.plan->tag, "2");
   EXPECT_EQ(chosen.how, " [fastest of 3, 5 offered]");
   EXPECT_EQ(slow.held, 1);
   FakeAlgorithms hopeless(*device_, "hopeless problem", std::vector<Algorithm>(9, {1e-1}));
-  EXPECT_EQ(choose(made, hopeless, "hopeless").how, " [fastest of 4, 9 offered]");
+  EXPECT_EQ(choose_once(made, hopeless, "hopeless").how, " [fastest of 4, 9 offered]");
 }
 
 // The algorithm itself has a single engine, as that gradient does.
@@ -173,8 +254,8 @@ TEST_F(ChoosesAlgorithms, WithoutTimeOneWithASingleFarTooSlowEngineIsComparedToo
   Choices made = choices(0);
   made.begin_program({{"usual", {1, 1}}, {"slow", {1, 1}}});
   FakeAlgorithms usual(*device_, "usual problem", {{1e-3}, {5e-4}}), engines(*device_, "engines", {{1e-1}});
-  choose(made, usual, "usual");
-  Listed<Plan> algorithms("both", {{"library", [&] { return choose(made, engines, "slow").plan; }},
+  choose_once(made, usual, "usual");
+  Listed<Plan> algorithms("both", {{"library", [&] { return choose_once(made, engines, "slow").plan; }},
                                    {"own", [&] { return std::make_shared<Plan>("own", Algorithm{}, engines.held); }}});
   EXPECT_EQ(made.choose<Plan>("slow", algorithms, trial()).plan->tag, "own");
 }
@@ -189,30 +270,30 @@ TEST_F(ChoosesAlgorithms, ALastResortIsTakenOnlyIfNothingElseWorks) {
   EXPECT_EQ(choose(made, needed).plan->tag, "1");
 }
 
-// Each algorithm takes 1 s to build: one is begun as long as there is time.
-TEST_F(ChoosesAlgorithms, LayersGetTheTimeThatTheyCost) {
-  const std::vector<Algorithm> algorithms(20, {.seconds = 1e-3, .build_seconds = 1});
-  Choices made = choices(10);
-  made.begin_program({{"expensive", {60, 60}}, {"cheap", {20, 20}}});
-  FakeAlgorithms expensive(*device_, "expensive problem", algorithms), cheap(*device_, "cheap problem", algorithms);
-  EXPECT_EQ(choose(made, expensive, "expensive").how, " [fastest of 8, 20 offered]");
-  EXPECT_EQ(choose(made, cheap, "cheap").how, " [fastest of 2, 20 offered]");
-  FakeAlgorithms unknown(*device_, "another problem", algorithms);
-  EXPECT_EQ(choose(made, unknown, "unknown").how, " [first of 20]");
+// Each algorithm takes 2 s to build, the first of each layer in any case: one is begun as long as there is time.
+TEST_F(ChoosesAlgorithms, LayersGetTheTimeOfTheSecondPassByWhatTheyMayGain) {
+  const auto slow = [](double seconds) {
+    return std::vector<Algorithm>(20, {.seconds = seconds, .build_seconds = 2, .compiles = true});
+  };
+  Choices made = choices(12);
+  FakeAlgorithms cheap(*device_, "cheap problem", slow(1e-3)), expensive(*device_, "expensive problem", slow(3e-3));
+  const auto chosen = choose(made, {{"cheap", 20, cheap}, {"expensive", 60, expensive}});
+  EXPECT_EQ(chosen.at("expensive").how, " [fastest of 4, 20 offered]");
+  EXPECT_EQ(chosen.at("cheap").how, " [fastest of 2, 20 offered]");
+  FakeAlgorithms unknown(*device_, "another problem", slow(1e-3));
+  EXPECT_EQ(choose_once(made, unknown, "unknown").how, " [first of 20]");
 }
 
 TEST_F(ChoosesAlgorithms, EqualWorkIsChosenAlikeWheneverTheClockIsAlike) {
   std::vector<std::string> chosen[2];
   for (std::vector<std::string>& tags : chosen) {
     Choices made = choices(5);
-    made.begin_program({{"a", {3, 3}}, {"b", {2, 2}}, {"c", {5, 5}}});
-    for (const char* layer : {"a", "b", "c"}) {
-      FakeAlgorithms algorithms(*device_, layer, {{4e-3, 0.3}, {3e-3, 0.5}, {2e-3, 0.7}, {1e-3, 0.2}});
-      tags.push_back(choose(made, algorithms, layer).plan->tag);
-    }
+    const std::vector<Algorithm> algorithms{
+        {4e-3, 0.3}, {3e-3, 0.5}, {2e-3, 0.7}, {.seconds = 1e-3, .build_seconds = 0.9, .compiles = true}};
+    FakeAlgorithms a(*device_, "a", algorithms), b(*device_, "b", algorithms), c(*device_, "c", algorithms);
+    for (const auto& [layer, one] : choose(made, {{"a", 3, a}, {"b", 2, b}, {"c", 5, c}})) tags.push_back(one.plan->tag);
   }
   EXPECT_EQ(chosen[0], chosen[1]);
-  EXPECT_THAT(chosen[0], ElementsAre("2", "2", "3"));
 }
 
 TEST_F(ChoosesAlgorithms, AtMost16OfAProblemAreTimed) {
@@ -238,20 +319,23 @@ TEST_F(ChoosesAlgorithms, EqualProblemsAreDecidedOnce) {
 // The algorithm itself chooses: the first of two gets half of the time, the last what is left.
 TEST_F(ChoosesAlgorithms, OneThatChoosesTakesHalfOfTheTimeThatIsLeft) {
   Choices made = choices(8);
-  const std::vector<Algorithm> slow(20, {.seconds = 1e-3, .build_seconds = 1});
-  FakeAlgorithms library(*device_, "library", slow), own(*device_, "own", {{.seconds = 9e-4, .build_seconds = 1}, {8e-4, 1}});
-  std::vector<std::string> how;
+  const std::vector<Algorithm> slow(20, {.seconds = 1e-3, .build_seconds = 1, .compiles = true});
+  FakeAlgorithms library(*device_, "library", slow),
+      own(*device_, "own",
+          {{.seconds = 9e-4, .build_seconds = 1, .compiles = true}, {.seconds = 8e-4, .build_seconds = 1, .compiles = true}});
+  std::map<std::string, std::string> how;
   const auto nested = [&](FakeAlgorithms& algorithms) {
-    Chosen<Plan> chosen = choose(made, algorithms);
-    how.push_back(chosen.how);
+    Chosen<Plan> chosen = choose_once(made, algorithms);
+    how[algorithms.problem()] = chosen.how;
     return chosen.plan;
   };
-  Listed<Plan> algorithms("both", {{"library", [&] { return nested(library); }}, {"own", [&] { return nested(own); }}});
-  const Chosen<Plan> chosen = made.choose<Plan>("layer", algorithms, trial());
+  Listed<Plan> algorithms("both", {{.tag = "library", .build = [&] { return nested(library); }, .compiles = true},
+                                   {.tag = "own", .build = [&] { return nested(own); }, .compiles = true}});
+  const Chosen<Plan> chosen = choose(made, algorithms);
   EXPECT_EQ(chosen.plan->seconds, 8e-4);
-  EXPECT_THAT(how, ElementsAre(" [fastest of 4, 20 offered]", " [fastest of 2]"));
+  EXPECT_EQ(how.at("library"), " [fastest of 4, 20 offered]");
+  EXPECT_EQ(how.at("own"), " [fastest of 2]");
   EXPECT_EQ(chosen.how, " [fastest of 2]");
-  EXPECT_EQ(made.counts().decided, 3);
 }
 
 TEST_F(ChoosesAlgorithms, InputsAreRandomNumbersNotZeros) {
@@ -331,22 +415,53 @@ TEST_F(ChoosesAlgorithms, OtherVersionsDoNotShareChoices) {
   EXPECT_EQ(timed("2"), 0);
 }
 
-// The first layer takes all the time; the others have a moment each for what need not be compiled.
-TEST_F(ChoosesAlgorithms, WhatIsCompiledAlreadyIsTimedForEveryLayer) {
-  Choices made = choices(2);
-  made.begin_program({{"first", {1000, 1}}, {"later", {1, 1}}});
-  FakeAlgorithms fused(*device_, "fused problem", std::vector<Algorithm>(5, {.seconds = 1e-3, .build_seconds = 3}));
-  choose(made, fused, "first");
-  const Algorithm compiled{.seconds = 2e-3, .compiles = false};
-  FakeAlgorithms later(*device_, "later problem", {compiled, {.seconds = 1e-3, .compiles = false}, {.seconds = 1e-4}});
-  const Chosen<Plan> chosen = choose(made, later, "later");
-  EXPECT_EQ(chosen.plan->tag, "1");
-  EXPECT_EQ(chosen.how, " [fastest of 2, 3 offered]");
-  EXPECT_THAT(later.built, ElementsAre("0", "1"));
+// Whatever the order of the layers.
+TEST_F(ChoosesAlgorithms, WhatBuildsAtOnceIsTimedForEveryLayerBeforeAnythingIsCompiled) {
+  const Algorithm fused{.seconds = 1e-4, .build_seconds = 3, .compiles = true}, at_once{2e-3}, faster{1e-3};
+  for (const double seconds : {0.01, kEnough}) {
+    Choices made = choices(seconds);
+    FakeAlgorithms first(*device_, "first problem", {fused, at_once, faster}),
+        second(*device_, "second problem", {at_once, faster, fused});
+    const auto chosen = choose(made, {{"first", 1, first}, {"second", 1, second}});
+    if (seconds < kEnough) {
+      for (const auto& [layer, one] : chosen) EXPECT_EQ(one.how, " [fastest of 2, 3 offered]");
+      EXPECT_THAT(first.built, ElementsAre("1", "2"));
+      EXPECT_THAT(second.built, ElementsAre("0", "1"));
+    } else {
+      for (const auto& [layer, one] : chosen) EXPECT_EQ(one.how, " [fastest of 3]");
+      EXPECT_EQ(chosen.at("first").plan->tag, "0");
+      EXPECT_EQ(chosen.at("second").plan->tag, "2");
+    }
+  }
+}
+
+TEST_F(ChoosesAlgorithms, TheFirstPassTakesAMomentPerProblem) {
+  Choices made = choices(kEnough);
+  FakeAlgorithms many(*device_, "many", std::vector<Algorithm>(16, {.seconds = 5e-3, .build_seconds = 1}));
+  made.begin_program({{"layer", {1, 1}}});
   const double begin = device_->seconds();
-  FakeAlgorithms many(*device_, "many", std::vector<Algorithm>(16, {.seconds = 5e-3, .compiles = false}));
-  choose(made, many, "later");
-  EXPECT_LT(device_->seconds() - begin, 0.15);
+  choose_once(made, many);
+  EXPECT_LT(device_->seconds() - begin - static_cast<double>(many.built.size()), 0.1);  // without building
+}
+
+// What a first call has timed, it has timed for good.
+TEST_F(ChoosesAlgorithms, ASecondCallTimesOnlyWhatIsLeft) {
+  const std::string path = file("left.json");
+  std::vector<Algorithm> algorithms(4, {.seconds = 2e-3, .build_seconds = 2, .compiles = true});
+  algorithms[1].seconds = 1e-3;
+  algorithms.push_back({.seconds = 3e-3});
+  const auto built = [&](double seconds, const std::string& how) {
+    Choices made = choices(seconds, path);
+    FakeAlgorithms listed(*device_, "problem", algorithms);
+    EXPECT_EQ(choose(made, listed).how, how);
+    made.store();
+    return listed.built;
+  };
+  EXPECT_THAT(built(3, " [fastest of 3, 5 offered]"), ElementsAre("4", "4", "0", "1"));
+  EXPECT_THAT(built(0, " [stored: fastest of 3, 5 offered]"), ElementsAre("1"));
+  EXPECT_THAT(built(kEnough, " [fastest of 4, 5 offered]"),
+              ElementsAre("1", "1", "2"));  // at most 4 if the next must be compiled
+  EXPECT_THAT(built(kEnough, " [stored: fastest of 4, 5 offered]"), ElementsAre("1"));
 }
 
 // Nothing that waits for such a device returns, so a process can only end; the next one does not try that algorithm.
@@ -375,8 +490,9 @@ TEST_F(ChoosesAlgorithms, ATrialThatDoesNotEndIsNamedWithinSecondsAndNotTriedAga
 TEST_F(ChoosesAlgorithms, ADeviceThatFailsEndsTheRunWithTheFirstMessage) {
   Choices made = choices(kEnough);
   FakeAlgorithms inner(*device_, "engines", {{.seconds = 1e-3}, {.seconds = 1e-3, .breaks_device = true}, {1e-3}});
-  Listed<Plan> algorithms("both", {{"library", [&] { return choose(made, inner).plan; }},
+  Listed<Plan> algorithms("both", {{"library", [&] { return choose_once(made, inner).plan; }},
                                    {"own", [&] { return std::make_shared<Plan>("own", Algorithm{}, inner.held); }}});
+  made.begin_program({{"layer", {1, 1}}});
   try {
     made.choose<Plan>("layer", algorithms, trial());
     FAIL();
@@ -390,8 +506,9 @@ TEST_F(ChoosesAlgorithms, ADeviceThatFailsEndsTheRunWithTheFirstMessage) {
 
 TEST_F(ChoosesAlgorithms, ABlindChoiceIsTriedAgainByTheNextProcessThatHasTime) {
   const std::string path = file("blind.json");
-  const std::vector<Algorithm> algorithms = {
-      {.seconds = 2e-3, .build_seconds = 2}, {1e-3}, {.seconds = 1e-4, .last_resort = true}};
+  const std::vector<Algorithm> algorithms = {{.seconds = 2e-3, .build_seconds = 2, .compiles = true},
+                                             {.seconds = 1e-3, .compiles = true},
+                                             {.seconds = 1e-4, .last_resort = true}};
   const auto chosen = [&](double seconds) {
     Choices made = choices(seconds, path);
     FakeAlgorithms listed(*device_, "problem", algorithms);

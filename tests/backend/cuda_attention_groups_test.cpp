@@ -79,6 +79,20 @@ TEST(CudaAttentionGroups, MatchTheReferenceAndItsMasks) {
   }
 }
 
+// A group of 3 has 24 MiB of scores, and a batch of 5 takes two, in place of three of 2 samples.
+TEST(CudaAttentionGroups, AreLargerWhereThatIsFaster) {
+  const auto device = std::make_shared<FakeDevice>();
+  device->skip_work();
+  const auto backend = make_cuda_backend(
+      device, [&] { return std::make_shared<FakeLibraries>(*device, FakeLibrariesOptions{.attention = false}); }, {},
+      {.seconds_per_program = 1e6, .clock = [&] { return device->seconds(); }});
+  CompiledAttentionStep step(*backend, make_layer(5, false, false, DType::f32, 0));
+  int nodes = 0;
+  for (const auto& [text, count] : step.executable().chosen_algorithms())
+    if (text.ends_with(", 3 of 5 samples at a time [fastest of 2]")) nodes += static_cast<int>(count);
+  EXPECT_EQ(nodes, 2);
+}
+
 // Groups of 2 and 1, to the bit.
 TEST(CudaAttentionGroups, AreTheirSamplesOneByOne) {
   constexpr std::int64_t kBatch = 3;

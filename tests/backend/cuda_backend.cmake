@@ -13,7 +13,8 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
   # Its device is one of its own.
   epochbench_test(backend/timeline_test LABEL unit
     LIBRARIES epochbench_cuda_logic epochbench_worker epochbench_kernels_cuda_on_cpu)
-  foreach(test cuda_averages_test cuda_backend_test cuda_bytes_test cuda_copies_test cuda_models_test cuda_parts_test)
+  foreach(test cuda_averages_test cuda_backend_test cuda_bytes_test cuda_copies_test cuda_models_test cuda_parts_test
+          cuda_tuning_test)
     epochbench_test(backend/${test} LABEL parity
       LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
   endforeach()

@@ -147,9 +147,9 @@ TEST(CudaExecutable, ReleasesEverythingWhenANodeFailsWithinACapture) {
   for (int good_calls : {0, 1, 2, 3}) {  // the first is the run outside a graph
     const auto device = std::make_shared<FakeDevice>();
     auto calls = std::make_shared<int>(0);
-    const CudaNodeCompiler compile = tiny_compiler(*device);
-    auto failing = [=](const Graph& graph, const Node& node, const CudaNodeContext& context) {
-      CudaNode compiled = compile(graph, node, context);
+    const test::CompileTinyNode compile = test::tiny_node_compiler(*device);
+    auto failing = [=](const Node& node, const CudaNodeContext& context) {
+      CudaNode compiled = compile(node, context);
       if (node.op == Op::sgd)
         compiled.enqueue = [=, enqueue = compiled.enqueue](cuda::Stream stream) {
           if ((*calls)++ == good_calls) throw cuda::Error("launch failed");
@@ -158,7 +158,7 @@ TEST(CudaExecutable, ReleasesEverythingWhenANodeFailsWithinACapture) {
       return compiled;
     };
     try {
-      CudaExecutable(device, tiny_program(), failing);
+      CudaExecutable(device, tiny_program(), test::each_node(failing));
       ADD_FAILURE() << "no error";
     } catch (const cuda::Error& error) {
       EXPECT_STREQ(error.what(), "launch failed");
@@ -181,13 +181,13 @@ TEST(CudaExecutable, ReportsDeviceErrors) {
 TEST(CudaExecutable, ReportsWhetherALibraryDrawsTheMasks) {
   for (bool library : {false, true}) {
     const auto device = std::make_shared<FakeDevice>();
-    const CudaNodeCompiler compile = tiny_compiler(*device);
+    const test::CompileTinyNode compile = test::tiny_node_compiler(*device);
     const CudaExecutable executable(device, tiny_program(),
-                                    [&](const Graph& graph, const Node& node, const CudaNodeContext& context) {
-                                      CudaNode compiled = compile(graph, node, context);
+                                    test::each_node([&](const Node& node, const CudaNodeContext& context) {
+                                      CudaNode compiled = compile(node, context);
                                       compiled.library_dropout = library && node.op == Op::embedding;
                                       return compiled;
-                                    });
+                                    }));
     EXPECT_EQ(executable.library_dropout_masks(), library);
     EXPECT_TRUE(executable.asynchronous());
   }

@@ -93,7 +93,7 @@ class Usable(GpuTest):
     def test_how_the_peak_was_measured_is_stored_and_not_tried_again(self):
         self.machine(A100)
         self.assert_lines(self.run_it("--model", "mlp:width=32", "--device", "cuda", *TINY), 0)
-        file = self.folder / "cache/epochbench/choices-2.json"
+        file = self.folder / "cache/epochbench/choices-3.json"
         stored = json.loads(file.read_text())
         peaks = [choice for choice in stored["places"][0]["choices"] if "[8192,8192]" in choice["problem"]]
         self.assertEqual(len(peaks), 4)  # precisions

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ostream>
 #include <set>
+#include <thread>
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -162,7 +163,7 @@ TEST_P(EveryModel, HasAnEngineOnEveryGpuForEachConvolution) {
   for (const cuda::DescribedDevice& device : gpus_with(precision)) {
     SCOPED_TRACE(device.json);
     for (const ConvolutionSpec& spec : convolutions)
-      EXPECT_NO_THROW(EXPECT_GT(engines(spec, device).size(), 0u)) << describe(spec);
+      EXPECT_NO_THROW(EXPECT_GT(engines(spec, device).names.size(), 0u)) << describe(spec);
   }
 }
 
@@ -185,7 +186,7 @@ TEST(CudnnGraphs, StrictFp32HasEnginesBesidesTheSlowestForEveryConvolutionOfARes
       const Conv2dShape& s = spec.shape;
       if (s.kernel_height == 1 && s.kernel_width == 1 && s.stride == 1) continue;
       std::set<std::string> names;
-      for (const std::string& offered : engines(spec, device)) names.insert(engine(offered));
+      for (const std::string& offered : engines(spec, device).names) names.insert(engine(offered));
       names.erase("eng0");
       const bool one = spec.pass == cuda::ConvolutionPass::grad_weight && device.compute_capability < 90;
       EXPECT_GE(names.size(), one ? 1u : 2u) << describe(spec) << ": " << ::testing::PrintToString(names);
@@ -214,7 +215,8 @@ TEST_F(CudnnSums, HaveEnginesForEveryNormOfAResnetOnEveryGpu) {
     EXPECT_GT(sums.size(), 0u) << model;
     for (const cuda::DescribedDevice& device : described_gpus()) {
       SCOPED_TRACE(device.json);
-      for (const ConvolutionSpec& spec : sums) EXPECT_NO_THROW(EXPECT_GT(engines(spec, device).size(), 0u)) << describe(spec);
+      for (const ConvolutionSpec& spec : sums)
+        EXPECT_NO_THROW(EXPECT_GT(engines(spec, device).names.size(), 0u)) << describe(spec);
     }
   }
 }
@@ -225,8 +227,21 @@ TEST_F(CudnnGelu, HasEnginesForEveryProductOfATransformerOnEveryGpu) {
       for (const GeluProductSpec& spec : asked_by(model, precision).gelus)
         for (const cuda::DescribedDevice& device : described_gpus()) {
           SCOPED_TRACE(device.json);
-          EXPECT_NO_THROW(EXPECT_GT(engines(spec, device).size(), 0u)) << describe(spec);
+          EXPECT_NO_THROW(EXPECT_GT(engines(spec, device).names.size(), 0u)) << describe(spec);
         }
+}
+
+// As the tuner compiles engines: each thread has a graph of its own.
+TEST_F(CudnnGelu, IsPlannedBySeveralThreadsAtOnce) {
+  const std::vector<GeluProductSpec> gelus = asked_by("bert-base", Precision::bf16).gelus;
+  ASSERT_GE(gelus.size(), 2u);
+  std::vector<cuda::OfferedEngines> together(8);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < together.size(); ++i)
+    threads.emplace_back([&together, &gelus, i] { together[i] = engines(gelus[i % gelus.size()], described_h200()); });
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < together.size(); ++i)
+    EXPECT_EQ(together[i].names, engines(gelus[i % gelus.size()], described_h200()).names) << i;
 }
 
 TEST_F(CudnnAttention, HasEnginesForEveryTransformerOnEveryGpuInBothDirections) {
@@ -238,8 +253,8 @@ TEST_F(CudnnAttention, HasEnginesForEveryTransformerOnEveryGpuInBothDirections) 
           SCOPED_TRACE(device.json);
           cuda::AttentionEngines offered;
           ASSERT_NO_THROW(offered = engines(spec, device)) << describe(spec);
-          EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
-          EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
+          EXPECT_GT(offered.forward.names.size(), 0u) << describe(spec);
+          EXPECT_GT(offered.backward.names.size(), 0u) << describe(spec);
         }
 }
 
@@ -262,8 +277,8 @@ TEST_F(CudnnAttention, HasEnginesWithinThePlannedWorkspace) {
       const AttentionSpec spec{shape, Element::bf16, 0.1};
       cuda::AttentionEngines offered;
       ASSERT_NO_THROW(offered = engines(spec, device)) << describe(spec);
-      EXPECT_GT(offered.forward.size(), 0u) << describe(spec);
-      EXPECT_GT(offered.backward.size(), 0u) << describe(spec);
+      EXPECT_GT(offered.forward.names.size(), 0u) << describe(spec);
+      EXPECT_GT(offered.backward.names.size(), 0u) << describe(spec);
       EXPECT_EQ(offered.forward_bytes, 0) << describe(spec);
       EXPECT_EQ(offered.backward_bytes, shape.batch * shape.heads * shape.sequence * (shape.width + 1) * 4) << describe(spec);
     }
@@ -309,10 +324,10 @@ TEST_P(EveryModel, HasWinogradWhereTheBackendSaysSo) {
   const Asked asked = asked_by(model, precision);
   for (std::size_t i = 0; i < asked.convolutions.size(); ++i) {
     ConvolutionSpec spec = asked.convolutions[i];
-    EXPECT_EQ(any_is_winograd(engines(spec, described_a100())), asked.may_be_winograd[i]) << describe(spec);
-    EXPECT_FALSE(any_is_winograd(engines(spec, described_h200()))) << describe(spec);
+    EXPECT_EQ(any_is_winograd(engines(spec, described_a100()).names), asked.may_be_winograd[i]) << describe(spec);
+    EXPECT_FALSE(any_is_winograd(engines(spec, described_h200()).names)) << describe(spec);
     spec.shape.winograd = false;
-    const std::vector<std::string> others = engines(spec, described_a100());
+    const std::vector<std::string> others = engines(spec, described_a100()).names;
     EXPECT_GT(others.size(), 0u) << describe(spec);
     EXPECT_FALSE(any_is_winograd(others)) << describe(spec);
   }
@@ -324,8 +339,16 @@ TEST(CudnnGraphs, StrictFp32IsOfferedFewerEnginesThanTf32) {
   strict.shape = {32, 56, 56, 64, 56, 56, 64, 3, 3, 1, 1};
   ConvolutionSpec tf32 = strict;
   tf32.math = cuda::Math::tf32;
-  const std::vector<std::string> of_strict = engines(strict, described_h200()), of_tf32 = engines(tf32, described_h200());
+  const std::vector<std::string> of_strict = engines(strict, described_h200()).names,
+                                 of_tf32 = engines(tf32, described_h200()).names;
   EXPECT_LT(of_strict.size(), of_tf32.size());
+  const std::string left_out = engines(strict, described_h200()).left_out;
+  ASSERT_THAT(left_out, ::testing::MatchesRegex("of [0-9]+; [0-9]+ use tensor cores.*"));
+  std::size_t counted = of_strict.size();  // and what each reason leaves out
+  for (std::size_t at = left_out.find(';'); at != std::string::npos; at = left_out.find(',', at + 1))
+    counted += std::stoul(left_out.substr(at + 1));
+  EXPECT_EQ(counted, std::stoul(left_out.substr(3))) << left_out;
+  EXPECT_EQ(engines(tf32, described_h200()).left_out.find("tensor cores"), std::string::npos);
   for (const std::string& engine : of_strict) EXPECT_THAT(of_tf32, ::testing::Contains(engine));
 }
 

@@ -351,7 +351,7 @@ void FakeDevice::run(FakeOperation operation) {
       seconds_ += operation.seconds;
       if (failing_work_ > 0 && counts_.work >= failing_work_) failed_ = true;
       set_device_nanoseconds(static_cast<std::uint64_t>(seconds_ * 1e9));
-      if (!failed_) operation.work();
+      if (!failed_ && !skips_work_) operation.work();
       break;
     case FakeOperation::Kind::record:
       operation.event->done = operation.version;

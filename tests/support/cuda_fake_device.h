@@ -87,6 +87,7 @@ class FakeDevice final : public cuda::Device {
   void set_memory_bytes(std::int64_t bytes) { memory_bytes_ = bytes; }
   void set_fp32_flops_per_second(double rate) { fp32_flops_per_second_ = rate; }
   void pass(double seconds) { seconds_ += seconds; }
+  void skip_work() { skips_work_ = true; }   // it only takes its time from now on, so models may have their real size
   void hang(bool hangs) { hangs_ = hangs; }  // whether done() is never true; each question then takes 0.1 s
   // For the stream with this index in order of creation: whether it has work, and running all of it that may run.
   bool busy(int stream) const { return !streams_.at(static_cast<std::size_t>(stream))->queue.empty(); }
@@ -162,7 +163,7 @@ class FakeDevice final : public cuda::Device {
   Counts counts_;
   std::int64_t held_ = 0;
   std::int64_t failing_allocation_ = 0, failing_work_ = 0, dropped_wait_ = 0;
-  bool failed_ = false, hangs_ = false;
+  bool failed_ = false, hangs_ = false, skips_work_ = false;
   double seconds_ = 0;
 };
 

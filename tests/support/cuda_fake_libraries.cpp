@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/specs.h"
@@ -408,44 +409,64 @@ class FakeBackward final : public cuda::AttentionBackward {
 
 // make(seconds): a plan whose runs take so long.
 template <typename T, typename Make>
-std::unique_ptr<cuda::Algorithms<T>> FakeLibraries::offer(const std::string& problem, bool exists, Make make) {
+std::unique_ptr<cuda::Algorithms<T>> FakeLibraries::offer(const std::string& problem, bool exists, bool compiles, Make make) {
   class Plans final : public cuda::Algorithms<T> {
    public:
-    Plans(FakeLibraries& libraries, std::string problem, bool exists, Make make)
-        : libraries_(libraries), problem_(std::move(problem)), exists_(exists), make_(std::move(make)) {}
+    Plans(FakeLibraries& libraries, std::string problem, bool exists, bool compiles, Make make)
+        : libraries_(libraries),
+          problem_(std::move(problem)),
+          exists_(exists),
+          compiles_(compiles && libraries.options_.compile_seconds > 0),
+          make_(std::move(make)) {}
     std::string problem() const override { return problem_; }
     std::vector<cuda::Offer> offers() override {
       ++libraries_.questions_;
       if (!exists_) throw cuda::Error("as the test requests");
       std::vector<cuda::Offer> offers;
-      for (std::size_t i = 0; i < libraries_.options_.seconds.size(); ++i) offers.push_back({"fake " + std::to_string(i)});
+      for (std::size_t i = 0; i < libraries_.options_.seconds.size(); ++i)
+        offers.push_back({.tag = "fake " + std::to_string(i), .compiles = compiles_});
       return offers;
     }
+    std::shared_ptr<void> compile_at_once(const std::vector<std::string>& tags) override {
+      if (!compiles_ || !exists_) return nullptr;
+      auto plans = std::make_shared<std::vector<std::shared_ptr<T>>>();
+      const double compile_seconds = std::exchange(libraries_.options_.compile_seconds, 0);
+      for (const std::string& tag : tags)
+        if (!libraries_.options_.broken.contains(tag)) plans->push_back(build(tag));
+      libraries_.options_.compile_seconds = compile_seconds;
+      libraries_.device_.pass(compile_seconds);
+      return plans;
+    }
     std::shared_ptr<T> build(const std::string& tag) override {
-      libraries_.device_.pass(libraries_.options_.build_seconds);
+      std::weak_ptr<void>& compiled = libraries_.compiled_[problem_ + " " + tag];
+      if (std::shared_ptr<void> plan = compiled.lock()) return std::static_pointer_cast<T>(plan);
+      if (compiles_ && !libraries_.compiled_at_) libraries_.compiled_at_ = libraries_.device_.seconds();
+      libraries_.device_.pass(libraries_.options_.build_seconds + (compiles_ ? libraries_.options_.compile_seconds : 0));
       if (!exists_ || libraries_.options_.broken.contains(tag)) throw cuda::Error("as the test requests");
       ++libraries_.plans_;
-      return make_(libraries_.options_.seconds.at(std::stoul(tag.substr(5))));
+      std::shared_ptr<T> plan = make_(libraries_.options_.seconds.at(std::stoul(tag.substr(5))));
+      if (compiles_) compiled = plan;  // which equal layers share
+      return plan;
     }
 
    private:
     FakeLibraries& libraries_;
     std::string problem_;
-    bool exists_;
+    bool exists_, compiles_;
     Make make_;
   };
-  return std::make_unique<Plans>(*this, problem, exists, std::move(make));
+  return std::make_unique<Plans>(*this, problem, exists, compiles, std::move(make));
 }
 
 std::unique_ptr<cuda::Algorithms<cuda::Product>> FakeLibraries::product(const cuda::ProductSpec& spec,
                                                                         const cuda::ProductOperands&) {
-  return offer<cuda::Product>(describe(spec), !spec.bias_gradient || options_.bias_gradient, [=, this](double seconds) {
+  return offer<cuda::Product>(describe(spec), !spec.bias_gradient || options_.bias_gradient, false, [=, this](double seconds) {
     return std::make_shared<FakeProduct>(device_, spec, seconds + (spec.bias_gradient ? options_.bias_gradient_seconds : 0));
   });
 }
 
 std::unique_ptr<cuda::Algorithms<cuda::GeluProduct>> FakeLibraries::gelu_product(const cuda::GeluProductSpec& spec) {
-  return offer<cuda::GeluProduct>(describe(spec), options_.gelu, [=, this](double seconds) {
+  return offer<cuda::GeluProduct>(describe(spec), options_.gelu, true, [=, this](double seconds) {
     return std::make_shared<FakeGeluProduct>(device_, spec, seconds + options_.gelu_seconds);
   });
 }
@@ -453,7 +474,7 @@ std::unique_ptr<cuda::Algorithms<cuda::GeluProduct>> FakeLibraries::gelu_product
 std::unique_ptr<cuda::Algorithms<cuda::Convolution>> FakeLibraries::convolution(const cuda::ConvolutionSpec& spec) {
   return offer<cuda::Convolution>(
       describe(spec),
-      options_.convolution && (!spec.bias || options_.convolution_bias) && (!spec.sums || options_.convolution_sums),
+      options_.convolution && (!spec.bias || options_.convolution_bias) && (!spec.sums || options_.convolution_sums), spec.sums,
       [=, this](double seconds) {
         return std::make_shared<FakeConvolution>(
             device_, spec, options_.winograd && spec.shape.winograd,
@@ -466,13 +487,13 @@ FakeAttention FakeLibraries::attention(const cuda::AttentionSpec& spec, double s
 }
 
 std::unique_ptr<cuda::Algorithms<cuda::AttentionForward>> FakeLibraries::attention_forward(const cuda::AttentionSpec& spec) {
-  return offer<cuda::AttentionForward>(describe(spec) + " forward", options_.attention, [=, this](double seconds) {
+  return offer<cuda::AttentionForward>(describe(spec) + " forward", options_.attention, true, [=, this](double seconds) {
     return std::make_shared<FakeForward>(attention(spec, seconds));
   });
 }
 
 std::unique_ptr<cuda::Algorithms<cuda::AttentionBackward>> FakeLibraries::attention_backward(const cuda::AttentionSpec& spec) {
-  return offer<cuda::AttentionBackward>(describe(spec) + " backward", options_.attention, [=, this](double seconds) {
+  return offer<cuda::AttentionBackward>(describe(spec) + " backward", options_.attention, true, [=, this](double seconds) {
     return std::make_shared<FakeBackward>(attention(spec, seconds));
   });
 }

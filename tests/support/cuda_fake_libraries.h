@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@ struct FakeLibrariesOptions {
   // What one run of each plan that is offered for a problem takes, the first listed first, and building one.
   std::vector<double> seconds = {FakeDevice::kSecondsOfWork};
   double build_seconds = 0;
+  double compile_seconds = 0;  // that building one takes in addition if it is compiled: with a GELU or sums, or of attention
   double bias_gradient_seconds = 0;   // that the sums in a product's epilogue take in addition
   double gelu_seconds = 0;            // that a GELU in a product takes in addition
   double sums_seconds = 0;            // that the sums for a batch norm take in addition
@@ -49,20 +51,24 @@ class FakeLibraries final : public cuda::Libraries {
   std::unique_ptr<cuda::Algorithms<cuda::AttentionForward>> attention_forward(const cuda::AttentionSpec& spec) override;
   std::unique_ptr<cuda::Algorithms<cuda::AttentionBackward>> attention_backward(const cuda::AttentionSpec& spec) override;
 
-  std::int64_t plans() const { return plans_; }                   // built so far
-  std::int64_t questions() const { return questions_; }           // how often plans were listed
+  std::int64_t plans() const { return plans_; }          // built so far
+  std::int64_t questions() const { return questions_; }  // how often plans were listed
+  // When the first plan was compiled, by the device's clock; empty if none was.
+  const std::optional<double>& compiled_at() const { return compiled_at_; }
   const std::set<std::int64_t>& seeds() const { return seeds_; }  // seeds of the dropout masks of attention
   void forget_seeds() { seeds_.clear(); }
 
  private:
   FakeAttention attention(const cuda::AttentionSpec& spec, double seconds);
   template <typename T, typename Make>
-  std::unique_ptr<cuda::Algorithms<T>> offer(const std::string& problem, bool exists, Make make);
+  std::unique_ptr<cuda::Algorithms<T>> offer(const std::string& problem, bool exists, bool compiles, Make make);
 
   FakeDevice& device_;
   FakeLibrariesOptions options_;
   std::int64_t plans_ = 0, questions_ = 0;
-  std::map<const void*, std::int64_t> seed_of_;  // of the last forward pass of attention, by its q
+  std::optional<double> compiled_at_;
+  std::map<std::string, std::weak_ptr<void>> compiled_;  // by problem and tag
+  std::map<const void*, std::int64_t> seed_of_;          // of the last forward pass of attention, by its q
   std::set<std::int64_t> seeds_;
 };
 

@@ -58,8 +58,16 @@ inline Program tiny_program() {
 }
 
 // What the ops of the tiny program do, enqueued on the device. Compiling leaves NaN in their outputs and workspace.
-inline CudaNodeCompiler tiny_compiler(FakeDevice& device) {
-  return [&device](const Graph&, const Node& node, const CudaNodeContext& context) -> CudaNode {
+using CompileTinyNode = std::function<CudaNode(const Node&, const CudaNodeContext&)>;
+inline CudaCompiler each_node(CompileTinyNode compile) {
+  return [compile = std::move(compile)](const std::vector<CudaNodePlace>& places) {
+    std::vector<CudaNode> nodes;
+    for (const CudaNodePlace& at : places) nodes.push_back(compile(at.node, at.context));
+    return nodes;
+  };
+}
+inline CompileTinyNode tiny_node_compiler(FakeDevice& device) {
+  return [&device](const Node& node, const CudaNodeContext& context) -> CudaNode {
     const ValueMemory& v = context.values;
     const std::vector<ValueId> in = node.inputs, out = node.outputs;
     std::function<void(cuda::Stream)> enqueue;
@@ -102,6 +110,7 @@ inline CudaNodeCompiler tiny_compiler(FakeDevice& device) {
     return {enqueue, "fake"};
   };
 }
+inline CudaCompiler tiny_compiler(FakeDevice& device) { return each_node(tiny_node_compiler(device)); }
 
 struct Tiny {
   explicit Tiny(std::uint64_t seed = 0, bool captures = true)

@@ -54,6 +54,7 @@ class DelayedExecutable : public Executable {
   std::optional<std::int64_t> device_bytes() const override { return inner_->device_bytes(); }
   std::string algorithms() const override { return inner_->algorithms(); }
   std::map<std::string, std::int64_t> chosen_algorithms() const override { return inner_->chosen_algorithms(); }
+  std::optional<double> blind_seconds(Entry entry) const override { return inner_->blind_seconds(entry); }
   std::vector<NodeTime> profile(Entry entry, int passes) override { return inner_->profile(entry, passes); }
 
  private:

@@ -5,10 +5,14 @@
 // strict fp32 such engines are left out, so that equal steps give equal bits.
 #include "kernels/cuda/libraries/cudnn_graphs.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,52 +40,113 @@ Rules rules_of(const AttentionSpec& spec, bool gradient) {
   return {.workspace_bytes = attention_workspace_bytes(spec.shape, gradient)};
 }
 
-// Lists the engines of both heuristics for the handle's device or the graph's, except those that violate the precision or the
-// rules. Fourier transforms are always excluded: results have no name for the multiplications they save.
-void find_engines(Graph& graph, cudnnHandle_t handle, const Rules& rules) {
+// What an engine may not do, by its notes.
+struct Ban {
+  std::vector<fe::NumericalNote_t> notes;
+  const char* what;  // "use tensor cores"
+};
+
+// Fourier transforms are always excluded: results have no name for the multiplications they save.
+std::vector<Ban> bans(const Rules& rules) {
+  std::vector<Ban> list;
+  if (rules.strict)
+    list = {{{fe::NumericalNote_t::TENSOR_CORE}, "use tensor cores"},
+            {{fe::NumericalNote_t::DOWN_CONVERT_INPUTS}, "round their inputs"},
+            {{fe::NumericalNote_t::NONDETERMINISTIC}, "sum in no fixed order"}};
+  list.push_back({{fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION}, "sum in less than fp32"});
+  list.push_back({{fe::NumericalNote_t::FFT}, "use Fourier transforms"});
+  if (!rules.winograd) list.push_back({kWinograd, "use Winograd"});
+  return list;
+}
+
+struct Engine {
+  std::string name;
+  std::int64_t index;  // among the engines listed
+};
+struct EngineList {
+  std::vector<Engine> offered;
+  std::string left_out;  // as Algorithms::left_out()
+};
+
+// "24 use tensor cores, 4 need 392 to 980 MiB"
+class Reasons {
+ public:
+  void add(const std::string& what) { ++counts_[what]; }
+  void add_scratch(std::int64_t bytes) {
+    add(kScratch);
+    least_ = std::min(least_, bytes);
+    most_ = std::max(most_, bytes);
+  }
+  std::string text() const {
+    std::vector<std::pair<std::string, int>> sorted(counts_.begin(), counts_.end());
+    std::ranges::stable_sort(sorted, std::greater(), &std::pair<std::string, int>::second);
+    std::string text;
+    for (const auto& [what, count] : sorted)
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + (what == kScratch ? scratch_text() : what);
+    return text;
+  }
+
+ private:
+  static constexpr const char* kScratch = "need";
+  std::string scratch_text() const {
+    const auto mib = [](std::int64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20); };
+    return "need " + (least_ < most_ ? mib(least_) + " to " : "") + mib(most_) + " MiB";
+  }
+  std::map<std::string, int> counts_;
+  std::int64_t least_ = std::numeric_limits<std::int64_t>::max(), most_ = 0;
+};
+
+// The engines of both heuristics for the handle's device or the graph's, each once, without those that violate the precision or
+// the rules. Throws Error if none is left.
+EngineList find_engines(Graph& graph, cudnnHandle_t handle, const Rules& rules) {
   check(graph.build_operation_graph(handle), "cuDNN does not support the graph");
   graph.check_tensors();
   check(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "cuDNN has no engine");
-  graph.deselect_workspace_greater_than(static_cast<std::int64_t>(rules.workspace_bytes) - graph.own_workspace());
-  graph.deselect_numeric_notes({fe::NumericalNote_t::REDUCED_PRECISION_REDUCTION, fe::NumericalNote_t::FFT});
-  if (rules.strict)
-    graph.deselect_numeric_notes(
-        {fe::NumericalNote_t::TENSOR_CORE, fe::NumericalNote_t::DOWN_CONVERT_INPUTS, fe::NumericalNote_t::NONDETERMINISTIC});
-  if (!rules.winograd) graph.deselect_numeric_notes(kWinograd);
+  const std::vector<Graph::Engine> listed = graph.listed();
+  const std::vector<Ban> banned = bans(rules);
+  const std::int64_t workspace = static_cast<std::int64_t>(rules.workspace_bytes) - graph.own_workspace();
+  for (const Ban& ban : banned) graph.deselect_numeric_notes(ban.notes);
+  graph.deselect_workspace_greater_than(workspace);
+
+  EngineList list;
+  Reasons reasons;
+  std::set<std::string> names;  // both heuristics may list an engine
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    const Graph::Engine& engine = listed[i];
+    if (!names.insert(engine.name).second) continue;
+    const auto does = [&](const Ban& ban) { return std::ranges::find_first_of(engine.notes, ban.notes) != engine.notes.end(); };
+    if (graph.supports(static_cast<std::int64_t>(i)))
+      list.offered.push_back({engine.name, static_cast<std::int64_t>(i)});
+    else if (const auto ban = std::ranges::find_if(banned, does); ban != banned.end())
+      reasons.add(ban->what);
+    else if (engine.workspace > workspace)
+      reasons.add_scratch(engine.workspace);
+    else
+      reasons.add("cannot be planned here");
+  }
+  if (list.offered.size() < names.size()) list.left_out = "of " + std::to_string(names.size()) + "; " + reasons.text();
+  if (list.offered.empty()) throw Error("no cuDNN engine fits" + (names.empty() ? "" : ": 0 " + list.left_out));
+  return list;
 }
 
-// Indices of the engines that were listed and keep the rules.
-std::vector<std::int64_t> supported(Graph& graph) {
-  std::vector<std::int64_t> indices;
-  for (std::int64_t index = 0; index < graph.get_execution_plan_count(); ++index)
-    if (graph.supports(index)) indices.push_back(index);
-  return indices;
-}
-
-std::string engine_name(const Graph& graph, std::int64_t index) {
-  std::string engine;
-  check(graph.get_plan_name_at_index(index, engine), "naming a plan");
-  return engine;
-}
-
-std::string plan_name(const Graph& graph, std::int64_t index) {
-  return "cudnn " + engine_name(graph, index) + (graph.is_winograd(index) ? " winograd" : "");
+std::string plan_name(const Graph& graph, const Engine& engine) {
+  return "cudnn " + engine.name + (graph.is_winograd(engine.index) ? " winograd" : "");
 }
 
 // A built engine of a graph: it holds kernels on the device until it is destroyed, and must not be running then.
 class Plan {
  public:
   // Throws Error if the engine cannot be built or needs more scratch than is available.
-  Plan(cudnnHandle_t handle, std::shared_ptr<Graph> graph, std::int64_t index, std::size_t workspace_bytes)
-      : handle_(handle), graph_(std::move(graph)), index_(index), name_(plan_name(*graph_, index)) {
+  Plan(cudnnHandle_t handle, std::shared_ptr<Graph> graph, const Engine& engine, std::size_t workspace_bytes)
+      : handle_(handle), graph_(std::move(graph)), index_(engine.index), name_(plan_name(*graph_, engine)) {
     try {
-      check(graph_->build_plan_at_index(index), name_);
+      check(graph_->build_plan_at_index(index_), name_);
       std::int64_t workspace = 0;  // including what the graph adds to the engine's
-      check(graph_->get_workspace_size_plan_at_index(index, workspace), name_);
+      check(graph_->get_workspace_size_plan_at_index(index_, workspace), name_);
       if (workspace > static_cast<std::int64_t>(workspace_bytes))
         throw Error(name_ + " needs " + std::to_string(workspace >> 20) + " MiB of scratch");
     } catch (const Error&) {
-      graph_->release(index);
+      graph_->release(index_);
       throw;
     }
   }
@@ -104,15 +169,14 @@ class Plan {
   std::string name_;
 };
 
-std::vector<std::string> offered(Graph& graph, const DescribedDevice& device, const Rules& rules) {
+OfferedEngines offered(Graph& graph, const DescribedDevice& device, const Rules& rules) {
   auto properties = std::make_shared<fe::DeviceProperties>();
   check(properties->deserialize({device.json.begin(), device.json.end()}), "a device's description");
   graph.set_device_properties(properties);
-  find_engines(graph, nullptr, rules);
-  check(graph.check_support(), "no cuDNN engine fits");
-  std::vector<std::string> names;
-  for (const std::int64_t index : supported(graph)) names.push_back(plan_name(graph, index));
-  return names;
+  const EngineList list = find_engines(graph, nullptr, rules);
+  OfferedEngines offered{.left_out = list.left_out};
+  for (const Engine& engine : list.offered) offered.names.push_back(plan_name(graph, engine));
+  return offered;
 }
 
 class PlannedGeluProduct : public GeluProduct {
@@ -212,10 +276,10 @@ void validate(const AttentionSpec& spec, const DescribedDevice& device) {
   attention_gradient_graph(spec, &device);
 }
 
-std::vector<std::string> engines(const GeluProductSpec& spec, const DescribedDevice& device) {
+OfferedEngines engines(const GeluProductSpec& spec, const DescribedDevice& device) {
   return offered(*gelu_product_graph(spec, &device), device, rules_of(spec));
 }
-std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDevice& device) {
+OfferedEngines engines(const ConvolutionSpec& spec, const DescribedDevice& device) {
   return offered(*convolution_graph(spec, &device), device, rules_of(spec));
 }
 AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& device) {
@@ -228,9 +292,14 @@ AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& devic
 
 struct CudnnGraphs::State {
   State() { cuda::check(cudnnCreate(&handle), "starting cuDNN"); }
-  ~State() { cudnnDestroy(handle); }
+  ~State() {
+    for (cudnnHandle_t each : compiling)
+      if (each) cudnnDestroy(each);
+    cudnnDestroy(handle);
+  }
 
   cudnnHandle_t handle = nullptr;
+  std::vector<cudnnHandle_t> compiling;  // one for each thread that compiles; the graphs of its plans refer to it
   std::map<std::string, std::weak_ptr<const Plan>> plans;  // by problem and engine: equal layers share a plan
 };
 
@@ -257,33 +326,61 @@ class Engines final : public Algorithms<T> {
 
   std::vector<Offer> offers() override {
     std::vector<Offer> offers;
-    std::set<std::string> names;  // both heuristics may list an engine
-    for (const std::int64_t index : supported(*graph()))
-      if (const std::string name = engine_name(*graph(), index); names.insert(name).second)
-        offers.push_back({.tag = name, .compiles = compiles_});
-    if (offers.empty()) throw Error("no cuDNN engine fits");
+    for (const Engine& engine : engines().offered) offers.push_back({.tag = engine.name, .compiles = compiles_});
     return offers;
+  }
+  std::string left_out() override { return engines().left_out; }
+
+  std::shared_ptr<void> compile_at_once(const std::vector<std::string>& tags) override {
+    int device = 0;
+    cuda::check(cudaGetDevice(&device), "asking for the device");
+    if (state_->compiling.size() < tags.size()) state_->compiling.resize(tags.size());
+    auto plans = std::make_shared<std::vector<std::shared_ptr<const Plan>>>(tags.size());
+    const auto compile = [&](std::size_t i) {
+      try {
+        cuda::check(cudaSetDevice(device), "choosing the device");  // of this thread
+        cudnnHandle_t& handle = state_->compiling[i];
+        if (!handle) cuda::check(cudnnCreate(&handle), "starting cuDNN");
+        std::shared_ptr<Graph> graph = make_graph_();
+        const EngineList list = find_engines(*graph, handle, rules_);
+        plans->at(i) = std::make_shared<const Plan>(state_->handle, graph, find(list, tags[i]), rules_.workspace_bytes);
+      } catch (const std::exception&) {  // build() says why
+      }
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < tags.size(); ++i) try {
+        threads.emplace_back(compile, i);
+      } catch (const std::system_error&) {  // no more threads here
+        compile(i);
+      }
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t i = 0; i < tags.size(); ++i)
+      if (plans->at(i)) state_->plans[problem_ + " " + tags[i]] = plans->at(i);
+    return plans;
   }
 
   std::shared_ptr<T> build(const std::string& tag) override {
     std::weak_ptr<const Plan>& known = state_->plans[problem_ + " " + tag];
     std::shared_ptr<const Plan> plan = known.lock();
-    if (!plan) known = plan = std::make_shared<const Plan>(state_->handle, graph(), index_of(tag), rules_.workspace_bytes);
+    if (!plan) {
+      const Engine& found = find(engines(), tag);
+      known = plan = std::make_shared<const Plan>(state_->handle, graph_, found, rules_.workspace_bytes);
+    }
     return make_layer_(std::move(plan));
   }
 
  private:
-  const std::shared_ptr<Graph>& graph() {
+  const EngineList& engines() {
     if (!graph_) {
       std::shared_ptr<Graph> graph = make_graph_();
-      find_engines(*graph, state_->handle, rules_);
+      engines_ = find_engines(*graph, state_->handle, rules_);
       graph_ = std::move(graph);
     }
-    return graph_;
+    return engines_;
   }
-  std::int64_t index_of(const std::string& name) {
-    for (const std::int64_t index : supported(*graph()))
-      if (engine_name(*graph(), index) == name) return index;
+  static const Engine& find(const EngineList& list, const std::string& name) {
+    for (const Engine& engine : list.offered)
+      if (engine.name == name) return engine;
     throw Error("cuDNN offers no engine " + name);
   }
 
@@ -294,6 +391,7 @@ class Engines final : public Algorithms<T> {
   MakeGraph make_graph_;
   MakeLayer make_layer_;
   std::shared_ptr<Graph> graph_;
+  EngineList engines_;  // of the graph
 };
 
 }  // namespace

@@ -22,10 +22,14 @@ void validate(const ConvolutionSpec& spec, const DescribedDevice& device);
 void validate(const AttentionSpec& spec, const DescribedDevice& device);  // both directions
 // The engines that cuDNN offers for such a device, the heuristics' first choice first. Needs no device. Throws Error if none of
 // them satisfies the rules of CudnnGraphs.
-std::vector<std::string> engines(const GeluProductSpec& spec, const DescribedDevice& device);
-std::vector<std::string> engines(const ConvolutionSpec& spec, const DescribedDevice& device);
+struct OfferedEngines {
+  std::vector<std::string> names = {};
+  std::string left_out = {};  // as Algorithms::left_out()
+};
+OfferedEngines engines(const GeluProductSpec& spec, const DescribedDevice& device);
+OfferedEngines engines(const ConvolutionSpec& spec, const DescribedDevice& device);
 struct AttentionEngines {
-  std::vector<std::string> forward, backward;
+  OfferedEngines forward, backward;
   std::int64_t forward_bytes = 0, backward_bytes = 0;  // workspace that the graph uses in addition to the engine
 };
 AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& device);

@@ -57,6 +57,24 @@ class Graph : public fe::graph::Graph {
     set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);  // the code that captures a plan keeps the graph
   }
 
+  // What the heuristics listed, by index; to be called before any is deselected.
+  struct Engine {
+    std::string name;
+    std::vector<fe::NumericalNote_t> notes;
+    std::int64_t workspace = 0;  // bytes, without own_workspace(); 0 before cuDNN 9.2, which knows it of built plans only
+  };
+  std::vector<Engine> listed() {
+    std::vector<Engine> engines;
+    fe::EngineConfigList configurations = plans.get_barred_engine_configs();
+    for (fe::ManagedOpaqueDescriptor& configuration : configurations) {
+      Engine& engine = engines.emplace_back();
+      const auto index = static_cast<std::int64_t>(engines.size()) - 1;
+      check(get_plan_name_at_index(index, engine.name), "naming a plan");
+      if (fe::detail::get_workspace_size(configuration, engine.workspace).is_bad()) engine.workspace = 0;
+      engine.notes = plans.numeric_notes[static_cast<std::size_t>(index)];
+    }
+    return engines;
+  }
   // Whether an engine fits the device and satisfies the rules, without building its plan.
   bool supports(std::int64_t index) { return plans.check_support_at_index(index).is_good(); }
   // What the graph itself stores in a plan's workspace, before the engine's part.

@@ -30,6 +30,12 @@ class Algorithms {
   // Equal texts mean equal algorithms, equally fast.
   virtual std::string problem() const = 0;
   virtual std::vector<Offer> offers() = 0;  // the most promising first. Throws Error with the reason if there is none
+  // How many the library listed, and why the others are not offered: "of 29; 24 use tensor cores, 4 need 980 MiB". Empty if all
+  // are. Throws as offers().
+  virtual std::string left_out() { return ""; }
+  // Compiles several at once, on the cores of the host, for build() to take; returns what keeps them until then. What fails is
+  // left to build(), which says why. Null if the library compiles one at a time.
+  virtual std::shared_ptr<void> compile_at_once(const std::vector<std::string>& /*tags*/) { return nullptr; }
   // Equal algorithms may share what they hold. Throws Error if it does not work here or needs more scratch than is available.
   virtual std::shared_ptr<T> build(const std::string& tag) = 0;
 };

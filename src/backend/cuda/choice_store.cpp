@@ -41,15 +41,18 @@ PlaceChoices take(ChoiceFile& file, const ChoicePlace& place) {
 }  // namespace
 
 std::string how_chosen(const StoredChoice& choice) {
-  if (choice.offered < 2) return "";
+  const std::string left_out = choice.left_out.empty() ? "" : " " + choice.left_out;
+  if (choice.timed < 2 && !choice.blind())
+    return left_out.empty() ? "" : " [" + std::to_string(choice.offered) + left_out + "]";
   std::string text = choice.here ? " [" : " [stored: ";
-  if (choice.timed < 2) return text + "first of " + std::to_string(choice.offered) + "]";
+  if (choice.timed < 2) return text + "first of " + std::to_string(choice.offered) + left_out + "]";
   text += "fastest of " + std::to_string(choice.timed);
-  return text + (choice.timed < choice.offered ? ", " + std::to_string(choice.offered) + " offered]" : "]");
+  if (choice.timed < choice.offered) text += ", " + std::to_string(choice.offered) + " offered";
+  return text + left_out + "]";
 }
 
 std::string choices_file(const char* xdg_cache_home, const char* home) {
-  constexpr const char* kName = "/epochbench/choices-2.json";
+  constexpr const char* kName = "/epochbench/choices-3.json";
   if (xdg_cache_home && *xdg_cache_home == '/') return std::string(xdg_cache_home) + kName;  // relative paths are to be ignored
   if (home && *home == '/') return std::string(home) + "/.cache" + kName;
   return "";

@@ -20,22 +20,34 @@ struct ChoicePlace {
 void fields(auto& visit, Is<ChoicePlace> auto& place) { VISIT(place, device, compute_capability, driver, cublas, cudnn); }
 
 struct StoredChoice {
-  std::string problem, chosen;          // as the problem and a tag of cuda::Algorithms
-  std::int64_t timed = 0, offered = 0;  // algorithms
-  bool blind = false;                   // there was no time to compare it with another: the next process with time does
-  std::string refused = {};             // why the first algorithm that failed does not work; empty if all that were tried work
-  bool here = false;                    // made by this process
+  std::string problem = {}, chosen = {};  // as the problem and a tag of cuda::Algorithms
+  std::int64_t timed = 0, offered = 0;    // algorithms
+  std::string left_out = {};              // as cuda::Algorithms::left_out()
+  std::string refused = {};  // why the first algorithm that failed does not work; empty if all that were tried work
+  double seconds = 0;        // of a run
+  // While some are left for lack of time: the tags of those that were tried, and those among them that are choices which are
+  // unfinished themselves.
+  std::vector<std::string> tried = {}, open = {};
+  bool here = false;  // made by this process
+
+  bool operator==(const StoredChoice&) const = default;
+  bool unfinished() const { return !tried.empty(); }
+  bool blind() const { return unfinished() && timed < 2; }  // there was no time to compare it with another
 };
 
 void fields(auto& visit, Is<StoredChoice> auto& choice) {
-  VISIT(choice, problem, chosen, timed, offered, blind);
+  VISIT(choice, problem, chosen, timed, offered, seconds);
+  visit("left_out", choice.left_out, {.null_if_empty = true});
   visit("refused", choice.refused, {.null_if_empty = true});
+  visit("tried", choice.tried, {.omitted_if_empty = true});
+  visit("open", choice.open, {.omitted_if_empty = true});
 }
 
-// " [fastest of 9]", " [stored: fastest of 9]", " [first of 9]" if there was no time to compare; empty if there was no choice.
+// " [fastest of 9]", " [stored: fastest of 9]", or " [first of 9]" if there was no time to compare, with what was left out
+// " [fastest of 9 of 29; 20 use tensor cores]". If there was nothing to compare, only that: " [1 of 29; ...]", or nothing.
 std::string how_chosen(const StoredChoice& choice);
 
-// $XDG_CACHE_HOME/epochbench/choices-2.json, or the same in ~/.cache; empty if neither is known. The number is the version of
+// $XDG_CACHE_HOME/epochbench/choices-3.json, or the same in ~/.cache; empty if neither is known. The number is the version of
 // the file format, and of what problems and tags mean.
 std::string choices_file(const char* xdg_cache_home, const char* home);
 

@@ -1,10 +1,12 @@
 // Attention on a CUDA device: the library's fused attention, or products around our own softmax over the scores, one group of
 // samples at a time.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <set>
 #include <stdexcept>
 
 #include "kernels/cuda/specs.h"
@@ -15,10 +17,11 @@
 namespace epochbench {
 namespace {
 
-// The scores of a group in one tensor. The gradient has two such tensors, which together fit the L2 cache of an A100 (40 MB),
-// H100 (50 MB) or RTX 4090 (72 MB), so that few of the passes over them go to DRAM. A sample is not divided; one with 16 heads
-// and 512 positions has this many.
-constexpr std::int64_t kGroupScoreBytes = std::int64_t{16} << 20;
+// The scores of a group in one tensor, by size of the group. The gradient has two such tensors, so that few of the passes over
+// them go to DRAM: the smaller ones together fit the L2 cache of an A100 (40 MB) or H100 (50 MB), the larger ones about that of
+// an H200 (60 MB) or RTX 4090 (72 MB), and a group of theirs is enough work for more multiprocessors. A sample is not divided;
+// one with 16 heads and 512 positions has as many as the smaller.
+constexpr std::array<std::int64_t, 2> kGroupScoreBytes = {std::int64_t{16} << 20, std::int64_t{32} << 20};
 
 std::size_t heads(const AttentionShape& s) { return static_cast<std::size_t>(s.batch * s.heads); }
 std::size_t elements(const AttentionShape& s) { return heads(s) * static_cast<std::size_t>(s.sequence * s.width); }
@@ -37,9 +40,9 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 // The shape of the first group, with as few groups as the limit on scores allows. All groups have the same number of samples,
 // except that the last may have fewer.
-AttentionShape first_group(AttentionShape s) {
+AttentionShape first_group(AttentionShape s, std::int64_t score_bytes) {
   const std::int64_t sample_bytes = s.heads * s.sequence * s.sequence * static_cast<std::int64_t>(sizeof(float));
-  s.batch = ceil_div(s.batch, ceil_div(s.batch, std::max<std::int64_t>(1, kGroupScoreBytes / sample_bytes)));
+  s.batch = ceil_div(s.batch, ceil_div(s.batch, std::max<std::int64_t>(1, score_bytes / sample_bytes)));
   return s;
 }
 
@@ -238,7 +241,7 @@ std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node)
   const AttentionShape shape = attention_shape(graph, node);
   const Element element = attention_element(graph, node);
   const bool gradient = is_attention_gradient(node);
-  const std::size_t unfused = unfused_scratch(first_group(shape), element, gradient, nullptr).bytes;
+  const std::size_t unfused = unfused_scratch(first_group(shape, kGroupScoreBytes.back()), element, gradient, nullptr).bytes;
   return element == Element::f32 ? unfused : std::max(unfused, fused_scratch(shape, gradient, nullptr).bytes);
 }
 
@@ -249,11 +252,11 @@ int cuda_attention_launches(const Graph& graph, const Node& node) {
   const int copies = !shape.joint ? 3 : group_size(shape) == 1 ? 1 : 2;  // to split q, k and v, or to merge their gradients
   // Forward: scores, softmax, weighted sum, y merged. Gradient: dy split, two products, softmax, three products.
   const int of_group = is_attention_gradient(node) ? 2 * copies + 7 : copies + 4;
-  return of_group * static_cast<int>(ceil_div(shape.batch, first_group(shape).batch));
+  return of_group * static_cast<int>(ceil_div(shape.batch, first_group(shape, kGroupScoreBytes.front()).batch));
 }
 
-CudaNode CudaAttention::unfused(const CudaNodeSource& source, const Node& node) const {
-  const AttentionShape shape = attention_shape(source.graph, node), group = first_group(shape);
+CudaNode CudaAttention::unfused(const CudaNodeSource& source, const Node& node, std::int64_t score_bytes) const {
+  const AttentionShape shape = attention_shape(source.graph, node), group = first_group(shape, score_bytes);
   const auto compiled = [&](std::int64_t samples) {
     AttentionShape part = shape;
     part.batch = samples;
@@ -266,7 +269,9 @@ CudaNode CudaAttention::unfused(const CudaNodeSource& source, const Node& node) 
             for (std::int64_t first = 0; first < shape.batch; first += group.batch)
               (first + group.batch <= shape.batch ? whole : last).enqueue(first * shape.sequence, stream);
           },
-          whole.implementation};
+          whole.implementation + (group.batch < shape.batch ? ", " + std::to_string(group.batch) + " of " +
+                                                                  std::to_string(shape.batch) + " samples at a time"
+                                                            : "")};
 }
 
 CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) const {
@@ -311,7 +316,7 @@ std::string CudaAttention::broken_identity(const CudaNodeSource& source, const s
   const Node& forward = *nodes[last];
   const CudaNode& plan = compiled[last].second;
   const auto [known, missing] =
-      identities_.try_emplace(source.layer + plan.implementation + (both ? compiled.back().second.implementation : ""));
+      checked_.try_emplace(source.layer + plan.implementation + (both ? compiled.back().second.implementation : ""));
   if (!missing) return known->second;
   const AttentionShape shape = attention_shape(source.graph, forward);
   const std::size_t element_bytes = size_bytes(source.graph.desc(forward.inputs[0]).dtype);
@@ -349,22 +354,30 @@ std::shared_ptr<CudaAttention::Compiled> CudaAttention::by_library(const CudaNod
 
 // Chooses one algorithm for all nodes, as they draw the same dropout masks.
 CudaAttention::Compiled CudaAttention::choose(const CudaNodeSource& source, const std::vector<const Node*>& nodes) {
-  const auto by_products = [&] {
-    Compiled compiled;
-    for (const Node* node : nodes) compiled.emplace_back(node->outputs[0], unfused(source, *node));
-    return std::make_shared<Compiled>(std::move(compiled));
+  const auto by_products = [&](std::int64_t score_bytes) {
+    auto compiled = std::make_shared<Compiled>();
+    for (const Node* node : nodes) compiled->emplace_back(node->outputs[0], unfused(source, *node, score_bytes));
+    return compiled;
   };
-  if (!uses_library_ || attention_element(source.graph, source.node) == Element::f32) return std::move(*by_products());
+  std::vector<Listed<Compiled>::Algorithm> listed;
+  if (uses_library_ && attention_element(source.graph, source.node) != Element::f32)
+    listed.push_back({.tag = "cuDNN", .build = [&] { return by_library(source, nodes); }, .compiles = true});
+  std::set<std::int64_t> groups;  // in samples
+  for (const std::int64_t score_bytes : kGroupScoreBytes)
+    if (const std::int64_t group = first_group(attention_shape(source.graph, source.node), score_bytes).batch;
+        groups.insert(group).second)
+      listed.push_back({.tag = "products and kernels, " + std::to_string(group) + " samples at a time",
+                        .build = [=] { return by_products(score_bytes); }});
 
   std::vector<Operand> inputs;
   for (const Node* node : nodes)
     for (const Operand& input : source_of(source, *node).float_inputs()) inputs.push_back(input);
-  Listed<Compiled> algorithms("ways of " + source.layer,
-                              {{"cuDNN", [&] { return by_library(source, nodes); }}, {"products and kernels", by_products}});
+  Listed<Compiled> algorithms("ways of " + source.layer, std::move(listed));
   const auto run = [](Compiled& compiled, cuda::Stream stream) {
     for (auto& [output, node] : compiled) node.enqueue(stream);
   };
-  auto chosen = source.choices.choose<Compiled>(source.layer, algorithms, {run, std::move(inputs), source.context.stream});
+  auto chosen = source.choices.choose<Compiled>(
+      source.layer, algorithms, {run, std::move(inputs), source.context.stream, {}, static_cast<int>(nodes.size())});
   for (auto& [output, node] : *chosen.plan)
     node.implementation += chosen.how + (chosen.refused.empty() ? "" : " (" + chosen.refused + ")");
   return std::move(*chosen.plan);

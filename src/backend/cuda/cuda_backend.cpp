@@ -47,7 +47,7 @@ class CudaBackend final : public Backend {
     }
     if (make_ranks_ && !ranks_.collectives) ranks_ = make_ranks_();
     const StoredAtEnd stored{*choices_};
-    return std::make_unique<CudaExecutable>(device_, program, cuda_node_compiler(libraries_, choices_, program, options_),
+    return std::make_unique<CudaExecutable>(device_, program, cuda_compiler(libraries_, choices_, program.seed, options_),
                                             options_.graph_capture, ranks_);
   }
 

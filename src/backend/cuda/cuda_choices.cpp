@@ -16,9 +16,11 @@ namespace epochbench {
 namespace {
 
 constexpr int kMaxTimed = 16;        // of a problem; heuristics list the best ones first
+constexpr int kMaxCompiled = 4;      // so many timed ones of a problem, if the next must be compiled
 constexpr double kFarTooSlow = 10;   // times the median of other layers for the same cost, which is a rough bound
-constexpr double kSlow = 2e-4;       // seconds; where nodes are shorter, launches count, and their cost says little
+constexpr double kSlow = 2.5e-4;     // seconds; where nodes are shorter, launches count, and their cost says little
 constexpr int kMaxBeyondTheEnd = 4;  // algorithms timed of a problem without time whose first is far too slow
+constexpr double kMinRate = 0.5;     // times the smallest time per cost of the program's layers: no algorithm is faster
 
 // Sets a variable for the lifetime of this object.
 template <typename T>
@@ -46,25 +48,68 @@ Choices::Choices(std::shared_ptr<cuda::Device> device, const cuda::LibraryVersio
       store_(options_.file, place_of(device_->properties(), versions)) {}
 
 void Choices::begin_program(const std::map<std::string, Cost>& costs) {
-  std::map<std::string, double> all;
-  costs_.clear();
-  rates_.clear();
-  for (const auto& [layer, cost] : costs) {
-    all[layer] = cost.all;
-    costs_[layer] = cost.one;
-  }
-  time_ = {options_.seconds_per_program, std::move(all)};
+  layers_.clear();
+  for (const auto& [layer, cost] : costs) layers_[layer].cost = cost;
+  decided_.clear();
+  rest_ = false;
+  spent_ = 0;
 }
 
-// How long a layer lasts at least if it is far too slow; infinity if nothing is known to compare it with.
-double Choices::far_too_slow(const std::string& layer) const {
-  const auto cost = costs_.find(layer);
-  if (cost == costs_.end() || cost->second <= 0 || rates_.empty()) return std::numeric_limits<double>::infinity();
-  return std::max(kSlow, kFarTooSlow * median(rates_) * cost->second);
+std::vector<std::string> Choices::begin_rest() {
+  const double left = options_.seconds_per_program - spent_;
+  const std::vector<double> rates = this->rates();
+  if (left <= 0 || rates.empty()) return {};
+  const double least_rate = kMinRate * *std::ranges::min_element(rates);
+  std::map<std::string, double> gains;
+  std::vector<std::string> order;
+  for (const auto& [layer, state] : layers_) {
+    const auto unfinished = [](const auto& problem) { return problem.second.unfinished; };
+    if (state.cost.all <= 0 || std::ranges::none_of(state.problems, unfinished)) continue;
+    gains[layer] = state.seconds() - least_rate * state.cost.all;
+    order.push_back(layer);
+  }
+  std::ranges::stable_sort(order, std::greater(), [&](const std::string& layer) { return gains.at(layer); });
+  decided_.clear();
+  rest_ = true;
+  time_ = {left, std::move(gains)};
+  return order;
+}
+
+double Choices::Layer::seconds() const {
+  double sum = 0;
+  for (const auto& [text, problem] : problems) sum += problem.seconds;
+  return sum;
+}
+
+// Seconds per cost of the layers that were decided.
+std::vector<double> Choices::rates() const {
+  std::vector<double> rates;
+  for (const auto& [layer, state] : layers_)
+    if (const double seconds = state.seconds(); state.cost.all > 0 && seconds > 0) rates.push_back(seconds / state.cost.all);
+  return rates;
+}
+
+// How long a run of so many nodes of a layer lasts at least if it is far too slow; infinity if nothing is known to compare it
+// with.
+double Choices::far_too_slow(const std::string& layer, int nodes) const {
+  const auto state = layers_.find(layer);
+  const std::vector<double> rates = this->rates();
+  if (state == layers_.end() || state->second.cost.all <= 0 || rates.empty()) return std::numeric_limits<double>::infinity();
+  const Cost& cost = state->second.cost;
+  return std::max(kSlow, kFarTooSlow * median(rates) * cost.all * nodes / cost.nodes);
+}
+
+std::optional<double> Choices::blind_seconds(const std::string& layer, const std::function<void(cuda::Stream)>& run,
+                                             cuda::Stream stream) {
+  if (!times()) return std::nullopt;
+  const auto blind = [](const auto& problem) { return problem.second.blind; };
+  if (std::ranges::none_of(layers_[layer].problems, blind)) return 0;
+  const Temporarily trial(on_trial_, layer);
+  return stopwatch(stream).glance([&] { run(stream); });
 }
 
 void Choices::store() {
-  if (options_.seconds_per_program > 0) store_.save();
+  if (times()) store_.save();
 }
 
 void ChoiceOptions::end_process(const std::string& message) {
@@ -75,6 +120,10 @@ void ChoiceOptions::end_process(const std::string& message) {
 namespace {
 
 std::string by(const std::string& problem, const std::string& tag) { return problem + " by " + tag; }
+
+bool contains(const std::vector<std::string>& tags, const std::string& tag) {
+  return std::ranges::find(tags, tag) != tags.end();
+}
 
 // Stored as the problem of an algorithm that does not end.
 std::string endless(const std::string& on_trial) { return "endless: " + on_trial; }
@@ -115,11 +164,19 @@ void Choices::require_sound_device(const cuda::Error& error, cuda::Stream stream
   }
 }
 
+std::shared_ptr<void> Choices::build(const AnyAlgorithms& algorithms, const std::string& tag, std::optional<double> end,
+                                     bool restores, Within& within) {
+  const Temporarily outer(within_, &within);
+  const Temporarily part(end_, end);
+  const Temporarily stored(restores_, restores);
+  return algorithms.build(tag);
+}
+
 // The plan of a known choice; null if it does not work.
-std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const AnyAlgorithms& algorithms) {
+std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const AnyAlgorithms& algorithms, Within& within) {
   const Temporarily trial(on_trial_, by(algorithms.problem, choice.chosen));
   try {
-    std::shared_ptr<void> plan = algorithms.build(choice.chosen);
+    std::shared_ptr<void> plan = build(algorithms, choice.chosen, std::nullopt, true, within);
     if (!choice.here) {
       algorithms.enqueue(plan.get());
       await(algorithms.stream);
@@ -133,28 +190,44 @@ std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const AnyAlgo
 }
 
 Choices::Decision Choices::decide(const std::string& layer, const AnyAlgorithms& algorithms) {
-  const bool outermost = !end_;
-  const StoredChoice* const known = store_.find(algorithms.problem);
-  if (known && (known->here || !known->blind || options_.seconds_per_program <= 0))
-    if (std::shared_ptr<void> plan = restore(*known, algorithms)) {
-      if (outermost) time_.decided(layer, 0);
-      return {std::move(plan), how_chosen(*known), known->refused};
-    }
-
-  const double begin = options_.clock();
+  Within within;
   StoredChoice choice;
   choice.problem = algorithms.problem;
-  double seconds = 0;
-  std::shared_ptr<void> plan = fastest(choice, layer, algorithms, outermost ? begin + time_.share(layer) : *end_, seconds);
-  if (outermost) {
-    time_.decided(layer, options_.clock() - begin);
-    if (const auto cost = costs_.find(layer); plan && cost != costs_.end() && cost->second > 0)
-      rates_.push_back(seconds / cost->second);
+  std::shared_ptr<void> plan;
+  const StoredChoice* const known = store_.find(algorithms.problem);
+  if (known) {
+    plan = restore(*known, algorithms, within);
+    const bool goes_on = known->unfinished() && times() && !restores_ && !decided_.contains(algorithms.problem);
+    if (plan && !goes_on) return decided(layer, algorithms, std::move(plan), *known, within);
+    if (plan) choice = *known;
+  }
+  const double begin = options_.clock();
+  const double share = rest_ && !within_ ? time_.share(layer) : 0;
+  plan = fastest(choice, std::move(plan), layer, algorithms, end_.value_or(begin + share), within);
+  if (!within_) {
+    const double seconds = options_.clock() - begin;
+    spent_ += seconds;
+    if (rest_) time_.decided(layer, seconds);
   }
   if (!plan) throw cuda::Error(choice.refused.empty() ? algorithms.problem + ": no way is listed" : choice.refused);
+  if (!restores_) decided_.insert(algorithms.problem);
+  if (known && choice == *known) return decided(layer, algorithms, std::move(plan), *known, within);  // nothing was tried
   ++counts_.decided;
   store_.keep(choice);
-  return {std::move(plan), how_chosen(*store_.find(choice.problem)), choice.refused};
+  return decided(layer, algorithms, std::move(plan), *store_.find(algorithms.problem), within);
+}
+
+Choices::Decision Choices::decided(const std::string& layer, const AnyAlgorithms& algorithms, std::shared_ptr<void> plan,
+                                   const StoredChoice& choice, const Within& within) {
+  const bool blind = choice.blind() || within.blind;
+  if (within_) {
+    within_->unfinished |= choice.unfinished();
+    within_->blind |= blind;
+  } else {
+    Layer& state = layers_[layer];
+    state.problems[algorithms.problem] = {choice.seconds * state.cost.nodes / algorithms.nodes, choice.unfinished(), blind};
+  }
+  return {std::move(plan), how_chosen(choice), choice.refused};
 }
 
 // Errors: cuda::Error for an algorithm that is faster than its arithmetic can be: it does other arithmetic.
@@ -165,39 +238,70 @@ void Choices::require_possible(double seconds, const AnyAlgorithms& algorithms, 
                       format_seconds(least) + " on this card: it does not sum directly");
 }
 
-// Fills in the choice, and how long it lasts. Null if no algorithm works: `refused` is then the error of the first.
-std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& layer, const AnyAlgorithms& algorithms,
-                                       double end, double& best_seconds) {
-  std::shared_ptr<void> best;
-  best_seconds = std::numeric_limits<double>::infinity();
-  const double far_too_slow = this->far_too_slow(layer);
-  int filled_at = -1;
+// What is left to try, in order: in the first pass what builds at once, in the second what must be compiled first.
+Choices::Listing Choices::list(StoredChoice& choice, const AnyAlgorithms& algorithms) const {
   std::vector<cuda::Offer> offers;
   try {
     offers = algorithms.offers();
+    choice.left_out = algorithms.left_out();
   } catch (const cuda::Error& error) {
-    choice.refused = error.what();
+    if (choice.refused.empty()) choice.refused = error.what();
   }
-  const auto regular = std::count_if(offers.begin(), offers.end(), [](const cuda::Offer& offer) { return !offer.last_resort; });
   choice.offered = static_cast<std::int64_t>(offers.size());
-  double moment_end = options_.seconds_per_program > 0 ? options_.clock() + kMomentSeconds : end;
+  const auto regular = std::ranges::count(offers, false, &cuda::Offer::last_resort);
+  std::erase_if(
+      offers, [&](const cuda::Offer& offer) { return contains(choice.tried, offer.tag) && !contains(choice.open, offer.tag); });
+  if (times())
+    std::ranges::stable_sort(offers, {},
+                             [&](const cuda::Offer& offer) { return std::pair(offer.last_resort, offer.compiles != rest_); });
+  return {std::move(offers), regular};
+}
+
+// As many of the next as may be timed.
+Choices::Compiled Choices::compile_at_once(const StoredChoice& choice, const std::vector<cuda::Offer>& offers,
+                                           const AnyAlgorithms& algorithms) {
+  Compiled compiled;
+  for (const cuda::Offer& offer : offers)
+    if (offer.compiles && !contains(choice.tried, offer.tag) &&
+        choice.timed + static_cast<std::int64_t>(compiled.tags.size()) < kMaxCompiled)
+      compiled.tags.push_back(offer.tag);
+  if (compiled.tags.size() > 1) compiled.kept = algorithms.compile_at_once(compiled.tags);
+  return compiled.kept ? compiled : Compiled{};
+}
+
+// Goes on with a choice whose plan is `best`, or makes one. Null if no algorithm works: `refused` is then the error of the
+// first.
+std::shared_ptr<void> Choices::fastest(StoredChoice& choice, std::shared_ptr<void> best, const std::string& layer,
+                                       const AnyAlgorithms& algorithms, double end, Within& within) {
+  double best_seconds = best ? choice.seconds : std::numeric_limits<double>::infinity();
+  bool compares = !best;  // whether best_seconds was measured in this call
+  bool unfinished = false;
+  const double far_too_slow = this->far_too_slow(layer, algorithms.nodes);
+  int filled_at = -1;
+  const auto [offers, regular] = list(choice, algorithms);
+  const Compiled compiled = rest_ && options_.clock() < end ? compile_at_once(choice, offers, algorithms) : Compiled{};
+  double moment_end = times() && (!rest_ || !best || compiled.kept) ? options_.clock() + kMomentSeconds : end;
   for (const cuda::Offer& offer : offers) {
+    const bool again = contains(choice.tried, offer.tag);
     const double now = options_.clock();
-    const bool goes_on = now < (offer.compiles ? end : std::max(end, moment_end)) ||
-                         (best_seconds >= far_too_slow && choice.timed < kMaxBeyondTheEnd);
-    // What was not compiled for lack of time is worth another call while few others were timed.
-    choice.blind |= best && !offer.last_resort && !goes_on && choice.timed < (offer.compiles ? 3 : 2);
-    if (best && (offer.last_resort || !goes_on || choice.timed == kMaxTimed)) continue;
+    const bool at_once = !offer.compiles || contains(compiled.tags, offer.tag);
+    const bool goes_on = now < (at_once ? std::max(end, moment_end) : end) ||
+                         (best_seconds >= far_too_slow && choice.timed < kMaxBeyondTheEnd && !(offer.compiles && times()));
+    if (best && (offer.last_resort || (!again && choice.timed >= (offer.compiles ? kMaxCompiled : kMaxTimed)))) continue;
+    if (best && !goes_on) {
+      unfinished = true;
+      continue;
+    }
     const Temporarily trial(on_trial_, by(algorithms.problem, offer.tag));
+    if (!again) choice.tried.push_back(offer.tag);
+    std::erase(choice.open, offer.tag);
     try {
       if (store_.find(endless(on_trial_))) throw cuda::Error(offer.tag + " did not end in an earlier call");
-      std::shared_ptr<void> plan;
-      {
-        const auto passed_over = [](const cuda::Offer& later) { return later.last_resort; };
-        const bool last = std::all_of(&offer + 1, std::as_const(offers).data() + offers.size(), passed_over);
-        const Temporarily part(end_, std::optional(last ? end : now + std::max(0.0, end - now) / 2));
-        plan = algorithms.build(offer.tag);
-      }
+      Within inside;
+      const bool last =
+          std::all_of(&offer + 1, offers.data() + offers.size(), [](const cuda::Offer& o) { return o.last_resort; });
+      std::shared_ptr<void> plan = build(algorithms, offer.tag, last ? end : now + std::max(0.0, end - now) / 2, false, inside);
+      if (inside.unfinished) choice.open.push_back(offer.tag);
       moment_end += options_.clock() - now;                                           // is for timing
       if (!best && (regular < 2 || options_.clock() >= std::max(end, moment_end))) {  // nothing to compare it with, or no time
         const double seconds = stopwatch(algorithms.stream).glance([&] { algorithms.enqueue(plan.get()); });
@@ -205,21 +309,30 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, const std::string& 
         best_seconds = seconds;
         best = std::move(plan);
         choice.chosen = offer.tag;
+        within = inside;
         if (regular > 1 && best_seconds >= far_too_slow) ++choice.timed;  // the others are compared with it
         continue;
       }
+      if (!compares) {
+        best_seconds = this->seconds(algorithms, best.get(), std::numeric_limits<double>::infinity(), filled_at);
+        choice.timed = std::max<std::int64_t>(choice.timed, 1);
+        compares = true;
+      }
       const double seconds = this->seconds(algorithms, plan.get(), best_seconds, filled_at);
-      ++choice.timed;
+      if (!again) ++choice.timed;
       require_possible(seconds, algorithms, plan.get(), offer.tag);
       if (seconds >= best_seconds) continue;
       best = std::move(plan);
       best_seconds = seconds;
       choice.chosen = offer.tag;
+      within = inside;
     } catch (const cuda::Error& error) {  // concerns this algorithm only
       require_sound_device(error, algorithms.stream);
       if (choice.refused.empty()) choice.refused = error.what();
     }
   }
+  choice.seconds = best ? best_seconds : 0;
+  if (!unfinished && choice.open.empty()) choice.tried.clear();
   return best;
 }
 

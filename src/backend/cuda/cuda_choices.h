@@ -2,14 +2,18 @@
 // epilogue or a kernel of our own after a plain product, a library's convolution or im2col and a product. All timing of
 // algorithms is done here, while a program is compiled; a step never chooses.
 //
-// The algorithms of a problem are timed on the device in listed order until the layer's share of the program's time is used up
-// (tuning_time.h), and for a moment even after that: what is compiled already is timed for all layers. Equal problems are
-// decided once. Without time, the first algorithm that works is taken, unless it is far slower than other layers of the program
-// for what it costs: then others are timed all the same. A choice is stored (choice_store.h), so that another process times
-// nothing but what was chosen blindly; a stored choice that does not work is made again.
+// A program is decided in two passes. In the first, every problem of the program has a moment for the algorithms that build at
+// once, in listed order; none that must be compiled is built if another works. In the second, the rest of the program's time
+// is divided among the layers with algorithms left, by what they may gain, the largest first: what must be compiled, and what
+// the moment was too short for.
 //
-// Building an algorithm may itself choose, as the product within im2col does. Each algorithm may then take half of the time
-// that is left, and the last one before last resorts all of it, so the most promising one gets the most.
+// What must be compiled is compiled several algorithms of a problem at once. Equal problems are decided once. Without time, the
+// first algorithm that works is taken, unless it is far slower than other layers of the program for what it costs: then others
+// are timed all the same. A choice is stored with what was tried (choice_store.h), so that another process times only what is
+// left; a stored choice that does not work is made again.
+//
+// Building an algorithm may itself choose, as the product within im2col does. In the second pass, each algorithm may then take
+// half of the time that is left, and the last one before last resorts all of it.
 //
 // To add an algorithm to a node, add an entry with its own tag to the list of algorithms that its compiler passes to choose(),
 // and its scratch to cuda_workspace_bytes(). To give a node its first choice, do the same with a new list, and name its layer
@@ -17,10 +21,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,7 +41,7 @@ namespace epochbench {
 // How long a trial may take: a call of an algorithm takes less than a second.
 inline constexpr double kTrialSeconds = 5;
 
-// The time for algorithms of a problem that build at once, whatever was spent before.
+// The time for algorithms of a problem that build at once, in the first pass.
 inline constexpr double kMomentSeconds = 0.05;
 
 // The time that epochbench spends on one program. ResNet-50 has 68 kinds of convolutions in each precision, and cuDNN takes a
@@ -103,29 +109,42 @@ struct Trial {
   cuda::Stream stream;
   // How long an algorithm takes at least if it does the arithmetic that it is meant to. A faster one is refused. Empty: 0.
   std::function<double(const T&)> least_seconds = {};
+  int nodes = 1;  // that a run covers
 };
 
 class Choices {
  public:
   Choices(std::shared_ptr<cuda::Device> device, const cuda::LibraryVersions& versions, ChoiceOptions options);
 
-  // costs: of the program's layers (cuda_layer()), in one unit. all: of the layers of a kind together; one: of one of them.
+  // Whether algorithms are timed.
+  bool times() const { return options_.seconds_per_program > 0; }
+
+  // What the layers of a kind (cuda_layer()) cost together, in one unit for the program, and how many nodes they are.
   struct Cost {
-    double all = 0, one = 0;
+    double all = 0;
+    int nodes = 0;
   };
-  void begin_program(const std::map<std::string, Cost>& costs);
+  void begin_program(const std::map<std::string, Cost>& costs);  // and its first pass
+  // Begins the second pass: the layers to choose for again, the one that may gain most first. Empty if nothing or no time is
+  // left.
+  std::vector<std::string> begin_rest();
   void store();
+  // The seconds of a run of a node of the layer if an algorithm of it was chosen without time to compare it with another,
+  // otherwise 0; empty if nothing is timed.
+  std::optional<double> blind_seconds(const std::string& layer, const std::function<void(cuda::Stream)>& run,
+                                      cuda::Stream stream);
 
   // Errors: cuda::Error with the reason of the first algorithm if none works; std::runtime_error with the first message if the
   // device has failed, so that nothing else could be tried.
   template <typename T>
   Chosen<T> choose(const std::string& layer, cuda::Algorithms<T>& algorithms, const Trial<T>& trial) {
     Decision decision = decide(
-        layer, {algorithms.problem(), [&] { return algorithms.offers(); },
+        layer, {algorithms.problem(), [&] { return algorithms.offers(); }, [&] { return algorithms.left_out(); },
+                [&](const std::vector<std::string>& tags) { return algorithms.compile_at_once(tags); },
                 [&](const std::string& tag) { return algorithms.build(tag); },
                 [&](void* plan) { trial.enqueue(*static_cast<T*>(plan), trial.stream); },
                 [&](const void* plan) { return trial.least_seconds ? trial.least_seconds(*static_cast<const T*>(plan)) : 0; },
-                trial.inputs, trial.stream});
+                trial.inputs, trial.stream, trial.nodes});
     return {std::static_pointer_cast<T>(decision.plan), std::move(decision.how), std::move(decision.refused)};
   }
 
@@ -148,37 +167,73 @@ class Choices {
   struct AnyAlgorithms {  // of any type
     std::string problem;
     std::function<std::vector<cuda::Offer>()> offers;
+    std::function<std::string()> left_out;
+    std::function<std::shared_ptr<void>(const std::vector<std::string>& tags)> compile_at_once;
     std::function<std::shared_ptr<void>(const std::string& tag)> build;
     std::function<void(void* plan)> enqueue;
     std::function<double(const void* plan)> least_seconds;
     const std::vector<Operand>& inputs;
     cuda::Stream stream;
+    int nodes;
   };
   struct Decision {
     std::shared_ptr<void> plan;
     std::string how, refused;
   };
+  struct Within {  // the choices that building an algorithm makes
+    bool unfinished = false, blind = false;
+  };
+  struct Layer {
+    Cost cost;
+    struct Problem {
+      double seconds = 0;  // of all its nodes
+      bool unfinished = false, blind = false;
+    };
+    std::map<std::string, Problem> problems = {};  // those that were decided
+    double seconds() const;
+  };
+
   Decision decide(const std::string& layer, const AnyAlgorithms& algorithms);
-  std::shared_ptr<void> restore(const StoredChoice& choice, const AnyAlgorithms& algorithms);
-  std::shared_ptr<void> fastest(StoredChoice& choice, const std::string& layer, const AnyAlgorithms& algorithms, double end,
-                                double& seconds);
+  Decision decided(const std::string& layer, const AnyAlgorithms& algorithms, std::shared_ptr<void> plan,
+                   const StoredChoice& choice, const Within& within);
+  std::shared_ptr<void> build(const AnyAlgorithms& algorithms, const std::string& tag, std::optional<double> end, bool restores,
+                              Within& within);
+  std::shared_ptr<void> restore(const StoredChoice& choice, const AnyAlgorithms& algorithms, Within& within);
+  struct Listing {
+    std::vector<cuda::Offer> offers;
+    std::int64_t regular;  // offers without last resorts, those that were tried included
+  };
+  struct Compiled {  // at once
+    std::vector<std::string> tags = {};
+    std::shared_ptr<void> kept = {};  // empty if they build one by one
+  };
+  static Compiled compile_at_once(const StoredChoice& choice, const std::vector<cuda::Offer>& offers,
+                                  const AnyAlgorithms& algorithms);
+  Listing list(StoredChoice& choice, const AnyAlgorithms& algorithms) const;
+  std::shared_ptr<void> fastest(StoredChoice& choice, std::shared_ptr<void> best, const std::string& layer,
+                                const AnyAlgorithms& algorithms, double end, Within& within);
   Stopwatch stopwatch(cuda::Stream stream) {
     return {*device_, stream, [this](cuda::Event event) { await(event); }};
   }
   void await(cuda::Event event);
   void require_sound_device(const cuda::Error& error, cuda::Stream stream) const;
   static void require_possible(double seconds, const AnyAlgorithms& algorithms, const void* plan, const std::string& tag);
-  double far_too_slow(const std::string& layer) const;
+  std::vector<double> rates() const;
+  double far_too_slow(const std::string& layer, int nodes) const;
   double seconds(const AnyAlgorithms& algorithms, void* plan, double to_beat, int& filled_at);
 
   std::shared_ptr<cuda::Device> device_;
   ChoiceOptions options_;
   ChoiceStore store_;
-  TuningTime time_;
-  std::map<std::string, double> costs_;  // of one layer of each kind
-  std::vector<double> rates_;            // seconds per cost of the layers that were decided
-  std::optional<double> end_;            // of the algorithm that is being built; empty outside
-  std::string on_trial_;                 // the problem and the algorithm's tag; empty outside
+  double spent_ = 0;   // of the program's time, without what restoring takes
+  bool rest_ = false;  // the second pass
+  TuningTime time_;    // of the second pass
+  std::map<std::string, Layer> layers_;
+  std::set<std::string> decided_;  // problems, in this pass
+  Within* within_ = nullptr;       // of the algorithm that is being built; null outside
+  std::optional<double> end_;      // of that algorithm's time; empty outside, and for a stored choice
+  bool restores_ = false;          // whether a stored choice is being built
+  std::string on_trial_;           // the problem and the algorithm's tag; empty outside
   Counts counts_;
 };
 

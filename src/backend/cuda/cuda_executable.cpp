@@ -2,6 +2,7 @@
 #include "src/backend/cuda/cuda_executable.h"
 
 #include <algorithm>
+#include <deque>
 #include <stdexcept>
 
 #include "src/backend/host/stored_values.h"
@@ -34,8 +35,8 @@ CudaExecutable::Streams::~Streams() {
   }
 }
 
-CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program,
-                               const CudaNodeCompiler& compile_node, bool captures, const CudaRanks& ranks)
+CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaCompiler& compile,
+                               bool captures, const CudaRanks& ranks)
     : device_(std::move(device)),
       captures_(captures),
       in_use_before_(device_->bytes_in_use()),
@@ -59,8 +60,7 @@ CudaExecutable::CudaExecutable(std::shared_ptr<cuda::Device> device, const Progr
   std::fill_n(staged_.data(), staged_.size(), std::byte{0});
   if (ranks.collectives) exchange_.emplace(*device_, ranks, compute(), streams_.exchange.get(), kRing);
 
-  for (std::size_t i = 0; i < kEntryCount; ++i)
-    if (program.entries[i]) compile_entry(static_cast<Entry>(i), *program.entries[i], compile_node);
+  compile_entries(program, compile);
   if (exchange_ && program.entry(Entry::train) && program.entry(Entry::update)) {
     const EntryGraph& update = *program.entry(Entry::update);
     exchange_order_ = exchange_order(*program.entry(Entry::train), update);
@@ -93,12 +93,21 @@ void CudaExecutable::clear_all() {
   if (layout_.arena_bytes() > 0) device_->clear(arena_.data(), layout_.arena_bytes(), compute());
 }
 
-void CudaExecutable::compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node) {
-  CudaEntry& compiled = entries_[static_cast<std::size_t>(which)].emplace();
-  compiled.memory = ValueMemory(layout_, entry, variables_.data(), slots_.data(), arena_.data());
-  const CudaNodeContext context{compiled.memory, arena_.data() + layout_.arena_bytes(), compute(), *tables_,
-                                exchange_ ? &*exchange_ : nullptr};
-  compiled.compile(entry.graph, [&](const Node& node) { return compile_node(entry.graph, node, context); });
+void CudaExecutable::compile_entries(const Program& program, const CudaCompiler& compile) {
+  std::deque<CudaNodeContext> contexts;  // by entry
+  std::vector<CudaNodePlace> places;
+  for (std::size_t i = 0; i < kEntryCount; ++i)
+    if (const auto& entry = program.entries[i]) {
+      CudaEntry& compiled = entries_[i].emplace();
+      compiled.memory = ValueMemory(layout_, *entry, variables_.data(), slots_.data(), arena_.data());
+      contexts.push_back(
+          {compiled.memory, arena_.data() + layout_.arena_bytes(), compute(), *tables_, exchange_ ? &*exchange_ : nullptr});
+      for (const Node& node : entry->graph.nodes) places.push_back({entry->graph, node, contexts.back()});
+    }
+  std::vector<CudaNode> nodes = compile(places);
+  auto next = nodes.begin();
+  for (std::size_t i = 0; i < kEntryCount; ++i)
+    if (entries_[i]) entries_[i]->compile(program.entries[i]->graph, [&](const Node&) { return std::move(*next++); });
 }
 
 void CudaExecutable::enqueue_scalars(const CudaEntry& entry) {
@@ -270,6 +279,21 @@ std::map<std::string, std::int64_t> CudaExecutable::chosen_algorithms() const {
       if (entry->nodes[i].has_algorithms)
         ++chosen[name(entry->description[i].op) + (": " + entry->description[i].implementation)];
   return chosen;
+}
+
+std::optional<double> CudaExecutable::blind_seconds(Entry which) const {
+  double sum = 0;
+  const auto add = [&](const CudaEntry& entry, int runs) {
+    for (const CudaNode& node : entry.nodes) {
+      if (node.has_algorithms && !node.blind_seconds) return false;
+      sum += runs * node.blind_seconds.value_or(0);
+    }
+    return true;
+  };
+  const auto& update = entries_[static_cast<std::size_t>(Entry::update)];
+  bool known = add(entry_of(entries_, which), layout_.parts());
+  if (which == Entry::train && update) known &= add(*update, 1);
+  return known ? std::optional(sum) : std::nullopt;
 }
 
 // Nodes are enqueued one by one with events between them. If a kernel takes less time than its enqueueing, the wait would count

@@ -58,9 +58,18 @@ struct CudaNode {
   std::string implementation;                 // "cublasLt 128x256x64"
   std::string algorithm = {};                 // Executable::algorithms names it: "winograd"
   bool has_algorithms = false;                // Executable::chosen_algorithms() counts it
-  bool library_dropout = false;               // its dropout masks differ from those of kernels/shapes.h
+  // The time of a run if the algorithm was chosen without time to compare it with another, otherwise 0; empty if nothing is
+  // timed.
+  std::optional<double> blind_seconds = {};
+  bool library_dropout = false;  // its dropout masks differ from those of kernels/shapes.h
 };
-using CudaNodeCompiler = std::function<CudaNode(const Graph&, const Node&, const CudaNodeContext&)>;
+struct CudaNodePlace {
+  const Graph& graph;
+  const Node& node;
+  const CudaNodeContext& context;
+};
+// Compiles the nodes of all entries of a program, as they share the time for choosing algorithms; the result has their order.
+using CudaCompiler = std::function<std::vector<CudaNode>(const std::vector<CudaNodePlace>& places)>;
 
 class CudaExecutable final : public Executable {
  public:
@@ -70,7 +79,7 @@ class CudaExecutable final : public Executable {
   // computes on zeros, and all memory is zero again afterwards.
   // `captures`: a step is one graph; otherwise its nodes are enqueued one by one each time. `ranks`: for a program of several
   // ranks. Errors: OutOfMemory; Error of the device or of a node.
-  CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaNodeCompiler& compile_node,
+  CudaExecutable(std::shared_ptr<cuda::Device> device, const Program& program, const CudaCompiler& compile,
                  bool captures = true, const CudaRanks& ranks = {});
 
   using Executable::stage;
@@ -90,6 +99,7 @@ class CudaExecutable final : public Executable {
   bool library_dropout_masks() const override;
   std::string algorithms() const override { return algorithm_of(entries_); }
   std::map<std::string, std::int64_t> chosen_algorithms() const override;
+  std::optional<double> blind_seconds(Entry entry) const override;
   std::optional<std::int64_t> device_bytes() const override { return device_->bytes_in_use() - in_use_before_; }
   std::vector<NodeTime> profile(Entry entry, int passes) override;
 
@@ -115,7 +125,7 @@ class CudaExecutable final : public Executable {
     cuda::Owned<cuda::Stream> compute, copy, exchange;  // exchange: only if there are ranks
   };
 
-  void compile_entry(Entry which, const EntryGraph& entry, const CudaNodeCompiler& compile_node);
+  void compile_entries(const Program& program, const CudaCompiler& compile);
   std::vector<Entry> runnable() const;
   void clear_all();
   void enqueue_step(Entry which, InputSlot slot);

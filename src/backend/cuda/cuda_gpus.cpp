@@ -75,7 +75,9 @@ class Ceilings {
     const auto run = [&](cuda::Product& product, cuda::Stream stream) {
       product.run(c.data(), a.data(), b.data(), nullptr, workspace.data(), stream);
     };
-    const auto product = choices_->choose<cuda::Product>("peak", *algorithms, {run, {}, stream_.get()}).plan;
+    const auto choose = [&] { return choices_->choose<cuda::Product>("peak", *algorithms, {run, {}, stream_.get()}).plan; };
+    std::shared_ptr<cuda::Product> product = choose();
+    for ([[maybe_unused]] const std::string& peak : choices_->begin_rest()) product = choose();
     choices_->store();
     const double seconds = best_seconds([&] { run(*product, stream_.get()); });
     return 2.0 * kProductSize * kProductSize * kProductSize / seconds;

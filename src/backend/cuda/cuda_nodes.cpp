@@ -114,18 +114,9 @@ double flops_per_byte(const Graph& graph, const Node& node) {
   return is_tf32(node.attributes) ? 90 : 12;
 }
 
-// The cost of the program's layers that have several algorithms: a lower bound of their time, in bytes. Only ratios matter.
-std::map<std::string, Choices::Cost> layer_costs(const Program& program, bool winograd) {
-  std::map<std::string, Choices::Cost> costs;
-  for (const auto& entry : program.entries)
-    if (entry)
-      for (const Node& node : entry->graph.nodes)
-        if (const std::string layer = cuda_layer(entry->graph, node, winograd); !layer.empty()) {
-          Choices::Cost& cost = costs[layer];
-          cost.one = std::max(flops(entry->graph, node) / flops_per_byte(entry->graph, node), bytes(entry->graph, node));
-          cost.all += cost.one;
-        }
-  return costs;
+// A lower bound of a node's time, in bytes. Only ratios matter.
+double cost_of(const Graph& graph, const Node& node) {
+  return std::max(flops(graph, node) / flops_per_byte(graph, node), bytes(graph, node));
 }
 
 CudaNode by_kernel(const CudaNodeSource& source) { return {kernel(source), std::string("cuda ") + name(source.node.op)}; }
@@ -238,16 +229,42 @@ std::string cuda_layer(const Graph& graph, const Node& node, bool winograd) {
   }
 }
 
-CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices,
-                                    const Program& program, const BackendOptions& options) {
-  choices->begin_program(layer_costs(program, options.winograd));
-  return [libraries = std::move(libraries), choices = std::move(choices), seed = program.seed, winograd = options.winograd,
-          attention = std::make_shared<CudaAttention>(options.library_attention)](const Graph& graph, const Node& node,
-                                                                                  const CudaNodeContext& context) {
-    const std::string layer = cuda_layer(graph, node, winograd);
-    CudaNode compiled = compile({graph, node, context, libraries, *choices, layer, seed, winograd}, *attention);
-    compiled.has_algorithms = !layer.empty();
-    return compiled;
+CudaCompiler cuda_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices, std::uint64_t seed,
+                           const BackendOptions& options) {
+  return [=, library_attention = options.library_attention,
+          winograd = options.winograd](const std::vector<CudaNodePlace>& places) {
+    std::vector<std::string> layers;
+    std::map<std::string, Choices::Cost> costs;
+    for (const CudaNodePlace& at : places)
+      if (const std::string& layer = layers.emplace_back(cuda_layer(at.graph, at.node, winograd)); !layer.empty()) {
+        Choices::Cost& cost = costs[layer];
+        cost.all += cost_of(at.graph, at.node);
+        ++cost.nodes;
+      }
+    CheckedMasks checked;
+    std::vector<CudaNode> nodes(places.size());
+    const auto compile_layer = [&](std::size_t i, CudaAttention& attention) {
+      const CudaNodePlace& at = places[i];
+      nodes[i] = compile({at.graph, at.node, at.context, libraries, *choices, layers[i], seed, winograd}, attention);
+      nodes[i].has_algorithms = !layers[i].empty();
+    };
+    choices->begin_program(costs);
+    CudaAttention first(library_attention, checked);
+    for (std::size_t i = 0; i < places.size(); ++i) compile_layer(i, first);
+    // Nodes are replaced one by one, so that those of the same layer keep what they share.
+    for (const std::string& layer : choices->begin_rest()) {
+      CudaAttention again(library_attention, checked);
+      for (std::size_t i = 0; i < places.size(); ++i)
+        if (layers[i] == layer) compile_layer(i, again);
+    }
+    std::map<std::pair<std::string, Op>, std::optional<double>> blind_seconds;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (!layers[i].empty()) {
+        const auto [known, missing] = blind_seconds.try_emplace({layers[i], places[i].node.op});
+        if (missing) known->second = choices->blind_seconds(layers[i], nodes[i].enqueue, places[i].context.stream);
+        nodes[i].blind_seconds = known->second;
+      }
+    return nodes;
   };
 }
 

@@ -35,7 +35,7 @@ std::string cuda_algorithm(const Graph& graph, const Node& node, int compute_cap
 std::string cuda_layer(const Graph& graph, const Node& node, bool winograd);
 
 // Compiles the nodes of one program, each by the algorithm that `choices` decides on. Compiled nodes keep `libraries` alive.
-CudaNodeCompiler cuda_node_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices,
-                                    const Program& program, const BackendOptions& options);
+CudaCompiler cuda_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices, std::uint64_t seed,
+                           const BackendOptions& options);
 
 }  // namespace epochbench

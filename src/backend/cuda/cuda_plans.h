@@ -129,23 +129,24 @@ CudaNode cuda_depthwise(const CudaNodeSource& source, const CudaNode& own);
 
 // attention and its gradient. In 16 bits: the library's attention, or products and our own softmax with our own dropout masks,
 // the same for both directions. In float, or if the library has none, or none whose masks pass attention_identities.h: the
-// latter, which runs one group of samples at a time, so that scratch and scores do not grow with the batch. A program has one
-// CudaAttention, as the nodes of an attention are chosen together.
+// latter, which runs one group of samples at a time, so that scratch and scores do not grow with the batch. A CudaAttention
+// compiles the nodes of a program once, as the nodes of an attention are chosen together.
+using CheckedMasks = std::map<std::string, std::string>;  // which identity is broken, by layer and engines
 class CudaAttention {
  public:
-  explicit CudaAttention(bool uses_library) : uses_library_(uses_library) {}
+  CudaAttention(bool uses_library, CheckedMasks& checked) : uses_library_(uses_library), checked_(checked) {}
   CudaNode compile(const CudaNodeSource& source);
 
  private:
   using Compiled = std::vector<std::pair<ValueId, CudaNode>>;  // nodes by their first output, in the order of the graph
   CudaNode fused(const CudaNodeSource& source, const Node& node) const;
-  CudaNode unfused(const CudaNodeSource& source, const Node& node) const;
+  CudaNode unfused(const CudaNodeSource& source, const Node& node, std::int64_t score_bytes) const;
   Compiled choose(const CudaNodeSource& source, const std::vector<const Node*>& nodes);
   std::shared_ptr<Compiled> by_library(const CudaNodeSource& source, const std::vector<const Node*>& nodes);
   std::string broken_identity(const CudaNodeSource& source, const std::vector<const Node*>& nodes, const Compiled& compiled);
 
-  bool uses_library_;                                        // whether the library's may be used
-  std::map<std::string, std::string> identities_;            // what is broken, by layer and engines
+  bool uses_library_;  // whether the library's may be used
+  CheckedMasks& checked_;
   std::map<std::pair<const Graph*, int>, Compiled> chosen_;  // by graph and ordinal
 };
 std::string cuda_attention_layer(const Graph& graph, const Node& node);
