@@ -175,6 +175,7 @@ void add_of_side(std::vector<Warning>& warnings, const Series& series, bool shar
         kFairStepNoise);
   above(WarningCode::noisy_repetitions, repetition_noise(series), kFairRepetitionNoise);
   above(WarningCode::throttled, max_over_runs(series, throttled_steps), 0);
+  above(WarningCode::blind_choices, max_over_runs(series, [](const Run* run) { return blind_share(*run); }), kFairBlindShare);
   add_energy(warnings, series);
   const auto is_unpinned = [](const Run* run) {
     return run->device.backend == BackendKind::cpu && !run->device.pinned.value_or(true);
@@ -320,6 +321,7 @@ const char* name(WarningCode code) {
                                     "dirty_build",
                                     "resumed",
                                     "fastest_in_doubt",
+                                    "blind_choices",
                                     "library_is_faster"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(WarningCode::library_is_faster) + 1);
   return kNames[static_cast<std::size_t>(code)];
@@ -346,7 +348,7 @@ std::vector<Warning> doubts_of(const Series& series) {
   add_of_side(warnings, series);
   std::erase_if(warnings, [](const Warning& warning) {
     return warning.code != WarningCode::foreign_load && warning.code != WarningCode::noisy_repetitions &&
-           warning.code != WarningCode::throttled;
+           warning.code != WarningCode::throttled && warning.code != WarningCode::blind_choices;
   });
   return warnings;
 }

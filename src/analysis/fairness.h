@@ -44,6 +44,7 @@ enum class WarningCode : std::uint8_t {
   dirty_build,               // first: the files whose build has changes that no commit has
   resumed,                   // first: the files whose runs several calls measured; value: the most calls of one
   fastest_in_doubt,          // it is the fastest of several; first: how it was chosen (FastestSeries::doubt())
+  blind_choices,             // value: the share of a step in algorithms that were not compared with others for lack of time
   library_is_faster,         // first: at which layers a check of this CPU found one faster than our kernels; second: its file
 };
 const char* name(WarningCode code);
@@ -59,6 +60,8 @@ inline constexpr double kFairPeakFraction = 0.5;
 inline constexpr double kFairDataWait = 0.1;
 // Twice the noise at which a run stops by itself.
 inline constexpr double kFairStepNoise = 0.02;
+// Layers are often several times slower with one algorithm than with another.
+inline constexpr double kFairBlindShare = 0.01;
 // With it, 5 repetitions per side leave an interval of 7 % to either side.
 inline constexpr double kFairRepetitionNoise = 0.05;
 
@@ -69,7 +72,8 @@ std::vector<Warning> fairness_warnings(const Series& baseline, const Series& con
 // The best instruction sets of this CPU, one per precision, for which the build has no kernels; empty if that is not known.
 std::vector<std::string> missing_kernels(const Context& context);
 
-// Those that put a series' own times in doubt, whatever it is compared with: foreign_load, noisy_repetitions, throttled.
+// Those that put a series' own times in doubt, whatever it is compared with: foreign_load, noisy_repetitions, throttled,
+// blind_choices.
 std::vector<Warning> doubts_of(const Series& series);
 
 inline constexpr const char* kKernels = " kernels";  // in a handicap, after a value of --kernels: "portable kernels"

@@ -36,6 +36,12 @@ std::optional<double> shown_peak_fraction(const Run& run) {
 
 std::optional<double> test_loss(const Run& run) { return quality(run, EvalMetric::loss); }
 
+std::optional<double> blind_share(const Run& run) {
+  const std::optional<double> step = recorded<&Run::timing, &Timing::step_seconds_median>(run);
+  if (!run.device.blind_seconds || !step || *step <= 0) return std::nullopt;
+  return std::min(1.0, *run.device.blind_seconds / *step);
+}
+
 std::optional<double> test_accuracy(const Run& run) { return quality(run, EvalMetric::accuracy); }
 
 std::optional<double> usd_per_epoch(const Run& run) {

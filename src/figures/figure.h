@@ -68,6 +68,7 @@ std::optional<double> relative_spread_within_run(const Run& run);  // half the s
 std::optional<double> shown_peak_fraction(const Run& run);         // at most 1: src/analysis/peak_share.h says why
 std::optional<double> test_accuracy(const Run& run);
 std::optional<double> test_loss(const Run& run);
+std::optional<double> blind_share(const Run& run);    // of the median step, in algorithms that were not compared with others
 std::optional<double> usd_per_epoch(const Run& run);  // not of another currency
 // What the whole instance costs, if usd_per_epoch() counts a share of it, which cannot be rented.
 std::optional<double> whole_usd_per_epoch(const Run& run);
@@ -123,6 +124,8 @@ inline constexpr Figure kFigures[] = {
      Pooling::mean, recorded<&Run::efficiency, &Efficiency::data_wait_fraction>},
     {"gpu_busy_fraction", nullptr, kFraction, "part of the time in which the GPU is busy", "GPU busy", Better::neither,
      Pooling::mean, recorded<&Run::efficiency, &Efficiency::gpu_busy_fraction>},
+    {"blind_fraction", "blind_ratio", kFraction, "part of a step in algorithms that were not compared with others", "blind",
+     Better::neither, Pooling::greatest, blind_share},
     {"peak_bytes", "peak_memory_bytes", kBytes, "peak memory", "peak memory", Better::smaller, Pooling::greatest,
      recorded<&Run::memory, &Memory::peak_bytes>},
     {"planned_bytes", nullptr, kBytes, "planned memory", "planned memory", Better::smaller, Pooling::greatest,

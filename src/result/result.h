@@ -79,6 +79,7 @@ struct Device {
   std::optional<std::string> algorithms = {};                       // that multiply less than the counted FLOPs: "winograd"
   std::optional<std::string> without = {};                          // what was left out on purpose: "fusion+prefetch"
   std::map<std::string, std::int64_t> chosen_algorithms = {};       // as Executable::chosen_algorithms()
+  std::optional<double> blind_seconds = {};                         // as Executable::blind_seconds() of the timed entry
   std::map<std::string, std::optional<std::string>> versions = {};  // of a peer's libraries: "torch"
 };
 
@@ -87,6 +88,7 @@ void fields(auto& visit, Is<Device> auto& device) {
   visit("products", device.products, {.omitted_if_empty = true});
   visit("cpus", device.cpus, {.omitted_if_empty = true});
   visit("ways", device.chosen_algorithms, {.omitted_if_empty = true});
+  visit("blind_seconds", device.blind_seconds, {.omitted_if_empty = true});
   visit("versions", device.versions, {.omitted_if_empty = true});
 }
 

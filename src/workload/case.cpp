@@ -331,6 +331,7 @@ PreparedCase prepare_case(const CaseSpec& spec, Communicator* communicator) {
   if (const std::string algorithms = prepared.executable->algorithms(); !algorithms.empty())
     prepared.device.algorithms = algorithms;
   prepared.device.chosen_algorithms = prepared.executable->chosen_algorithms();
+  prepared.device.blind_seconds = prepared.executable->blind_seconds(prepared.entry);
   initialize(*prepared.executable, program, spec.seed);
   if (!spec.init.empty()) read_weights(*prepared.executable, program.variables, spec.init);
   begin_averages(*prepared.executable, program);

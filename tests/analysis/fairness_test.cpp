@@ -66,6 +66,7 @@ const std::vector<Unfair>& unfair_changes() {
       {"unpinned", cpu([](auto& run) { run.device.pinned = run.repetition != 3; })},
       {"dirty_build", [](NamedResult& named) { named.result.context.git_dirty = true; }},
       {"resumed", [](NamedResult& named) { named.result.context.earlier_calls.emplace_back(); }},
+      {"blind_choices", gpu([](auto& run) { run.device.blind_seconds = 0.02 * run.timing->step_seconds_median; })},
       {"library_is_faster",
        [](NamedResult& named) {
          named.result.context.cpu.model = "Intel(R) Xeon(R) Processor (family 6, model 167, stepping 1)";

@@ -98,6 +98,20 @@ TEST(EnergyRemarks, NameTheRunThatWasThrottledMost) {
   EXPECT_EQ(energy_remarks(result), "");
 }
 
+TEST(Remarks, NameTheRunOfWhichMostWasChosenBlindly) {
+  Result result;
+  for (const double share : {0.005, 0.02, 0.3}) {
+    result.runs.push_back(measured_run("blind " + std::to_string(result.runs.size())));
+    result.runs.back().timing->step_seconds_median = 0.1;
+    result.runs.back().device.blind_seconds = share * 0.1;
+  }
+  EXPECT_THAT(remarks(result),
+              HasSubstr("blind: 30.0 % of a step of blind 2, and less of 1 other run, runs algorithms that no time was left "
+                        "to compare with others; another call compares what is left\n"));
+  result.runs.resize(1);
+  EXPECT_THAT(remarks(result), Not(HasSubstr("blind: ")));
+}
+
 TEST(Summary, HasAColumnOfEnergyWhereSomethingWasMeasured) {
   Result result;
   result.runs = {run_of("a")};

@@ -149,6 +149,14 @@ TEST(PageHead, DoubtsARatioFarFromTheBoundAndShowsNoneThatCannotCarryAnAnswer) {
   EXPECT_EQ(with_bound(0.01)["lead"], "throughput");
 }
 
+TEST(PageHead, DoubtsAGpuWhoseAlgorithmsWereNotCompared) {
+  NamedResult named = made_result("r.json", "box", {{"cpu", "fp32", 100}, {"cuda", "fp32", 1000}});
+  for (auto& run : named.result.runs)
+    if (run.device.backend == BackendKind::cuda) run.device.blind_seconds = run.timing->step_seconds_median / 4;
+  EXPECT_THAT(card(head_of({named}), "speedup")[0]["doubts"].dump(),
+              HasSubstr("25.0 % of a step runs algorithms that were not compared with others"));
+}
+
 TEST(PageHead, LeavesOutWhatWasRestrictedOnPurpose) {
   const Json head =
       head_of({made_result("r.json", "box", {{"cpu", "fp32", 100}, {"cpu", "fp32", 120, 16, "/without=fusion"}})});

@@ -18,6 +18,8 @@ std::string doubt_text(const Warning& doubt) {
       return "repetitions vary by " + significant(doubt.value * 100, 2) + " %";
     case WarningCode::throttled:
       return "the GPU throttled during " + format_whole(doubt.value) + " steps";
+    case WarningCode::blind_choices:
+      return format_percent(doubt.value) + " of a step runs algorithms that were not compared with others";
     case WarningCode::far_from_bound:
       return "steps of " + doubt.run + " take " + times_of_bound_text(doubt.value);
     default:
@@ -34,6 +36,8 @@ std::string doubt_kind(WarningCode code) {
       return "repetitions vary by more than " + significant(kFairRepetitionNoise * 100, 1) + " % (standard deviation)";
     case WarningCode::throttled:
       return "the GPU throttled";
+    case WarningCode::blind_choices:
+      return "algorithms of more than " + significant(kFairBlindShare * 100, 1) + " % of a step were not compared with others";
     default:
       return "";
   }

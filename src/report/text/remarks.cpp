@@ -65,6 +65,15 @@ std::optional<double> mean_over_median(const Run& run) {
   return mean / run.timing->step_seconds_median;
 }
 
+std::string blind_remark(const Result& result) {
+  const auto [worst, most, count] = furthest_above(kFairBlindShare, result.runs, blind_share);
+  if (!worst) return "";
+  const std::string others = counted(static_cast<std::size_t>(count - 1), "other run", "other runs");
+  return "blind: " + format_percent(most) + " of a step of " + worst->name +
+         (count == 1 ? "" : ", and less of " + others + ",") +
+         " runs algorithms that no time was left to compare with others; another call compares what is left\n";
+}
+
 // Bytes between planned and measured memory, if they differ by more than `plan` promises.
 std::optional<double> memory_off_plan(const Run& run) {
   const auto planned = kPlannedMemory.value(run), peak = kPeakMemory.value(run);
@@ -222,7 +231,7 @@ std::string remarks(const Result& result) {
   for (std::size_t i = 0; i < std::min(ranks.size(), kMaxLines); ++i) text += ranks[i];
   if (ranks.size() > kMaxLines)
     text += "ranks: " + std::to_string(ranks.size() - kMaxLines) + " more such lines in the result\n";
-  text += data_remarks(result);
+  text += blind_remark(result) + data_remarks(result);
   for (const TimeToQuality& time : times_to_quality(result.runs)) text += "to quality: " + time_to_quality(time) + "\n";
   return text + energy_remarks(result) + memory_remark(result);
 }

@@ -80,6 +80,9 @@ std::string sentence(const Warning& w) {
       return "repetitions of " + w.run + " differ, with a standard deviation of " + format_percent(w.value);
     case WarningCode::throttled:
       return "the GPU throttled during " + format_whole(w.value) + " steps of a repetition of " + w.run;
+    case WarningCode::blind_choices:
+      return format_percent(w.value) + " of a step of " + w.run +
+             " runs algorithms that no time was left to compare with others; run it again, which compares what is left";
     case WarningCode::energy_in_part:
       return energy_sentence(w);
     case WarningCode::memory_not_metered:
