@@ -14,8 +14,7 @@ std::unique_ptr<Library> load_library(const std::string& module, const std::stri
   return std::unique_ptr<Library>(reinterpret_cast<MakeLibrary*>(make)(variant, threads));
 }
 
-// EPOCHBENCH_LIBRARY_FOLDER: where a build with EPOCHBENCH_LIBRARIES puts its modules.
-#ifdef EPOCHBENCH_LIBRARY_FOLDER
+#ifdef EPOCHBENCH_LIBRARIES
 namespace {
 
 // OpenBLAS reads this when it is loaded. Versions that do not know an AMD CPU with AVX-512 run kernels for AVX2 on it.
@@ -30,7 +29,7 @@ void name_kernels_of_openblas() {
 std::vector<std::string> built_libraries() { return {"onednn", "openblas"}; }
 std::unique_ptr<Library> load_built_library(const std::string& name, int threads) {
   if (name == "openblas") name_kernels_of_openblas();
-  return load_library(EPOCHBENCH_LIBRARY_FOLDER "/" + name + ".so", name == "onednn" ? "plain" : "", threads);
+  return load_library("epochbench_" + name + ".so", name == "onednn" ? "plain" : "", threads);
 }
 #else
 std::vector<std::string> built_libraries() { return {}; }

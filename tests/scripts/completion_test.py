@@ -95,6 +95,9 @@ class Completion(unittest.TestCase):
             for path in ("bin/epochbench", "share/bash-completion/completions/epochbench", "share/zsh/site-functions/_epochbench",
                          "share/fish/vendor_completions.d/epochbench.fish", "share/man/man1/epochbench.1"):
                 self.assertGreater((pathlib.Path(prefix) / path).stat().st_size, 0, path)
+            # Modules of libraries are loaded from the prefix only: the installed program has no path of the build.
+            version = run(pathlib.Path(prefix) / "bin/epochbench", "--version")
+            self.assertEqual((version.returncode, version.stdout), (0, printed("--version")))
 
 
 if __name__ == "__main__":
