@@ -20,7 +20,7 @@ struct DeviceInfo {
   int threads = 0;   // 0: not a CPU
   std::string isa;   // instruction set of the kernels in use: "avx512"; "" if it does not apply
   std::int64_t memory_bytes = 0;
-  std::string bf16_isa = {};  // of a CPU's bf16 kernels: "avx512_bf16"
+  std::string bf16_isa = {};  // of a CPU's bf16 kernels: "avx512_bf16"; "" if it has none
   bool widens_bf16 = false;   // whether their products are those of floats
   std::string int8_isa = {};  // of its int8 kernels: "avx512_vnni"; "" if it has none
 };

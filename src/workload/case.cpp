@@ -263,9 +263,9 @@ std::unique_ptr<Backend> make_backend(DeviceId device, int threads, const Backen
 }
 
 Precision product_precision(const CaseSpec& spec) {
-  const bool may_widen = spec.precision == Precision::bf16 && spec.device.kind == DeviceKind::cpu;
-  return may_widen && make_backend(spec.device, 1, backend_options(spec))->device().widens_bf16 ? Precision::fp32
-                                                                                                : spec.precision;
+  if (spec.precision != Precision::bf16 || spec.device.kind != DeviceKind::cpu) return spec.precision;
+  const DeviceInfo cpu = make_backend(spec.device, 1, backend_options(spec))->device();
+  return cpu.bf16_isa.empty() || cpu.widens_bf16 ? Precision::fp32 : Precision::bf16;
 }
 
 std::int64_t planned_bytes(const CaseSpec& spec, DatasetSizes& sizes) {

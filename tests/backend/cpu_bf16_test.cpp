@@ -1,6 +1,7 @@
 // Whole training in bf16 on the CPU against the reference backend in bf16, with the kernels of every instruction set.
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/kernels.h"
@@ -106,13 +107,39 @@ TEST(CpuBf16, TheResultSaysWhichInstructionsRan) {
   const bool multiplies = *best.isa == "avx512_bf16" || *best.isa == "amx_bf16" || *best.isa == "neon_bf16";
   EXPECT_EQ(best.products, multiplies ? std::nullopt : std::optional(Precision::fp32)) << *best.isa;
   EXPECT_EQ(product_precision(spec), multiplies ? Precision::bf16 : Precision::fp32);
-  spec.kernels = Kernels::portable;
-  const Device portable = prepare_case(spec).device;
-  EXPECT_EQ(portable.isa, "portable");
-  EXPECT_EQ(portable.products, Precision::fp32);
-  EXPECT_EQ(product_precision(spec), Precision::fp32);
+  if (cpu::compiled<cpu::Kernels<Bf16>>(cpu::Isa::portable)) {
+    spec.kernels = Kernels::portable;
+    const Device portable = prepare_case(spec).device;
+    EXPECT_EQ(portable.isa, "portable");
+    EXPECT_EQ(portable.products, Precision::fp32);
+    EXPECT_EQ(product_precision(spec), Precision::fp32);
+  }
   spec.precision = Precision::fp32;
   EXPECT_EQ(prepare_case(spec).device.products, std::nullopt);
+}
+
+// As in a native build, which has bf16 for the best instruction set alone.
+TEST(CpuBf16, KernelsThatABuildHasInFp32AloneTrainInFp32) {
+  for (const cpu::Isa isa : cpu::kIsas<float>) {
+    if (!cpu::available<cpu::Kernels<float>>(isa)) continue;
+    SCOPED_TRACE(cpu::name(isa));
+    const auto backend = make_cpu_backend(2, {.kernels = cpu::name(isa)});
+    EXPECT_EQ(backend->device().isa, cpu::name(isa));
+    const Training training{"mlp:width=16", 4};
+    EXPECT_TRUE(std::isfinite(Trainer(training, *backend).losses(1)[0]));
+    const bool has_bf16 = cpu::compiled<cpu::Kernels<Bf16>>(isa);
+    EXPECT_EQ(backend->device().bf16_isa, has_bf16 ? cpu::name(isa) : "");
+    std::string refused;
+    try {
+      Trainer(in_bf16(training), *backend).losses(1);
+    } catch (const std::exception& error) {
+      refused = error.what();
+    }
+    if (has_bf16)
+      EXPECT_EQ(refused, "");
+    else
+      EXPECT_THAT(refused, testing::HasSubstr("kernels for bf16; use fp32 with them, or build with EPOCHBENCH_KERNELS=all"));
+  }
 }
 
 TEST(CpuBf16, EveryNodeRunsInTheNumbersOfItsTensors) {

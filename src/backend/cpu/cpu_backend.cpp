@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 #include <stdexcept>
-#include <type_traits>
 
 #include "epochbench/communicator.h"
 #include "epochbench/precision.h"
@@ -28,7 +27,7 @@ class CpuBackend final : public Backend {
   // Calls use(nodes) with the kernels of the node's element type.
   template <typename Use>
   auto visit(const Graph& graph, const Node& node, Use use) const {
-    return has_any(graph, node, DType::bf16) ? use(bf16_) : use(fp32_);
+    return has_any(graph, node, DType::bf16) ? use(bf16_.value()) : use(fp32_);
   }
 
  public:
@@ -39,21 +38,27 @@ class CpuBackend final : public Backend {
         exchange_thread_(options.exchange_thread),
         packed_weights_(options.packed_weights),
         libraries_(options.libraries.empty() ? nullptr : std::make_unique<CpuLibraries>(options.libraries, threads)),
-        fp32_(kernels<float>(options), threads, options.winograd, communicator, libraries_.get()),
-        bf16_(kernels<Bf16>(options), threads, options.winograd, communicator, libraries_.get()) {
+        fp32_(fp32_kernels(options), threads, options.winograd, communicator, libraries_.get()) {
+    if (const auto* kernels = kernels_of_build<Bf16>(options))
+      bf16_.emplace(*kernels, threads, options.winograd, communicator, libraries_.get());
     if (const auto* kernels = int8_kernels(options)) int8_.emplace(*kernels, threads);
   }
 
   DeviceInfo device() const override {
     const std::string name = this_cpu_name();
-    return {name.empty() ? "CPU" : name, threads_, fp32_.isa(), 0, bf16_.isa(), bf16_.widens(), int8_ ? int8_->isa() : ""};
+    DeviceInfo info{.name = name.empty() ? "CPU" : name, .threads = threads_, .isa = fp32_.isa()};
+    if (bf16_) info.bf16_isa = bf16_->isa(), info.widens_bf16 = bf16_->widens();
+    if (int8_) info.int8_isa = int8_->isa();
+    return info;
   }
 
   std::optional<std::string> unsupported(const Graph& graph, const Node& node) const override {
     const bool scales_losses = node.op == Op::all_finite || node.op == Op::update_loss_scale;  // as only fp16 needs
     if (scales_losses || has_any(graph, node, DType::f16))
-      return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " + name_of(Precision::bf16);
+      return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " +
+             name_of(bf16_ ? Precision::bf16 : Precision::fp32);
     if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, cpu::kInt8Isas, "AVX2");
+    if (has_any(graph, node, DType::bf16) && !bf16_) return no_products(Precision::bf16, cpu::kIsas<Bf16>, "");
     return visit(graph, node, [&](const auto& nodes) { return nodes.unsupported(graph, node); });
   }
 
@@ -103,17 +108,19 @@ class CpuBackend final : public Backend {
     }
   }
 
+  // Null if this build lacks them.
   template <typename Real>
-  static const cpu::Kernels<Real>& kernels(const BackendOptions& options) {
-    if (options.kernels.empty()) return *cpu::best_kernels<Real>();
+  static const cpu::Kernels<Real>* kernels_of_build(const BackendOptions& options) {
+    if (options.kernels.empty()) return cpu::best_kernels<Real>();
     const auto wanted = [&](cpu::Isa isa) { return cpu::name(isa) == options.kernels; };
     const auto found = std::ranges::find_if(cpu::kIsas<Real>, wanted);
     const bool can = found != std::end(cpu::kIsas<Real>) && cpu::supported(*found);
     if (!can) throw DeviceError("this CPU does not run " + options.kernels + " kernels; use the best, or portable ones");
-    if (!cpu::compiled<cpu::Kernels<Real>>(*found))
-      throw DeviceError("this build has no " + options.kernels + " kernels" + (std::is_same_v<Real, Bf16> ? " for bf16" : "") +
-                        "; use the best, or build with EPOCHBENCH_KERNELS=all");
-    return cpu::kernels<Real>(*found);
+    return cpu::compiled<cpu::Kernels<Real>>(*found) ? &cpu::kernels<Real>(*found) : nullptr;
+  }
+  static const cpu::Kernels<float>& fp32_kernels(const BackendOptions& options) {
+    if (const auto* kernels = kernels_of_build<float>(options)) return *kernels;
+    throw DeviceError("this build has no " + options.kernels + " kernels; use the best, or build with EPOCHBENCH_KERNELS=all");
   }
 
   // Null if there are none.
@@ -127,10 +134,13 @@ class CpuBackend final : public Backend {
   // Why products in this precision are unavailable; `isas`: those with kernels for it; `instructions`: what they need.
   std::optional<std::string> no_products(Precision precision, std::span<const cpu::Isa> isas, const char* instructions) const {
     const std::string use = "; use " + name_of(Precision::fp32);
+    if (std::ranges::any_of(isas, [&](cpu::Isa isa) { return cpu::name(isa) == only_; }))
+      return "this build has no " + only_ + " kernels for " + name_of(precision) + use +
+             " with them, or build with EPOCHBENCH_KERNELS=all";
     if (!only_.empty()) return "the " + only_ + " kernels have no " + name_of(precision) + use + " with them";
     if (std::ranges::any_of(isas, cpu::supported))
-      return "this build has no kernels for the " + name_of(precision) +
-             " products of this CPU; build here with scripts/run, or with EPOCHBENCH_KERNELS=all";
+      return "this build has no kernels for the " + name_of(precision) + " products of this CPU" + use +
+             " on it, or build here with scripts/run";
     return "this CPU has no " + name_of(precision) + " products (" + instructions + ")" + use + " on it";
   }
 
@@ -140,8 +150,8 @@ class CpuBackend final : public Backend {
   bool exchange_thread_, packed_weights_;
   std::unique_ptr<CpuLibraries> libraries_;  // null: our kernels alone
   CpuNodes<float> fp32_;
-  CpuNodes<Bf16> bf16_;
-  std::optional<CpuInt8Nodes> int8_;  // set if the CPU has the instructions and they may be used
+  std::optional<CpuNodes<Bf16>> bf16_;  // set if this build has kernels that may be used
+  std::optional<CpuInt8Nodes> int8_;    // set if the CPU has the instructions and they may be used
 };
 
 }  // namespace
