@@ -109,8 +109,8 @@ Protocol old_protocol() { return {WarmUpRule::of_steps(3), false}; }
 Timed measure(double step_seconds, bool resident, Protocol protocol = {}) {
   test::set_launch_hook([](cuda::Stream, const std::function<void()>&) {});
   const auto device = std::make_shared<test::TimelineDevice>(test::TimelineSpeeds{.step_seconds = step_seconds});
-  CudaExecutable compiled(device, small_program(), [](const Graph&, const Node&, const CudaNodeContext&) {
-    return CudaNode{[](cuda::Stream) {}, "timeline"};
+  CudaExecutable compiled(device, small_program(), [](const std::vector<CudaNodePlace>& places) {
+    return std::vector<CudaNode>(places.size(), CudaNode{[](cuda::Stream) {}, "timeline"});
   });
   FormerExecutable former(compiled);
   Executable& executable = protocol.queues ? static_cast<Executable&>(compiled) : former;
