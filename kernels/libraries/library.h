@@ -57,7 +57,8 @@ class Library {
 // the library.
 using MakeLibrary = Library*(const std::string& variant, int threads);
 
-// The library of a module, whose name without a slash is looked for where the program's RPATH says. Errors: std::runtime_error if it cannot be loaded.
+// The library of a module, whose name without a slash is looked for where the program's RPATH says. Errors: std::runtime_error
+// if it cannot be loaded.
 std::unique_ptr<Library> load_library(const std::string& module, const std::string& variant, int threads);
 
 // The libraries that a build with EPOCHBENCH_LIBRARIES has, which all run on this program's OpenMP team: "onednn", "openblas".
