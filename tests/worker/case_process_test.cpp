@@ -368,8 +368,10 @@ TEST(RunCase, AllocationThatReallyFailsIsOutOfMemory) {
 TEST(RunCase, CrashTellsItsSignal) {
   if (test::under_address_sanitizer()) GTEST_SKIP();  // which reports it in its own way
   const WorkerCommand speaking({"/bin/sh", "-c", "(echo; echo ------; echo 'Thread creation failed') >&2; exit 3"});
-  EXPECT_EQ(run_case(spec_of("mlp"), speaking, nullptr, kNever).message,
-            "the case's process ended with exit code 3; it said: Thread creation failed");
+  EXPECT_EQ(
+      run_case(spec_of("mlp"), speaking, nullptr, kNever).message,
+      "the case's process ended with exit code 3; it said: Thread creation failed; too many processes or threads: raise their "
+      "limit (ulimit -u, or docker run --pids-limit)");
   EXPECT_EQ(run_fake(spec_of("crash")).message, "the case's process was killed by SIGSEGV");
   EXPECT_EQ(run_fake(spec_of("aborts")).message, "the case's process was killed by SIGABRT");
 }
