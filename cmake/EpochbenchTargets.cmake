@@ -32,9 +32,11 @@ if(EPOCHBENCH_SANITIZE)
   set(epochbench_loop_options -O1)
 endif()
 
-# Headers that most files include, precompiled: fully optimized, for moments, and likewise with JSON; unless there is a compiler
-# cache, which works better without. Like the unity build, they hide missing includes.
+# Code that runs for moments takes longer to optimize than it runs. Graphs of large models are built at -O1, the rest at -Og.
+# Headers that most files include are precompiled for each: timed, brief, and with JSON; unless there is a compiler cache, which works
+# better without. Like the unity build, they hide missing includes.
 set(epochbench_brief_options $<$<CONFIG:Release>:-O1>)
+set(epochbench_json_options $<$<CONFIG:Release>:-Og>)
 set(EPOCHBENCH_PRECOMPILED_HEADERS OFF)
 if(EPOCHBENCH_UNITY_BUILD AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(EPOCHBENCH_PRECOMPILED_HEADERS ON)
@@ -48,7 +50,7 @@ if(EPOCHBENCH_UNITY_BUILD AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   target_precompile_headers(epochbench_json_headers PRIVATE <nlohmann/json.hpp>)
   target_link_libraries(epochbench_json_headers PRIVATE nlohmann_json::nlohmann_json)
   target_compile_options(epochbench_brief_headers PRIVATE ${epochbench_brief_options})
-  target_compile_options(epochbench_json_headers PRIVATE ${epochbench_brief_options})
+  target_compile_options(epochbench_json_headers PRIVATE ${epochbench_json_options})
 endif()
 
 # A sanitizer's build need not compile what that sanitizer does not check: tests, for AddressSanitizer, and libraries UNCHECKED_BY it.
@@ -65,8 +67,8 @@ endfunction()
 
 # epochbench_library(NAME [TOGETHER] [TIMED | KERNELS | JSON] [UNCHECKED_BY address thread] SOURCES ... LIBRARIES ...): a static library of
 # this folder. TOGETHER: a unity build, which takes a third of the time; the files must not define the same local names. TIMED: the code
-# runs within timed steps or over whole data sets, and a release optimizes it fully; other code runs for moments, and -O1 compiles in
-# two thirds of the time. KERNELS: timed loops over numbers, which include little. JSON: most files include src/base/json.h.
+# runs within timed steps or over whole data sets, and a release optimizes it fully; other code runs for moments. KERNELS: timed loops
+# over numbers, which include little. JSON: most files include src/base/json.h.
 function(epochbench_library name)
   cmake_parse_arguments(ARG "TOGETHER;TIMED;KERNELS;JSON" "" "UNCHECKED_BY;SOURCES;LIBRARIES" ${ARGN})
   foreach(sanitizer IN LISTS ARG_UNCHECKED_BY)
@@ -78,14 +80,19 @@ function(epochbench_library name)
   add_library(${name} STATIC ${ARG_SOURCES})
   if(ARG_TOGETHER)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ${EPOCHBENCH_UNITY_BUILD})
+    if(ARG_JSON)
+      set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
+    endif()
   endif()
   set(headers epochbench_timed_headers)
   if(NOT ARG_TIMED AND NOT ARG_KERNELS)
-    target_compile_options(${name} PRIVATE ${epochbench_brief_options})
     set(headers epochbench_brief_headers)
+    set(options ${epochbench_brief_options})
     if(ARG_JSON)
       set(headers epochbench_json_headers)
+      set(options ${epochbench_json_options})
     endif()
+    target_compile_options(${name} PRIVATE ${options})
   endif()
   if(NOT ARG_KERNELS)
     target_compile_options(${name} PRIVATE ${epochbench_text_options})

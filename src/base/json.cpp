@@ -1,6 +1,7 @@
 #include "src/base/json.h"
 
 #include <cmath>
+#include <span>
 
 #include "src/base/files.h"
 #include "src/base/text.h"
@@ -66,7 +67,8 @@ void make_visible(Json& value) {
 Json parse_json(std::string_view text, const std::string& source, RepeatedKeys repeated) {
   require_at_most(kMaxTextBytes, text.size(), source);
   check_json(text, source, repeated);
-  Json value = Json::parse(text.begin(), text.end());
+  const std::span bytes(text);
+  Json value = Json::parse(bytes.begin(), bytes.end());
   make_visible(value);
   return value;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "src/base/file_kind.h"
@@ -153,7 +154,8 @@ void check_json(std::string_view text, const std::string& source, RepeatedKeys r
     throw not_json(text, source, zero, "a zero byte, so the file is damaged; copy it again or write it again");
   }
   Inspector inspector(text, source, repeated);
-  Json::sax_parse(text.begin(), text.end(), &inspector);
+  const std::span bytes(text);
+  Json::sax_parse(bytes.begin(), bytes.end(), &inspector);
 }
 
 }  // namespace epochbench
