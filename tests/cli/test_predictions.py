@@ -55,6 +55,19 @@ class Elsewhere(CliTest):
         self.assertAlmostEqual(row["usd_per_epoch"]["value"] / run["cloud_usd_per_epoch"], 1, places=14)
         self.assertEqual(row["epoch_seconds"]["value"], run["epoch_seconds"])
 
+    def test_conclusions_are_in_json_as_on_the_screen(self):
+        for call in (("plan", RESULTS / "zen4-2cores-hour.json", "--on", "T4"),
+                     ("plan", "--model", "resnet50", "--on", "T4,h100-sxm", "--epochs", "90"),
+                     ("rent", "--model", "resnet50", "--epochs", "90")):
+            with self.subTest(call=call):
+                answers = json.loads(self.call(*call, "--json").stdout)
+                text = " ".join(self.call(*call).stdout.split())
+                conclusions = [line for answer in (answers if isinstance(answers, list) else [answers])
+                               for line in answer["conclusions"]]
+                self.assertTrue(conclusions)
+                for line in conclusions:
+                    self.assertIn(" ".join(line.split()), text)
+
     def test_a_name_of_several_gpus_is_the_usual_one(self):
         text = " ".join(self.call("plan", RESULTS / "zen4-2cores-hour.json", "--on", "a100").stdout.split())
         self.assertIn("'a100' is taken as a100-40gb, which most instances of the price list have; others: ", text)

@@ -96,6 +96,7 @@ Json elsewhere_json(const Elsewhere& answer) {
           {"cpu", short_cpu_name(answer.baseline->device.name)},
           {"samples_per_epoch", answer.baseline->workload.samples_per_epoch},
           {"unusable", text_or_null(answer.unusable)},
+          {"conclusions", conclusions(answer)},
           {"rows", json_list(answer.rows, row_json)},
           {"changes", std::move(changes)}};
 }

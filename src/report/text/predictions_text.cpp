@@ -323,7 +323,9 @@ std::string predictions_text(const std::vector<Prediction>& predictions, bool ve
 }
 
 Json predictions_json(const std::vector<Prediction>& predictions) {
-  return {{"evidence", name(EvidenceClass::predicted)}, {"predictions", json_list(predictions, prediction_json)}};
+  return {{"evidence", name(EvidenceClass::predicted)},
+          {"conclusions", conclusions(predictions)},
+          {"predictions", json_list(predictions, prediction_json)}};
 }
 
 namespace {
@@ -399,6 +401,7 @@ Json rentals_json(const Rentals& rentals) {
           {"epochs", rentals.asked.epochs},
           {"samples_per_epoch", rentals.asked.samples},
           {"max_usd", json_of(rentals.max_usd)},
+          {"conclusions", conclusions(rentals.predictions)},
           {"too_expensive", rentals.too_expensive.size()},
           {"cheapest_too_expensive",
            rentals.too_expensive.empty() ? Json(nullptr) : prediction_json(rentals.too_expensive.front())},
