@@ -192,6 +192,15 @@ TEST_F(ChoosesAlgorithms, TrialsAreReplayedFromAGraph) {
   EXPECT_EQ(runs_, 1 + (1 + 1) + (1 + 1 + 32));              // the first of each outside a graph
 }
 
+// The slowest engines of strict fp32 take a tenth of a second.
+TEST_F(ChoosesAlgorithms, LongCallsAreMeasuredOnce) {
+  Choices made = choices(kEnough);
+  FakeAlgorithms algorithms(*device_, "problem", {{2e-1}, {1e-1}});
+  EXPECT_EQ(choose_once(made, algorithms).plan->tag, "0");
+  EXPECT_EQ(device_->counts().graph_launches, 1);
+  EXPECT_EQ(choose(made, algorithms).plan->tag, "1");
+}
+
 TEST_F(ChoosesAlgorithms, SaysWhatTheRulesLeaveOut) {
   const std::string path = file("left_out.json");
   for (const char* stored : {"", "stored: "}) {

@@ -11,6 +11,7 @@ namespace {
 constexpr double kAverageOver = 1e-3;  // seconds: events have a resolution of 0.5 microseconds
 constexpr int kMaxCalls = 32;
 constexpr int kAverages = 3;
+constexpr double kLong = 2e-2;         // seconds: of so long a call, one measurement is as good as several
 constexpr double kGiveUpFactor = 1.5;  // times the best so far: stop measuring, unless calls are so short that the start counts
 
 // A float from 1/16 to 1 of either sign, from random bits.
@@ -87,7 +88,7 @@ double Stopwatch::seconds(const std::function<void()>& enqueue, double to_beat) 
   auto graph = graph_of(enqueue, 1);
   const double first = seconds_of(graph);  // including the graph's own start, some microseconds
   const int calls = std::clamp(static_cast<int>(kAverageOver / std::max(first, kAverageOver / kMaxCalls)), 1, kMaxCalls);
-  if (calls < kMaxCalls && first > kGiveUpFactor * to_beat) return first;
+  if (first > kLong || (calls < kMaxCalls && first > kGiveUpFactor * to_beat)) return first;
   if (calls > 1) graph = graph_of(enqueue, calls);
   double best = first;
   for (int i = 0; i < kAverages; ++i) best = std::min(best, seconds_of(graph) / calls);

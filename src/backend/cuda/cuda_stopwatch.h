@@ -31,7 +31,7 @@ class Stopwatch {
         end_(device, device.make_event()) {}
 
   // The time of one call of `enqueue` on an otherwise idle stream, after a warm-up: the minimum of several averages. If it is
-  // clearly slower than `to_beat`, the first measurement is returned. Errors: Error of the device or of `enqueue`.
+  // long, or clearly slower than `to_beat`, the first measurement is returned. Errors: Error of the device or of `enqueue`.
   double seconds(const std::function<void()>& enqueue, double to_beat);
   // The time of one call after a warm-up, which is enough to see its order of magnitude.
   double glance(const std::function<void()>& enqueue);
