@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "epochbench/executable.h"
 #include "src/backend/cuda/cuda_choices.h"
 #include "src/backend/cuda/cuda_handles.h"
 #include "tests/support/cuda_fake_device.h"
@@ -27,7 +28,7 @@ struct Algorithm {
   double seconds = 1e-3;     // of a run
   double build_seconds = 0;  // together with timing it, nearly
   bool builds = true, runs = true, last_resort = false, compiles = false;
-  bool hangs = false, breaks_device = false, fails_in_graph = false;
+  bool hangs = false, breaks_device = false, fails_in_graph = false, lacks_memory = false;
 };
 
 struct Plan {
@@ -59,6 +60,7 @@ class FakeAlgorithms final : public cuda::Algorithms<Plan> {
     device_.pass(algorithm.build_seconds);
     built.push_back(tag);
     if (!algorithm.builds) throw Error("way " + tag + " is not for this device");
+    if (algorithm.lacks_memory) throw OutOfMemory("way " + tag + " needs more memory");
     auto plan = std::make_shared<Plan>(tag, algorithm, held);
     max_held = std::max(max_held, held);
     return plan;
@@ -230,6 +232,26 @@ TEST_F(ChoosesAlgorithms, SkipsAndReleasesWhatCannotBeBuiltOrRun) {
     FakeAlgorithms empty(*device_, "problem", {});
     EXPECT_THAT([&] { choose(others, empty); }, ThrowsMessage<Error>("problem: no way is listed"));
   }
+}
+
+TEST_F(ChoosesAlgorithms, WhatLacksMemoryIsLeftOutAndTriedAgainByTheNextProcess) {
+  const std::string path = file("memory.json");
+  std::vector<Algorithm> algorithms = {{.seconds = 1e-3, .lacks_memory = true}, {2e-3}, {3e-3}};
+  const auto chosen = [&] {
+    Choices made = choices(kEnough, path);
+    FakeAlgorithms listed(*device_, "problem", algorithms);
+    const Chosen<Plan> one = choose(made, listed);
+    made.store();
+    return one.plan->tag + one.how;
+  };
+  EXPECT_EQ(chosen(), "1 [fastest of 2, 3 offered]");
+  algorithms[0].lacks_memory = false;
+  EXPECT_EQ(chosen(), "0 [fastest of 3]");
+  algorithms[0].lacks_memory = true;  // the stored one
+  EXPECT_EQ(chosen(), "1 [fastest of 2, 3 offered]");
+  Choices none = choices(kEnough);
+  FakeAlgorithms listed(*device_, "problem", {{.builds = false}, {.lacks_memory = true}});
+  EXPECT_THAT([&] { choose(none, listed); }, ThrowsMessage<OutOfMemory>("way 1 needs more memory"));
 }
 
 TEST_F(ChoosesAlgorithms, WithoutTimeTakesTheFirstThatWorks) {

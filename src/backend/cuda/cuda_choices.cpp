@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <limits>
 #include <stdexcept>
 #include <thread>
 
+#include "epochbench/executable.h"
 #include "src/backend/cuda/cuda_usability.h"
 #include "src/base/errors.h"
 #include "src/base/gpu_code.h"
@@ -156,7 +158,7 @@ void Choices::await(cuda::Stream stream) {
 }
 
 // After an error of an algorithm. A device that has failed runs nothing more, so further trials would hide the first message.
-void Choices::require_sound_device(const cuda::Error& error, cuda::Stream stream) const {
+void Choices::require_sound_device(const std::exception& error, cuda::Stream stream) const {
   try {
     device_->synchronize(stream);
   } catch (const cuda::Error&) {
@@ -185,8 +187,10 @@ std::shared_ptr<void> Choices::restore(const StoredChoice& choice, const AnyAlgo
     return plan;
   } catch (const cuda::Error& error) {  // the library changed but not its version
     require_sound_device(error, algorithms.stream);
-    return nullptr;
+  } catch (const OutOfMemory& error) {  // the device has less free memory than when it was chosen
+    require_sound_device(error, algorithms.stream);
   }
+  return nullptr;
 }
 
 Choices::Decision Choices::decide(const std::string& layer, const AnyAlgorithms& algorithms) {
@@ -270,12 +274,13 @@ Choices::Compiled Choices::compile_at_once(const StoredChoice& choice, const std
 }
 
 // Goes on with a choice whose plan is `best`, or makes one. Null if no algorithm works: `refused` is then the error of the
-// first.
+// first. Errors: OutOfMemory if none works and one might with more memory.
 std::shared_ptr<void> Choices::fastest(StoredChoice& choice, std::shared_ptr<void> best, const std::string& layer,
                                        const AnyAlgorithms& algorithms, double end, Within& within) {
   double best_seconds = best ? choice.seconds : std::numeric_limits<double>::infinity();
   bool compares = !best;  // whether best_seconds was measured in this call
   bool unfinished = false;
+  std::exception_ptr no_memory;
   const double far_too_slow = this->far_too_slow(layer, algorithms.nodes);
   int filled_at = -1;
   const auto [offers, regular] = list(choice, algorithms);
@@ -329,8 +334,15 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, std::shared_ptr<voi
     } catch (const cuda::Error& error) {  // concerns this algorithm only
       require_sound_device(error, algorithms.stream);
       if (choice.refused.empty()) choice.refused = error.what();
+    } catch (const OutOfMemory& error) {  // another process may have room for it
+      require_sound_device(error, algorithms.stream);
+      if (choice.refused.empty()) choice.refused = error.what();
+      no_memory = std::current_exception();
+      std::erase(choice.tried, offer.tag);
+      unfinished = true;
     }
   }
+  if (!best && no_memory) std::rethrow_exception(no_memory);
   choice.seconds = best ? best_seconds : 0;
   if (!unfinished && choice.open.empty()) choice.tried.clear();
   return best;

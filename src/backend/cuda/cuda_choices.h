@@ -134,8 +134,8 @@ class Choices {
   std::optional<double> blind_seconds(const std::string& layer, const std::function<void(cuda::Stream)>& run,
                                       cuda::Stream stream);
 
-  // Errors: cuda::Error with the reason of the first algorithm if none works; std::runtime_error with the first message if the
-  // device has failed, so that nothing else could be tried.
+  // Errors: cuda::Error with the reason of the first algorithm if none works, OutOfMemory if one might with more memory;
+  // std::runtime_error with the first message if the device has failed, so that nothing else could be tried.
   template <typename T>
   Chosen<T> choose(const std::string& layer, cuda::Algorithms<T>& algorithms, const Trial<T>& trial) {
     Decision decision = decide(
@@ -216,7 +216,7 @@ class Choices {
     return {*device_, stream, [this](cuda::Event event) { await(event); }};
   }
   void await(cuda::Event event);
-  void require_sound_device(const cuda::Error& error, cuda::Stream stream) const;
+  void require_sound_device(const std::exception& error, cuda::Stream stream) const;
   static void require_possible(double seconds, const AnyAlgorithms& algorithms, const void* plan, const std::string& tag);
   std::vector<double> rates() const;
   double far_too_slow(const std::string& layer, int nodes) const;
