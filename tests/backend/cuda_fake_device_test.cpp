@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -70,16 +71,22 @@ TEST(FakeDevice, StreamsWithoutAWaitRunInSomeOtherOrderForSomeSeed) {
   EXPECT_TRUE(first_first && second_first);
 }
 
+// CUDA programming guide, "Prohibited and Unhandled Operations": what a capture refuses also invalidates it.
 TEST(FakeDevice, ACaptureTakesWhatIsEnqueuedAndRefusesTheRest) {
   FakeDevice device;
   const cuda::Stream stream = device.make_stream();
   const cuda::Event event = device.make_event();
   int runs = 0;
+  const std::vector<std::function<void()>> refused = {[&] { device.allocate(16); }, [&] { device.synchronize(stream); },
+                                                      [&] { device.done(event); },
+                                                      [&] { device.wait(stream, event); }};  // for nothing that is part of it
+  for (const auto& call : refused) {
+    device.begin_capture(stream);
+    EXPECT_THROW(call(), cuda::Error);
+    EXPECT_THROW(device.end_capture(stream), cuda::Error);
+  }
   device.begin_capture(stream);
   device.enqueue(stream, [&] { ++runs; });
-  EXPECT_THROW(device.allocate(16), cuda::Error);
-  EXPECT_THROW(device.synchronize(stream), cuda::Error);
-  EXPECT_THROW(device.wait(stream, event), cuda::Error);  // for nothing that is part of it
   const cuda::GraphExec graph = device.end_capture(stream);
   device.synchronize(stream);
   EXPECT_EQ(runs, 0);

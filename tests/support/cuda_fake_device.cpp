@@ -69,7 +69,10 @@ std::byte* FakeDevice::allocate(std::size_t bytes) {
     throw OutOfMemory("fake device: " + std::to_string(bytes) + " bytes requested, " + std::to_string(free) + " are free");
   return map(bytes, device_blocks_, false);
 }
-void FakeDevice::free(std::byte* memory) noexcept { unmap(memory, device_blocks_); }
+void FakeDevice::free(std::byte* memory) noexcept {
+  if (!captured_.empty()) die("memory is freed within a capture");
+  unmap(memory, device_blocks_);
+}
 std::int64_t FakeDevice::bytes_in_use() const {
   std::int64_t used = 0;
   for (const auto& block : device_blocks_) used += static_cast<std::int64_t>(block.second);
@@ -132,7 +135,9 @@ void FakeDevice::destroy(cuda::Event event) noexcept {
 }
 
 void FakeDevice::no_capture(const char* what) const {
-  if (!captured_.empty()) throw cuda::Error(std::string("fake device: ") + what + " within a capture");
+  if (captured_.empty()) return;
+  captures_validly_ = false;
+  throw cuda::Error(std::string("fake device: ") + what + " within a capture");
 }
 
 void FakeDevice::enqueue(cuda::Stream stream, std::function<void()> work, double seconds) {
@@ -220,6 +225,7 @@ void FakeDevice::synchronize(cuda::Event event) {
 
 // Time passes while the host polls: a few work items run, or none.
 bool FakeDevice::done(cuda::Event event) const {
+  no_capture("a question about an event");
   auto& self = const_cast<FakeDevice&>(*this);
   if (hangs_) {
     self.pass(0.1);
@@ -239,6 +245,7 @@ double FakeDevice::seconds_between(cuda::Event begin, cuda::Event end) const {
 
 void FakeDevice::begin_capture(cuda::Stream stream) {
   no_capture("another capture");
+  captures_validly_ = true;
   captured_.push_back({stream, {random_weight()}});
 }
 
@@ -247,6 +254,7 @@ cuda::GraphExec FakeDevice::end_capture(cuda::Stream stream) {
     throw cuda::Error("fake device: the stream is not being captured");
   const std::vector<CapturedStream> captured = std::exchange(captured_, {});
   captured_events_.clear();
+  if (!captures_validly_) throw cuda::Error("fake device: the capture is invalid since it was given what it refuses");
   for (std::size_t i = 1; i < captured.size(); ++i)
     if (captured[i].joined != captured[i].lane.queue.size())
       throw cuda::Error("fake device: the capture ends before a stream that it forked is joined");

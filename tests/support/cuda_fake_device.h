@@ -154,6 +154,7 @@ class FakeDevice final : public cuda::Device {
   Blocks device_blocks_, pinned_blocks_;
   std::vector<std::unique_ptr<CUstream_st>> streams_;
   std::vector<CapturedStream> captured_;  // by a capture under way, the stream that it began with first
+  mutable bool captures_validly_ = true;  // until it is given what it refuses
   struct CapturedEvent {                  // the last record() of it
     cuda::Stream stream;
     std::size_t after;  // so many operations of its lane

@@ -160,10 +160,13 @@ class RuntimeDevice final : public Device {
     return milliseconds * 1e-3;
   }
 
+  // Thread-local: other threads may allocate and compile meanwhile.
   void begin_capture(Stream stream) override {
     run("beginning to capture a step", cudaStreamBeginCapture, stream, cudaStreamCaptureModeThreadLocal);
+    captures_ = true;
   }
   GraphExec end_capture(Stream stream) override {
+    captures_ = false;
     cudaGraph_t graph = nullptr;
     run("capturing a step", cudaStreamEndCapture, stream, &graph);
     GraphExec executable = nullptr;
@@ -186,7 +189,8 @@ class RuntimeDevice final : public Device {
   void require(cudaError_t status, const char* what) const {
     if (status == cudaSuccess) return;
     cudaGetLastError();  // resets an error of this call alone; the error of a failed device stays
-    const bool failed = cudaDeviceSynchronize() != cudaSuccess;
+    // A capture forbids to wait for its device (CUDA programming guide, prohibited operations), whether or not it has failed.
+    const bool failed = !captures_ && cudaDeviceSynchronize() != cudaSuccess;
     throw Error(
         cuda_name(index_) + " (" + properties_.name + "): " + what + ": " + cudaGetErrorString(status) + " (" +
         cudaGetErrorName(status) + ")" +
@@ -206,6 +210,7 @@ class RuntimeDevice final : public Device {
 
   int index_;
   DeviceProperties properties_;
+  bool captures_ = false;  // a stream
 };
 
 }  // namespace

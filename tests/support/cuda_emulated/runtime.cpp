@@ -98,6 +98,10 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorECCUncorrectable";
     case cudaErrorLaunchFailure:
       return "cudaErrorLaunchFailure";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
     default:
       return "cudaErrorUnknown";
   }
@@ -117,6 +121,10 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "uncorrectable ECC error encountered";
     case cudaErrorLaunchFailure:
       return "unspecified launch failure";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
     default:
       return "unknown error";
   }
@@ -124,12 +132,12 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 
-cudaError_t cudaDeviceSynchronize() { return state(); }
+cudaError_t cudaDeviceSynchronize() { return state_outside_captures(); }
 
 // Memory.
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  if (const cudaError_t status = state()) return status;
+  if (const cudaError_t status = state_outside_captures()) return status;
   EmulatedCard& card = *current_card();
   const auto size = static_cast<std::int64_t>(bytes);
   if (card.held_bytes + card.allocated_bytes + size > card.memory_bytes) return cudaErrorMemoryAllocation;
@@ -141,6 +149,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
 }
 
 cudaError_t cudaFree(void* memory) {
+  if (const cudaError_t status = state_outside_captures(); status == cudaErrorStreamCaptureUnsupported) return status;
   const auto block = blocks.extract(memory);
   if (block.empty()) return cudaErrorInvalidValue;
   block.mapped().first->allocated_bytes -= static_cast<std::int64_t>(block.mapped().second);

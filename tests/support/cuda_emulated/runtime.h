@@ -34,6 +34,8 @@ inline constexpr double kSecondsOfHugeWork = 2e-3;
 EmulatedCard* current_card();                    // of this thread; null: there is none
 cudaError_t state_of(const EmulatedCard* card);  // its error once it is lost
 cudaError_t state();                             // of the current card
+// For calls that a capture forbids, and that invalidate it: waiting for a stream or the device, allocating and freeing.
+cudaError_t state_outside_captures();
 // Errors: that of a lost card.
 cudaError_t perform(cudaStream_t stream, std::function<void()> work);
 void pass_seconds(double seconds);  // of the cards' clock, in addition to real time

@@ -12,6 +12,7 @@ namespace {
 
 double passed_seconds = 0;
 std::vector<cudaStream_t> taking_part;  // in a capture, beside the stream that it began with
+bool captures = false, valid = true;    // whether a capture is under way, and has seen nothing that it forbids
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count() + passed_seconds;
@@ -36,6 +37,12 @@ cudaError_t perform(cudaStream_t stream, std::function<void()> work) {
 }
 
 void pass_seconds(double seconds) { passed_seconds += seconds; }
+
+cudaError_t state_outside_captures() {
+  if (!captures) return state();
+  valid = false;
+  return cudaErrorStreamCaptureUnsupported;
+}
 
 }  // namespace epochbench::test
 
@@ -67,7 +74,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return state();
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return state_of(stream->card); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t status = state_outside_captures()) return status;
+  return state_of(stream->card);
+}
 
 // What is captured runs in the order in which it was enqueued, on whichever stream.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -106,13 +116,17 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   stream->captured = new CUgraph_st;
+  captures = valid = true;
   return state_of(stream->card);
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = std::exchange(stream->captured, nullptr);
   for (cudaStream_t each : std::exchange(taking_part, {})) each->captured = nullptr;
-  return state_of(stream->card);
+  captures = false;
+  if (valid) return state_of(stream->card);
+  delete std::exchange(*graph, nullptr);
+  return cudaErrorStreamCaptureInvalidated;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
