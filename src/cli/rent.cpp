@@ -21,11 +21,11 @@ constexpr const char* kRentExamples = R"(Examples:
   epochbench rent --model vit-b-16 --samples 50000 --epochs 10 --price-file prices.csv --price rtx-4090=0.40
 
 The cheapest instance comes first, priced on demand for the whole instance (list prices), using one of its GPUs. Every figure is a
-prediction, from a fit to measured steps (for GPUs, published ones), with an 80 % interval and the error on devices that the fit did
-not see. Without --batch a batch is 256, halved until it fits; without --precision each device uses its fastest one, as in
-`epochbench plan --on`; of several that --precision names, the fastest, too. An epoch has the size of the model's usual data set (SQuAD for BERT); --samples sets another size. --price-file adds prices of
-yours, as CSV with the columns provider,instance,usd_per_hour,date,kind,region: an instance is one of `list prices`, or GPUs of the
-catalog, such as h100-sxm or 2x rtx-4090, and kind is on-demand or spot.)";
+prediction, from a fit to measured steps (for GPUs, published ones), with an 80 % interval and the error on devices that the fit did not
+see. Without --batch a batch is 256, halved until it fits; without --precision each device uses its fastest one, as in `epochbench plan
+--on`; of several that --precision names, the fastest, too. An epoch has the size of the model's usual data set (SQuAD for BERT);
+--samples sets another size. --price-file adds prices of yours, as CSV with the columns provider,instance,usd_per_hour,date,kind,region:
+an instance is one of `list prices`, or GPUs of the catalog, such as h100-sxm or 2x rtx-4090, and kind is on-demand or spot.)";
 
 struct RentOptions {
   CaseBlock cases;  // model, batch, precision
@@ -42,9 +42,6 @@ RentalQuestion question_of(const RentOptions& options) {
   if (const std::string& first = options.cases.at("model").values.front(); first.ends_with(".json"))
     throw CallError("rent: plans a model; a result stands beside rented devices with `epochbench plan " + shell_word(first) +
                     " --on T4,h100-sxm --price cpu=0.09`");
-  if (options.epochs.has_value() == options.tokens.has_value())
-    throw CallError(options.epochs ? "--tokens replaces --epochs; give one of them"
-                                   : "rent: give --epochs N, or for a language model --tokens N");
   if (options.samples && options.tokens) throw CallError("--samples is the size of an epoch and needs --epochs; leave it out");
   if (contains(options.on, std::string("cpu")))
     throw CallError(
@@ -59,6 +56,9 @@ RentalQuestion question_of(const RentOptions& options) {
   if (options.samples) cases["epoch_samples"] = {{std::to_string(*options.samples)}, "--samples"};
   RentalQuestion question;
   question.request = prediction_request(options.on, std::move(cases), options.epochs, options.tokens);
+  if (options.epochs.has_value() == options.tokens.has_value())
+    throw CallError(options.epochs ? "--tokens replaces --epochs; give one of them"
+                                   : "rent: give --epochs N, or for a language model --tokens N");
   if (!precisions.empty()) question.request.fastest_of = precisions;
   question.request.prices = price_list(options.prices);
   question.max_usd = options.max_usd;

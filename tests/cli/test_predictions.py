@@ -408,7 +408,8 @@ class Predictions(CliTest):
         self.assertEqual(none.returncode, 1)
         self.assertIn("no instance matches", text)
         self.assertIn("; the cheapest: " + document["predictions"][0]["instance"] + ", ", text)
-        for arguments, *parts in [(["mlp"], "--epochs N"), (["--epochs", "1"], "--model"), (["mlp", "--tokens", "9"], "images"),
+        for arguments, *parts in [(["mlp"], "--epochs N"), (["mpl"], "did you mean mlp"), (["--epochs", "1"], "--model"),
+                                  (["mlp", "--tokens", "9"], "images"),
                                   (["bert-tiny", "--tokens", "9", "--epochs", "1"], "--tokens"),
                                   (["mlp", "--epochs", "1", "--max-cost", "0"], "--max-cost"),
                                   (["mlp", "--epochs", "1", "--on", "4060"], "may be any of"),

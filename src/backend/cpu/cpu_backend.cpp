@@ -57,8 +57,8 @@ class CpuBackend final : public Backend {
     if (scales_losses || has_any(graph, node, DType::f16))
       return "the CPU backend does not compute in " + name_of(Precision::fp16) + "; use " +
              name_of(bf16_ ? Precision::bf16 : Precision::fp32);
-    if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, cpu::kInt8Isas, "AVX2");
-    if (has_any(graph, node, DType::bf16) && !bf16_) return no_products(Precision::bf16, cpu::kIsas<Bf16>, "");
+    if (is_int8(graph, node)) return int8_ ? std::nullopt : no_products(Precision::int8, cpu::kInt8Isas);
+    if (has_any(graph, node, DType::bf16) && !bf16_) return no_products(Precision::bf16, cpu::kIsas<Bf16>);
     return visit(graph, node, [&](const auto& nodes) { return nodes.unsupported(graph, node); });
   }
 
@@ -131,8 +131,8 @@ class CpuBackend final : public Backend {
     return nullptr;
   }
 
-  // Why products in this precision are unavailable; `isas`: those with kernels for it; `instructions`: what they need.
-  std::optional<std::string> no_products(Precision precision, std::span<const cpu::Isa> isas, const char* instructions) const {
+  // Why products in this precision are unavailable; `isas`: those with kernels for it.
+  std::optional<std::string> no_products(Precision precision, std::span<const cpu::Isa> isas) const {
     const std::string use = "; use " + name_of(Precision::fp32);
     if (std::ranges::any_of(isas, [&](cpu::Isa isa) { return cpu::name(isa) == only_; }))
       return "this build has no " + only_ + " kernels for " + name_of(precision) + use +
@@ -141,7 +141,7 @@ class CpuBackend final : public Backend {
     if (std::ranges::any_of(isas, cpu::supported))
       return "this build has no kernels for the " + name_of(precision) + " products of this CPU" + use +
              " on it, or build here with scripts/run";
-    return "this CPU has no " + name_of(precision) + " products (" + instructions + ")" + use + " on it";
+    return "this CPU has no AVX2, which " + name_of(precision) + " products need" + use + " on it";
   }
 
   int threads_;
