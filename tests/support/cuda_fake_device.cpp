@@ -38,7 +38,8 @@ FakeDevice::~FakeDevice() {
 
 void FakeDevice::count_allocation() {
   no_capture("an allocation");
-  if (++counts_.allocations == failing_allocation_) throw OutOfMemory("fake device: no memory left, as the test requests");
+  if (++counts_.allocations >= failing_allocation_ && failing_allocation_ > 0)
+    throw OutOfMemory("fake device: no memory left, as the test requests");
 }
 
 // The block ends at a protected page, up to 256-byte alignment.

@@ -81,7 +81,7 @@ class FakeDevice final : public cuda::Device {
   const Counts& counts() const { return counts_; }
   std::int64_t held() const { return held_; }  // allocations, streams, events and graphs not released
 
-  void fail_allocation(std::int64_t n) { failing_allocation_ = counts_.allocations + n; }  // the n-th from now, from 1
+  void fail_allocation(std::int64_t n) { failing_allocation_ = counts_.allocations + n; }  // the n-th from now and later ones
   void fail_work(std::int64_t n) { failing_work_ = counts_.work + n; }  // from then on every synchronize() throws
   void drop_wait(std::int64_t n) { dropped_wait_ = counts_.binding_waits + n; }
   void set_memory_bytes(std::int64_t bytes) { memory_bytes_ = bytes; }
