@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -67,23 +68,20 @@ class FakeAlgorithms final : public cuda::Algorithms<Plan> {
   }
 
   std::string left_out() override { return listed_beside; }
-  // Each takes as long to build as the slowest.
-  std::shared_ptr<void> compile_at_once(const std::vector<std::string>& tags) override {
-    if (!at_once) return nullptr;
-    double seconds = 0;
-    for (const std::string& tag : tags) {
+  std::function<std::shared_ptr<void>()> compiling(const std::string& tag) override {
+    if (!algorithms_.at(std::stoul(tag)).compiles) return {};
+    return [this, tag] {
       Algorithm& algorithm = algorithms_.at(std::stoul(tag));
-      seconds = std::max(seconds, std::exchange(algorithm.build_seconds, 0));
+      device_.pass(std::exchange(algorithm.build_seconds, 0));
+      if (!algorithm.builds) throw Error("way " + tag + " is not for this device");
       compiled.push_back(tag);
-    }
-    device_.pass(seconds);
-    return std::make_shared<int>();
+      return std::make_shared<int>();
+    };
   }
 
   int held = 0, max_held = 0;
   std::string listed_beside;                 // left_out()
   std::vector<std::string> built, compiled;  // one by one, and at once
-  bool at_once = false;
 
  private:
   FakeDevice& device_;
@@ -101,9 +99,11 @@ class ChoosesAlgorithms : public ::testing::Test {
   }
 
   Choices choices(double seconds, const std::string& file = "", const std::string& library = "1") {
-    Choices made(device_, {library, library},
-                 {file, seconds, [this] { return device_->seconds(); },
-                  [](const std::string& message) { throw std::logic_error(message); }});
+    Choices made(
+        device_, {library, library},
+        {file, seconds, [this] { return device_->seconds(); },
+         [](const std::string& message) { throw std::logic_error(message); },
+         [this](const Jobs& jobs, const std::function<bool()>& goes_on) { device_->run_at_once(jobs, goes_on, threads_); }});
     made.begin_program({{"layer", {1, 1}}});
     return made;
   }
@@ -151,7 +151,8 @@ class ChoosesAlgorithms : public ::testing::Test {
 
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
   cuda::Owned<cuda::Stream> stream_{*device_, device_->make_stream()};
-  int runs_ = 0;
+  int runs_ = 0, own_ = 0;
+  std::size_t threads_ = 1;  // that compile
 };
 
 constexpr double kEnough = 1e3;
@@ -167,20 +168,58 @@ TEST_F(ChoosesAlgorithms, KeepsOnlyTheFastest) {
   EXPECT_EQ(made.counts(), (Choices::Counts{.timed = 4, .decided = 1, .restored = 0}));
 }
 
-// As many as are timed, and even if that takes longer than the time that is left.
-TEST_F(ChoosesAlgorithms, WhatMustBeCompiledIsCompiledAtOnce) {
+// A layer with a kernel of its own, and engines that must be compiled.
+struct Fusion {
+  std::string layer;
+  std::shared_ptr<FakeAlgorithms> engines;
+  CompiledEngines compiled() const { return {layer, "library", engines}; }
+};
+
+// The first engine of each layer, then the second of each, as long as there is time for it; at most as many as are timed.
+TEST_F(ChoosesAlgorithms, WhatMustBeCompiledIsCompiledAtOnceForAllLayersAndAgainByTheNextProcess) {
+  const std::string path = file("compiled.json");
   std::vector<Algorithm> listed(6, {.seconds = 2e-3, .build_seconds = 2, .compiles = true});
-  listed[2].seconds = 1e-3;
-  listed.push_back({.seconds = 3e-3});
-  Choices made = choices(1);
-  FakeAlgorithms algorithms(*device_, "problem", listed);
-  algorithms.at_once = true;
-  const double begin = device_->seconds();
-  const Chosen<Plan> chosen = choose(made, algorithms);
-  EXPECT_EQ(chosen.plan->tag, "2");
-  EXPECT_EQ(chosen.how, " [fastest of 4, 7 offered]");
-  EXPECT_THAT(algorithms.compiled, ElementsAre("0", "1", "2"));
-  EXPECT_LT(device_->seconds() - begin, 2.2);
+  listed[1].seconds = 1e-3;
+  const auto run = [&](double seconds, std::size_t threads) {
+    threads_ = threads;
+    std::vector<Fusion> fusions;
+    for (const char* layer : {"small", "large"})
+      fusions.push_back({layer, std::make_shared<FakeAlgorithms>(*device_, std::string(layer) + " engines", listed)});
+    Choices made = choices(seconds, path);
+    const double begin = device_->seconds();
+    made.begin_program({{"small", {1, 1}}, {"large", {2, 1}}}, {fusions[0].compiled(), fusions[1].compiled()});
+    std::string how;
+    const auto choose_layer = [&](const Fusion& fusion) {
+      Listed<Plan> ways(way_problem(fusion.layer),
+                        {{"own", [&] { return std::make_shared<Plan>("own", Algorithm{.seconds = 3e-3}, own_); }},
+                         {.tag = "library",
+                          .build = [&] { return choose_once(made, *fusion.engines, fusion.layer).plan; },
+                          .compiles = true}});
+      const Chosen<Plan> chosen = made.choose<Plan>(fusion.layer, ways, trial());
+      return chosen.plan->tag + chosen.how;
+    };
+    std::map<std::string, std::string> chosen;
+    for (const Fusion& fusion : fusions) chosen[fusion.layer] = choose_layer(fusion);
+    for (const std::string& layer : made.begin_rest())
+      for (const Fusion& fusion : fusions)
+        if (fusion.layer == layer) chosen[layer] = choose_layer(fusion);
+    made.store();
+    for (const Fusion& fusion : fusions)
+      for (const std::string& tag : fusion.engines->compiled) how += fusion.layer[0] + tag + " ";
+    return std::tuple(chosen["small"] + ", " + chosen["large"], how, device_->seconds() - begin);
+  };
+  const auto [one_core, first, seconds_of_one] = run(4, 1);
+  EXPECT_EQ(one_core, "0 [fastest of 2], 0 [fastest of 2]");
+  EXPECT_EQ(first, "s0 l0 ");  // 2 s each
+  EXPECT_LT(seconds_of_one, 4.5);
+  const auto [many_cores, rest, seconds_of_many] = run(kEnough, 16);
+  EXPECT_EQ(many_cores, "1 [fastest of 2], 1 [fastest of 2]");
+  EXPECT_EQ(rest, "s0 s1 s2 s3 l0 l1 l2 l3 ");  // stored ones, then those that are left
+  EXPECT_LT(seconds_of_many, 4.5);
+  const auto [stored, again, seconds_of_stored] = run(0, 16);
+  EXPECT_EQ(stored, "1 [stored: fastest of 2], 1 [stored: fastest of 2]");
+  EXPECT_EQ(again, "s1 l1 ");
+  EXPECT_LT(seconds_of_stored, 2.5);
 }
 
 // As a step is: launched one by one, short calls would wait for the host.

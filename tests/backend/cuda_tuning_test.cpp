@@ -35,16 +35,20 @@ class Tunes : public ::testing::Test {
  protected:
   ~Tunes() override { std::remove(file_.c_str()); }
 
-  Compiled compile(const char* model, std::int64_t batch, Precision precision, double seconds, double compile_seconds = 1.5,
+  Compiled compile(const char* model, std::int64_t batch, Precision precision, double seconds, std::size_t cores = 16,
                    bool stored = false) {
     const auto device = std::make_shared<FakeDevice>();
     device->skip_work();
     test::FakeLibrariesOptions options{.seconds = {1.2e-3, 1e-3, 1.1e-3, 2e-3, 1e-3, 3e-3, 4e-3, 1.3e-3},
-                                       .compile_seconds = compile_seconds};
+                                       .compile_seconds = 1.5};
     std::shared_ptr<FakeLibraries> libraries;
     const auto backend = make_cuda_backend(
         device, [&] { return libraries = std::make_shared<FakeLibraries>(*device, options); }, {},
-        {.file = stored ? file_ : "", .seconds_per_program = seconds, .clock = [device] { return device->seconds(); }});
+        {.file = stored ? file_ : "",
+         .seconds_per_program = seconds,
+         .clock = [device] { return device->seconds(); },
+         .run_at_once = [=](const Jobs& jobs,
+                            const std::function<bool()>& goes_on) { device->run_at_once(jobs, goes_on, cores); }});
     CaseSpec spec;
     spec.model = find_model(model);
     spec.batch = batch;
@@ -86,6 +90,18 @@ TEST_F(Tunes, TimesEveryLayerWithin10SecondsBeforeAnyFusion) {
     }
 }
 
+TEST_F(Tunes, LeavesNothingBlindOn16Cores) {
+  for (const auto& [model, batch] : {kResNet, kBert}) {
+    SCOPED_TRACE(model);
+    const Compiled first = compile(model, batch, Precision::bf16, kTuningSeconds, 16, true);
+    EXPECT_EQ(first.blind_seconds, 0);
+    EXPECT_LT(first.seconds, kTuningSeconds + 2);  // the last engines
+    const Compiled stored = compile(model, batch, Precision::bf16, kTuningSeconds, 16, true);
+    EXPECT_EQ(stored.blind_seconds, 0);
+    EXPECT_LT(stored.seconds, first.seconds / 1.5);  // what was chosen is compiled at once, too
+  }
+}
+
 TEST_F(Tunes, KnowsNothingBlindIfNothingIsTimed) {
   EXPECT_EQ(compile("lenet5", 32, Precision::fp32, 0).blind_seconds, std::nullopt);
 }
@@ -93,7 +109,7 @@ TEST_F(Tunes, KnowsNothingBlindIfNothingIsTimed) {
 TEST_F(Tunes, GoesOnWithWhatIsLeftInTheNextProcess) {
   std::vector<Compiled> calls;
   for (int call = 0; call < 8; ++call)
-    calls.push_back(compile(kResNet.model, kResNet.batch, Precision::bf16, kTuningSeconds, 1.5, true));
+    calls.push_back(compile(kResNet.model, kResNet.batch, Precision::bf16, kTuningSeconds, 2, true));
   const auto untimed = [](const Compiled& compiled) {
     std::int64_t count = 0;
     for (const auto& [text, nodes] : compiled.algorithms)

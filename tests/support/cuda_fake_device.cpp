@@ -305,6 +305,19 @@ void FakeDevice::run_stream(int index) {
   open_memory(false);
 }
 
+void FakeDevice::run_at_once(const std::vector<std::function<void()>>& jobs, const std::function<bool()>& goes_on,
+                             std::size_t threads) {
+  std::vector<double> free_at(threads, seconds_);
+  for (const auto& job : jobs) {
+    double& first = *std::ranges::min_element(free_at);
+    seconds_ = first;
+    if (!goes_on()) break;
+    job();
+    first = seconds_;
+  }
+  seconds_ = *std::ranges::max_element(free_at);
+}
+
 void FakeDevice::run_some() {
   int pieces = 1;
   run_until([&] { return pieces-- == 0; });

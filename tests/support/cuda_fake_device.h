@@ -87,6 +87,8 @@ class FakeDevice final : public cuda::Device {
   void set_memory_bytes(std::int64_t bytes) { memory_bytes_ = bytes; }
   void set_fp32_flops_per_second(double rate) { fp32_flops_per_second_ = rate; }
   void pass(double seconds) { seconds_ += seconds; }
+  // Runs jobs that pass time as so many threads would, by this clock; ChoiceOptions::run_at_once.
+  void run_at_once(const std::vector<std::function<void()>>& jobs, const std::function<bool()>& goes_on, std::size_t threads);
   void skip_work() { skips_work_ = true; }   // it only takes its time from now on, so models may have their real size
   void hang(bool hangs) { hangs_ = hangs; }  // whether done() is never true; each question then takes 0.1 s
   // For the stream with this index in order of creation: whether it has work, and running all of it that may run.

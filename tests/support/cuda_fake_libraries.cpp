@@ -427,15 +427,9 @@ std::unique_ptr<cuda::Algorithms<T>> FakeLibraries::offer(const std::string& pro
         offers.push_back({.tag = "fake " + std::to_string(i), .compiles = compiles_});
       return offers;
     }
-    std::shared_ptr<void> compile_at_once(const std::vector<std::string>& tags) override {
-      if (!compiles_ || !exists_) return nullptr;
-      auto plans = std::make_shared<std::vector<std::shared_ptr<T>>>();
-      const double compile_seconds = std::exchange(libraries_.options_.compile_seconds, 0);
-      for (const std::string& tag : tags)
-        if (!libraries_.options_.broken.contains(tag)) plans->push_back(build(tag));
-      libraries_.options_.compile_seconds = compile_seconds;
-      libraries_.device_.pass(compile_seconds);
-      return plans;
+    std::function<std::shared_ptr<void>()> compiling(const std::string& tag) override {
+      if (!compiles_) return {};
+      return [this, tag] { return build(tag); };
     }
     std::shared_ptr<T> build(const std::string& tag) override {
       std::weak_ptr<void>& compiled = libraries_.compiled_[problem_ + " " + tag];

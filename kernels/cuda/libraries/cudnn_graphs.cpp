@@ -10,9 +10,8 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <set>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -293,14 +292,50 @@ AttentionEngines engines(const AttentionSpec& spec, const DescribedDevice& devic
 struct CudnnGraphs::State {
   State() { cuda::check(cudnnCreate(&handle), "starting cuDNN"); }
   ~State() {
-    for (cudnnHandle_t each : compiling)
-      if (each) cudnnDestroy(each);
+    for (cudnnHandle_t each : idle) cudnnDestroy(each);
     cudnnDestroy(handle);
   }
 
-  cudnnHandle_t handle = nullptr;
-  std::vector<cudnnHandle_t> compiling;  // one for each thread that compiles; the graphs of its plans refer to it
-  std::map<std::string, std::weak_ptr<const Plan>> plans;  // by problem and engine: equal layers share a plan
+  // A plan by problem and engine: equal layers share it. Null if there is none.
+  std::shared_ptr<const Plan> plan(const std::string& text) {
+    const std::lock_guard lock(mutex);
+    return plans[text].lock();
+  }
+  void keep(const std::string& text, const std::shared_ptr<const Plan>& plan) {
+    const std::lock_guard lock(mutex);
+    plans[text] = plan;
+  }
+
+  cudnnHandle_t handle = nullptr;   // of the thread that runs plans
+  std::mutex mutex;                 // of the following, which threads that compile share
+  std::vector<cudnnHandle_t> idle;  // handles to compile with; the graphs of compiled plans refer to them
+  std::map<std::string, std::weak_ptr<const Plan>> plans;
+};
+
+// A handle that no other thread uses while this object exists: threads may not share one (cuDNN's documentation, "Thread
+// Safety").
+class CompilingHandle {
+ public:
+  explicit CompilingHandle(CudnnGraphs::State& state) : state_(state) {
+    const std::lock_guard lock(state.mutex);
+    if (state.idle.empty()) {
+      cuda::check(cudnnCreate(&handle_), "starting cuDNN");
+    } else {
+      handle_ = state.idle.back();
+      state.idle.pop_back();
+    }
+  }
+  ~CompilingHandle() {
+    const std::lock_guard lock(state_.mutex);
+    state_.idle.push_back(handle_);
+  }
+  CompilingHandle(const CompilingHandle&) = delete;
+  CompilingHandle& operator=(const CompilingHandle&) = delete;
+  cudnnHandle_t get() const { return handle_; }
+
+ private:
+  CudnnGraphs::State& state_;
+  cudnnHandle_t handle_ = nullptr;
 };
 
 namespace {
@@ -331,45 +366,37 @@ class Engines final : public Algorithms<T> {
   }
   std::string left_out() override { return engines().left_out; }
 
-  std::shared_ptr<void> compile_at_once(const std::vector<std::string>& tags) override {
+  std::function<std::shared_ptr<void>()> compiling(const std::string& tag) override {
+    if (!compiles_) return {};
     int device = 0;
     cuda::check(cudaGetDevice(&device), "asking for the device");
-    if (state_->compiling.size() < tags.size()) state_->compiling.resize(tags.size());
-    auto plans = std::make_shared<std::vector<std::shared_ptr<const Plan>>>(tags.size());
-    const auto compile = [&](std::size_t i) {
-      try {
+    return [tag, device, state = state_, text = text_of(tag), rules = rules_,
+            make_graph = make_graph_]() -> std::shared_ptr<void> {
+      std::shared_ptr<const Plan> plan = state->plan(text);
+      if (!plan) {
         cuda::check(cudaSetDevice(device), "choosing the device");  // of this thread
-        cudnnHandle_t& handle = state_->compiling[i];
-        if (!handle) cuda::check(cudnnCreate(&handle), "starting cuDNN");
-        std::shared_ptr<Graph> graph = make_graph_();
-        const EngineList list = find_engines(*graph, handle, rules_);
-        plans->at(i) = std::make_shared<const Plan>(state_->handle, graph, find(list, tags[i]), rules_.workspace_bytes);
-      } catch (const std::exception&) {  // build() says why
+        const CompilingHandle handle(*state);
+        std::shared_ptr<Graph> graph = make_graph();
+        const EngineList list = find_engines(*graph, handle.get(), rules);
+        plan = std::make_shared<const Plan>(state->handle, graph, find(list, tag), rules.workspace_bytes);
+        state->keep(text, plan);
       }
+      return std::const_pointer_cast<Plan>(plan);
     };
-    std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < tags.size(); ++i) try {
-        threads.emplace_back(compile, i);
-      } catch (const std::system_error&) {  // no more threads here
-        compile(i);
-      }
-    for (std::thread& thread : threads) thread.join();
-    for (std::size_t i = 0; i < tags.size(); ++i)
-      if (plans->at(i)) state_->plans[problem_ + " " + tags[i]] = plans->at(i);
-    return plans;
   }
 
   std::shared_ptr<T> build(const std::string& tag) override {
-    std::weak_ptr<const Plan>& known = state_->plans[problem_ + " " + tag];
-    std::shared_ptr<const Plan> plan = known.lock();
+    std::shared_ptr<const Plan> plan = state_->plan(text_of(tag));
     if (!plan) {
       const Engine& found = find(engines(), tag);
-      known = plan = std::make_shared<const Plan>(state_->handle, graph_, found, rules_.workspace_bytes);
+      plan = std::make_shared<const Plan>(state_->handle, graph_, found, rules_.workspace_bytes);
+      state_->keep(text_of(tag), plan);
     }
     return make_layer_(std::move(plan));
   }
 
  private:
+  std::string text_of(const std::string& tag) const { return problem_ + " " + tag; }
   const EngineList& engines() {
     if (!graph_) {
       std::shared_ptr<Graph> graph = make_graph_();

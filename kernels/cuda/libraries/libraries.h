@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,21 +22,25 @@ struct Offer {
   bool compiles = false;     // building it takes a second or so, in place of milliseconds
 };
 
-// Algorithms that solve one problem; T is the type of a built one. A tag means the same in every process for the same version
-// of the same library on the same kind of device, so it can be stored.
-template <typename T>
-class Algorithms {
+// What is known about the algorithms that solve one problem before any is built. A tag means the same in every process for the
+// same version of the same library on the same kind of device, so it can be stored.
+class AlgorithmList {
  public:
-  virtual ~Algorithms() = default;
+  virtual ~AlgorithmList() = default;
   // Equal texts mean equal algorithms, equally fast.
   virtual std::string problem() const = 0;
   virtual std::vector<Offer> offers() = 0;  // the most promising first. Throws Error with the reason if there is none
   // How many the library listed, and why the others are not offered: "of 29; 24 use tensor cores, 4 need 980 MiB". Empty if all
   // are. Throws as offers().
   virtual std::string left_out() { return ""; }
-  // Compiles several at once, on the cores of the host, for build() to take; returns what keeps them until then. What fails is
-  // left to build(), which says why. Null if the library compiles one at a time.
-  virtual std::shared_ptr<void> compile_at_once(const std::vector<std::string>& /*tags*/) { return nullptr; }
+  // Compiles an algorithm for build() to take, and returns what keeps it until then. Runs on any thread, beside others of this
+  // and other problems, while nothing else uses the library. Throws Error. Empty if build() takes milliseconds.
+  virtual std::function<std::shared_ptr<void>()> compiling(const std::string& /*tag*/) { return {}; }
+};
+
+template <typename T>
+class Algorithms : public AlgorithmList {  // T: a built one
+ public:
   // Equal algorithms may share what they hold. Throws Error if it does not work here or needs more scratch than is available.
   virtual std::shared_ptr<T> build(const std::string& tag) = 0;
 };

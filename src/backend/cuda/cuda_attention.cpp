@@ -215,6 +215,10 @@ Group unfused_gradient(const CudaNodeSource& source, const AttentionShape& shape
 
 Element attention_element(const Graph& graph, const Node& node) { return element_of(graph.desc(node.inputs[0]).dtype); }
 
+cuda::AttentionSpec spec_of(const Graph& graph, const Node& node) {
+  return {attention_shape(graph, node), attention_element(graph, node), attributes<AttentionAttributes>(node).dropout};
+}
+
 CudaNodeSource source_of(const CudaNodeSource& source, const Node& node) {
   return {source.graph, node, source.context, source.libraries, source.choices, source.layer, source.seed, source.winograd};
 }
@@ -227,14 +231,27 @@ std::vector<const Node*> nodes_of_attention(const Graph& graph, int ordinal) {
   return nodes;
 }
 
+bool has_gradient(const Graph& graph, const Node& node) {
+  return std::ranges::any_of(nodes_of_attention(graph, node.ordinal),
+                             [](const Node* each) { return is_attention_gradient(*each); });
+}
+
+constexpr const char* kByLibrary = "cuDNN";
+
 }  // namespace
 
+std::vector<CompiledEngines> cuda_attention_engines(const CudaLayer& at) {
+  std::vector<CompiledEngines> engines;
+  if (attention_element(at.graph, at.node) == Element::f32) return engines;
+  const cuda::AttentionSpec spec = spec_of(at.graph, at.node);
+  engines.push_back({at.layer, kByLibrary, at.libraries.attention_forward(spec)});
+  if (has_gradient(at.graph, at.node)) engines.push_back({at.layer, kByLibrary, at.libraries.attention_backward(spec)});
+  return engines;
+}
+
 std::string cuda_attention_layer(const Graph& graph, const Node& node) {
-  const cuda::AttentionSpec spec{attention_shape(graph, node), attention_element(graph, node),
-                                 attributes<AttentionAttributes>(node).dropout};
-  const bool both = std::ranges::any_of(nodes_of_attention(graph, node.ordinal),
-                                        [](const Node* each) { return is_attention_gradient(*each); });
-  return describe(spec) + (is_tf32(node.attributes) ? " as tf32" : "") + (both ? ", both directions" : ", forward");
+  return describe(spec_of(graph, node)) + (is_tf32(node.attributes) ? " as tf32" : "") +
+         (has_gradient(graph, node) ? ", both directions" : ", forward");
 }
 
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node) {
@@ -276,8 +293,7 @@ CudaNode CudaAttention::unfused(const CudaNodeSource& source, const Node& node, 
 
 CudaNode CudaAttention::fused(const CudaNodeSource& source, const Node& node) const {
   const bool gradient = is_attention_gradient(node);
-  const cuda::AttentionSpec spec{attention_shape(source.graph, node), attention_element(source.graph, node),
-                                 attributes<AttentionAttributes>(node).dropout};
+  const cuda::AttentionSpec spec = spec_of(source.graph, node);
   const NodeOperands<void> o = source_of(source, node).operands();
   const FusedScratch t = fused_scratch(spec.shape, gradient, source.context.workspace);
   const auto seed = [t, o, dropout = dropout_of(node, source.seed), weights = weight_count(spec.shape)](
@@ -361,7 +377,7 @@ CudaAttention::Compiled CudaAttention::choose(const CudaNodeSource& source, cons
   };
   std::vector<Listed<Compiled>::Algorithm> listed;
   if (uses_library_ && attention_element(source.graph, source.node) != Element::f32)
-    listed.push_back({.tag = "cuDNN", .build = [&] { return by_library(source, nodes); }, .compiles = true});
+    listed.push_back({.tag = kByLibrary, .build = [&] { return by_library(source, nodes); }, .compiles = true});
   std::set<std::int64_t> groups;  // in samples
   for (const std::int64_t score_bytes : kGroupScoreBytes)
     if (const std::int64_t group = first_group(attention_shape(source.graph, source.node), score_bytes).batch;
@@ -372,7 +388,7 @@ CudaAttention::Compiled CudaAttention::choose(const CudaNodeSource& source, cons
   std::vector<Operand> inputs;
   for (const Node* node : nodes)
     for (const Operand& input : source_of(source, *node).float_inputs()) inputs.push_back(input);
-  Listed<Compiled> algorithms("ways of " + source.layer, std::move(listed));
+  Listed<Compiled> algorithms(way_problem(source.layer), std::move(listed));
   const auto run = [](Compiled& compiled, cuda::Stream stream) {
     for (auto& [output, node] : compiled) node.enqueue(stream);
   };

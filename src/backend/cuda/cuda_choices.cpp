@@ -18,7 +18,6 @@ namespace epochbench {
 namespace {
 
 constexpr int kMaxTimed = 16;        // of a problem; heuristics list the best ones first
-constexpr int kMaxCompiled = 4;      // so many timed ones of a problem, if the next must be compiled
 constexpr double kFarTooSlow = 10;   // times the median of other layers for the same cost, which is a rough bound
 constexpr double kSlow = 2.5e-4;     // seconds; where nodes are shorter, launches count, and their cost says little
 constexpr int kMaxBeyondTheEnd = 4;  // algorithms timed of a problem without time whose first is far too slow
@@ -38,6 +37,10 @@ class Temporarily {
   T before_;
 };
 
+bool contains(const std::vector<std::string>& tags, const std::string& tag) {
+  return std::ranges::find(tags, tag) != tags.end();
+}
+
 ChoicePlace place_of(const cuda::DeviceProperties& device, const cuda::LibraryVersions& versions) {
   return {device.name, capability_text(device.compute_capability), device.driver, versions.cublas, versions.cudnn};
 }
@@ -49,12 +52,17 @@ Choices::Choices(std::shared_ptr<cuda::Device> device, const cuda::LibraryVersio
       options_(std::move(options)),
       store_(options_.file, place_of(device_->properties(), versions)) {}
 
-void Choices::begin_program(const std::map<std::string, Cost>& costs) {
+void Choices::begin_program(const std::map<std::string, Cost>& costs, std::vector<CompiledEngines> compiled) {
   layers_.clear();
   for (const auto& [layer, cost] : costs) layers_[layer].cost = cost;
   decided_.clear();
   rest_ = false;
   spent_ = 0;
+  compiled_.clear();
+  engines_ = std::move(compiled);
+  waiting_.clear();
+  for (const CompiledEngines& from : engines_) waiting_.insert(from.layer);
+  compile(stored_engines(), [] { return true; });
 }
 
 std::vector<std::string> Choices::begin_rest() {
@@ -73,7 +81,12 @@ std::vector<std::string> Choices::begin_rest() {
   std::ranges::stable_sort(order, std::greater(), [&](const std::string& layer) { return gains.at(layer); });
   decided_.clear();
   rest_ = true;
-  time_ = {left, std::move(gains)};
+  waiting_ = {order.begin(), order.end()};
+  const double begin = options_.clock(), to_time = kSecondsToTime * static_cast<double>(order.size());
+  compile(engines_to_try(order), [&] { return options_.clock() - begin < left - to_time; });
+  const double compiling = options_.clock() - begin;
+  spent_ += compiling;
+  time_ = {left - compiling, std::move(gains)};
   return order;
 }
 
@@ -111,6 +124,8 @@ std::optional<double> Choices::blind_seconds(const std::string& layer, const std
 }
 
 void Choices::store() {
+  engines_.clear();
+  compiled_.clear();
   if (times()) store_.save();
 }
 
@@ -118,19 +133,6 @@ void ChoiceOptions::end_process(const std::string& message) {
   print_error(message);
   std::_Exit(1);
 }
-
-namespace {
-
-std::string by(const std::string& problem, const std::string& tag) { return problem + " by " + tag; }
-
-bool contains(const std::vector<std::string>& tags, const std::string& tag) {
-  return std::ranges::find(tags, tag) != tags.end();
-}
-
-// Stored as the problem of an algorithm that does not end.
-std::string endless(const std::string& on_trial) { return "endless: " + on_trial; }
-
-}  // namespace
 
 void Choices::await(cuda::Event event) {
   constexpr std::chrono::microseconds kPause{20};
@@ -228,6 +230,7 @@ Choices::Decision Choices::decided(const std::string& layer, const AnyAlgorithms
     within_->unfinished |= choice.unfinished();
     within_->blind |= blind;
   } else {
+    release_compiled(layer);
     Layer& state = layers_[layer];
     state.problems[algorithms.problem] = {choice.seconds * state.cost.nodes / algorithms.nodes, choice.unfinished(), blind};
   }
@@ -243,7 +246,7 @@ void Choices::require_possible(double seconds, const AnyAlgorithms& algorithms, 
 }
 
 // What is left to try, in order: in the first pass what builds at once, in the second what must be compiled first.
-Choices::Listing Choices::list(StoredChoice& choice, const AnyAlgorithms& algorithms) const {
+Choices::Listing Choices::list(StoredChoice& choice, cuda::AlgorithmList& algorithms) const {
   std::vector<cuda::Offer> offers;
   try {
     offers = algorithms.offers();
@@ -261,18 +264,6 @@ Choices::Listing Choices::list(StoredChoice& choice, const AnyAlgorithms& algori
   return {std::move(offers), regular};
 }
 
-// As many of the next as may be timed.
-Choices::Compiled Choices::compile_at_once(const StoredChoice& choice, const std::vector<cuda::Offer>& offers,
-                                           const AnyAlgorithms& algorithms) {
-  Compiled compiled;
-  for (const cuda::Offer& offer : offers)
-    if (offer.compiles && !contains(choice.tried, offer.tag) &&
-        choice.timed + static_cast<std::int64_t>(compiled.tags.size()) < kMaxCompiled)
-      compiled.tags.push_back(offer.tag);
-  if (compiled.tags.size() > 1) compiled.kept = algorithms.compile_at_once(compiled.tags);
-  return compiled.kept ? compiled : Compiled{};
-}
-
 // Goes on with a choice whose plan is `best`, or makes one. Null if no algorithm works: `refused` is then the error of the
 // first. Errors: OutOfMemory if none works and one might with more memory.
 std::shared_ptr<void> Choices::fastest(StoredChoice& choice, std::shared_ptr<void> best, const std::string& layer,
@@ -283,14 +274,14 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, std::shared_ptr<voi
   std::exception_ptr no_memory;
   const double far_too_slow = this->far_too_slow(layer, algorithms.nodes);
   int filled_at = -1;
-  const auto [offers, regular] = list(choice, algorithms);
-  const Compiled compiled = rest_ && options_.clock() < end ? compile_at_once(choice, offers, algorithms) : Compiled{};
-  double moment_end = times() && (!rest_ || !best || compiled.kept) ? options_.clock() + kMomentSeconds : end;
+  const auto [offers, regular] = list(choice, algorithms.list);
+  const auto at_once = [&](const cuda::Offer& offer) { return !offer.compiles || is_compiled(algorithms.problem, offer.tag); };
+  const bool compiled = std::ranges::any_of(offers, [&](const cuda::Offer& offer) { return offer.compiles && at_once(offer); });
+  double moment_end = times() && (!rest_ || !best || compiled) ? options_.clock() + kMomentSeconds : end;
   for (const cuda::Offer& offer : offers) {
     const bool again = contains(choice.tried, offer.tag);
     const double now = options_.clock();
-    const bool at_once = !offer.compiles || contains(compiled.tags, offer.tag);
-    const bool goes_on = now < (at_once ? std::max(end, moment_end) : end) ||
+    const bool goes_on = now < (at_once(offer) ? std::max(end, moment_end) : end) ||
                          (best_seconds >= far_too_slow && choice.timed < kMaxBeyondTheEnd && !(offer.compiles && times()));
     if (best && (offer.last_resort || (!again && choice.timed >= (offer.compiles ? kMaxCompiled : kMaxTimed)))) continue;
     if (best && !goes_on) {
@@ -305,6 +296,7 @@ std::shared_ptr<void> Choices::fastest(StoredChoice& choice, std::shared_ptr<voi
       Within inside;
       const bool last =
           std::all_of(&offer + 1, offers.data() + offers.size(), [](const cuda::Offer& o) { return o.last_resort; });
+      const Temporarily compiled_before(was_compiled_, offer.compiles && at_once(offer));
       std::shared_ptr<void> plan = build(algorithms, offer.tag, last ? end : now + std::max(0.0, end - now) / 2, false, inside);
       if (inside.unfinished) choice.open.push_back(offer.tag);
       moment_end += options_.clock() - now;                                           // is for timing

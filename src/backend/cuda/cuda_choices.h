@@ -7,10 +7,11 @@
 // is divided among the layers with algorithms left, by what they may gain, the largest first: what must be compiled, and what
 // the moment was too short for.
 //
-// What must be compiled is compiled several algorithms of a problem at once. Equal problems are decided once. Without time, the
-// first algorithm that works is taken, unless it is far slower than other layers of the program for what it costs: then others
-// are timed all the same. A choice is stored with what was tried (choice_store.h), so that another process times only what is
-// left; a stored choice that does not work is made again.
+// What must be compiled is compiled on all cores of the host, for all layers together, before it is timed: stored choices
+// before the first pass, and what is left to try between the passes, the algorithms that may gain most first. Equal problems
+// are decided once. Without time, the first algorithm that works is taken, unless it is far slower than other layers of the
+// program for what it costs: then others are timed all the same. A choice is stored with what was tried (choice_store.h), so
+// that another process times only what is left; a stored choice that does not work is made again.
 //
 // Building an algorithm may itself choose, as the product within im2col does. In the second pass, each algorithm may then take
 // half of the time that is left, and the last one before last resorts all of it.
@@ -48,6 +49,17 @@ inline constexpr double kMomentSeconds = 0.05;
 // second or more to compile some engines.
 inline constexpr double kTuningSeconds = 20;
 
+// So many algorithms of a problem are timed at most if the next must be compiled.
+inline constexpr int kMaxCompiled = 4;
+
+// Time that is left for the timing of a layer when others are compiled: an algorithm or two, and what is compared with them.
+inline constexpr double kSecondsToTime = 0.15;
+
+using Jobs = std::vector<std::function<void()>>;
+// Runs jobs, which do not throw, as many at once as there are cores, and returns when all that it began are done. It begins
+// none once goes_on(), which several threads may call, is false.
+void run_on_threads(const Jobs& jobs, const std::function<bool()>& goes_on);
+
 struct ChoiceOptions {
   std::string file = {};                // of stored choices; empty: they end with the process
   double seconds_per_program = 0;       // for timing; 0: choices are read from the file, and none is added
@@ -57,7 +69,18 @@ struct ChoiceOptions {
   // Called with a message if a trial does not end; must not return. By default it ends the process, as nothing that waits for
   // the device, such as releasing its memory, would return.
   std::function<void(const std::string&)> on_hang = end_process;
+  std::function<void(const Jobs& jobs, const std::function<bool()>& goes_on)> run_at_once = run_on_threads;
   [[noreturn]] static void end_process(const std::string& message);
+};
+
+// The problem of choosing among the algorithms that a node compiler lists for a layer.
+inline std::string way_problem(const std::string& layer) { return "ways of " + layer; }
+
+// The engines from which an algorithm that a node compiler lists for a layer is chosen, where they must be compiled.
+struct CompiledEngines {
+  std::string layer;  // cuda_layer() of the node
+  std::string tag;    // the algorithm's, in way_problem(layer)
+  std::shared_ptr<cuda::AlgorithmList> engines;
 };
 
 // Algorithms that a node compiler lists. Build: std::shared_ptr<T>(); throws cuda::Error.
@@ -124,11 +147,12 @@ class Choices {
     double all = 0;
     int nodes = 0;
   };
-  void begin_program(const std::map<std::string, Cost>& costs);  // and its first pass
-  // Begins the second pass: the layers to choose for again, the one that may gain most first. Empty if nothing or no time is
-  // left.
+  // Begins the first pass, after compiling the engines of stored choices. `compiled`: of the program's layers.
+  void begin_program(const std::map<std::string, Cost>& costs, std::vector<CompiledEngines> compiled = {});
+  // Begins the second pass, after compiling engines that are left to try: the layers to choose for again, the one that may gain
+  // most first. Empty if nothing or no time is left.
   std::vector<std::string> begin_rest();
-  void store();
+  void store();  // and ends the program
   // The seconds of a run of a node of the layer if an algorithm of it was chosen without time to compare it with another,
   // otherwise 0; empty if nothing is timed.
   std::optional<double> blind_seconds(const std::string& layer, const std::function<void(cuda::Stream)>& run,
@@ -139,9 +163,7 @@ class Choices {
   template <typename T>
   Chosen<T> choose(const std::string& layer, cuda::Algorithms<T>& algorithms, const Trial<T>& trial) {
     Decision decision = decide(
-        layer, {algorithms.problem(), [&] { return algorithms.offers(); }, [&] { return algorithms.left_out(); },
-                [&](const std::vector<std::string>& tags) { return algorithms.compile_at_once(tags); },
-                [&](const std::string& tag) { return algorithms.build(tag); },
+        layer, {algorithms.problem(), algorithms, [&](const std::string& tag) { return algorithms.build(tag); },
                 [&](void* plan) { trial.enqueue(*static_cast<T*>(plan), trial.stream); },
                 [&](const void* plan) { return trial.least_seconds ? trial.least_seconds(*static_cast<const T*>(plan)) : 0; },
                 trial.inputs, trial.stream, trial.nodes});
@@ -160,15 +182,14 @@ class Choices {
   // Returns once everything on the stream is done. An algorithm on trial that takes longer than kTrialSeconds is stored as one
   // that does not end, so that no later process tries it, and on_hang is called.
   void await(cuda::Stream stream);
-  // While an algorithm is built: whether it may still be timed. A stored choice is built without a limit.
-  bool time_is_left() const { return !end_ || options_.clock() < *end_; }
+  // While an algorithm is built: whether it may still be timed. A stored choice is built without a limit, and what was compiled
+  // before it is built is timed.
+  bool time_is_left() const { return was_compiled_ || !end_ || options_.clock() < *end_; }
 
  private:
   struct AnyAlgorithms {  // of any type
     std::string problem;
-    std::function<std::vector<cuda::Offer>()> offers;
-    std::function<std::string()> left_out;
-    std::function<std::shared_ptr<void>(const std::vector<std::string>& tags)> compile_at_once;
+    cuda::AlgorithmList& list;
     std::function<std::shared_ptr<void>(const std::string& tag)> build;
     std::function<void(void* plan)> enqueue;
     std::function<double(const void* plan)> least_seconds;
@@ -199,17 +220,23 @@ class Choices {
   std::shared_ptr<void> build(const AnyAlgorithms& algorithms, const std::string& tag, std::optional<double> end, bool restores,
                               Within& within);
   std::shared_ptr<void> restore(const StoredChoice& choice, const AnyAlgorithms& algorithms, Within& within);
+  static std::string by(const std::string& problem, const std::string& tag) { return problem + " by " + tag; }
+  // Stored as the problem of an algorithm that does not end.
+  static std::string endless(const std::string& on_trial) { return "endless: " + on_trial; }
   struct Listing {
     std::vector<cuda::Offer> offers;
     std::int64_t regular;  // offers without last resorts, those that were tried included
   };
-  struct Compiled {  // at once
-    std::vector<std::string> tags = {};
-    std::shared_ptr<void> kept = {};  // empty if they build one by one
+  Listing list(StoredChoice& choice, cuda::AlgorithmList& algorithms) const;
+  struct Wanted {
+    const CompiledEngines* from;
+    std::string tag;  // of an engine
   };
-  static Compiled compile_at_once(const StoredChoice& choice, const std::vector<cuda::Offer>& offers,
-                                  const AnyAlgorithms& algorithms);
-  Listing list(StoredChoice& choice, const AnyAlgorithms& algorithms) const;
+  std::vector<Wanted> stored_engines() const;
+  std::vector<Wanted> engines_to_try(const std::vector<std::string>& layers) const;
+  void compile(const std::vector<Wanted>& wanted, const std::function<bool()>& goes_on);
+  bool is_compiled(const std::string& problem, const std::string& tag) const;
+  void release_compiled(const std::string& layer);
   std::shared_ptr<void> fastest(StoredChoice& choice, std::shared_ptr<void> best, const std::string& layer,
                                 const AnyAlgorithms& algorithms, double end, Within& within);
   Stopwatch stopwatch(cuda::Stream stream) {
@@ -230,10 +257,15 @@ class Choices {
   TuningTime time_;    // of the second pass
   std::map<std::string, Layer> layers_;
   std::set<std::string> decided_;  // problems, in this pass
-  Within* within_ = nullptr;       // of the algorithm that is being built; null outside
-  std::optional<double> end_;      // of that algorithm's time; empty outside, and for a stored choice
-  bool restores_ = false;          // whether a stored choice is being built
-  std::string on_trial_;           // the problem and the algorithm's tag; empty outside
+  std::vector<CompiledEngines> engines_;
+  std::set<std::string> waiting_;  // layers with such engines that are not decided in this pass
+  // What keeps compiled algorithms until they are built, by problem and tag: engines, and the listed algorithms that need them.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<void>> compiled_;
+  Within* within_ = nullptr;   // of the algorithm that is being built; null outside
+  std::optional<double> end_;  // of that algorithm's time; empty outside, and for a stored choice
+  bool was_compiled_ = false;  // that algorithm, ahead of its build
+  bool restores_ = false;      // whether a stored choice is being built
+  std::string on_trial_;       // the problem and the algorithm's tag; empty outside
   Counts counts_;
 };
 

@@ -243,7 +243,7 @@ CudaNode cuda_convolution(const CudaNodeSource& source) {
     algorithms.insert(algorithms.begin(), {"product", by_product});
   else
     algorithms.push_back({"im2col and product", by_product, half && spec.pass == ConvolutionPass::grad_input});
-  Listed<CudaNode> listed("ways of " + source.layer, std::move(algorithms));
+  Listed<CudaNode> listed(way_problem(source.layer), std::move(algorithms));
   return source.choose(listed, source.float_inputs());
 }
 

@@ -67,6 +67,8 @@ std::function<void(cuda::Stream)> gradient_norm(const CudaNodeSource& source, co
   };
 }
 
+constexpr const char* kWithSums = "cuDNN with sums";
+
 CudaNode with_sums(const CudaNodeSource& source, const std::vector<Operand>& inputs) {
   const Scratch t = lay_out(source.graph, source.node, source.context.workspace);
   const auto tensors = [o = source.operands(), t, gradient = is_gradient(source.node)] {
@@ -100,15 +102,17 @@ std::size_t cuda_convolution_norm_workspace_bytes(const Graph& graph, const Node
   return std::max(lay_out(graph, node, nullptr).bytes, cuda_convolution_workspace_bytes(graph, convolution_of(node)));
 }
 
+CompiledEngines cuda_convolution_norm_engines(const CudaLayer& at) {
+  return {at.layer, kWithSums, at.libraries.convolution(spec_of(at.graph, at.node, at.winograd))};
+}
+
 // The two nodes come first: without timing, the plan with sums is not assumed to be faster.
 CudaNode cuda_convolution_norm(const CudaNodeSource& source, const CompileNode& compile) {
   const std::vector<Operand> inputs = source.float_inputs();
   Listed<CudaNode> algorithms(
-      "ways of " + source.layer,
+      way_problem(source.layer),
       {{.tag = "apart", .build = [&] { return std::make_shared<CudaNode>(one_after_the_other(source, compile)); }},
-       {.tag = "cuDNN with sums",
-        .build = [&] { return std::make_shared<CudaNode>(with_sums(source, inputs)); },
-        .compiles = true}});
+       {.tag = kWithSums, .build = [&] { return std::make_shared<CudaNode>(with_sums(source, inputs)); }, .compiles = true}});
   return source.choose(algorithms, inputs);
 }
 

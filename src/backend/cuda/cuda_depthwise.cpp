@@ -82,7 +82,7 @@ std::size_t cuda_depthwise_workspace_bytes(const Graph& graph, const Node& node)
 CudaNode cuda_depthwise(const CudaNodeSource& source, const CudaNode& own) {
   const auto spec = cuda_depthwise_spec(source.graph, source.node);
   if (!spec) return own;
-  Listed<CudaNode> listed("ways of " + source.layer,
+  Listed<CudaNode> listed(way_problem(source.layer),
                           {{"kernel", [&] { return std::make_shared<CudaNode>(own); }},
                            {"cuDNN", [&] { return std::make_shared<CudaNode>(planned(source, *spec)); }}});
   return source.choose(listed, source.float_inputs());

@@ -7,6 +7,8 @@
 namespace epochbench {
 namespace {
 
+constexpr const char* kWithGelu = "cuDNN with gelu";
+
 cuda::GeluProductSpec spec_of(const Graph& graph, const Node& node) {
   cuda::GeluProductSpec spec;
   spec.shape = gemm_shape(graph, node.parts[0]);
@@ -67,6 +69,10 @@ CudaNode in_two(const CudaNodeSource& source, const cuda::GeluProductSpec& spec)
 
 std::string cuda_gelu_product_layer(const Graph& graph, const Node& node) { return describe(spec_of(graph, node)); }
 
+CompiledEngines cuda_gelu_product_engines(const CudaLayer& at) {
+  return {at.layer, kWithGelu, at.libraries.gelu_product(spec_of(at.graph, at.node))};
+}
+
 // The two nodes come first: without timing, no other algorithm is assumed to be faster. The gradient has no bias. In 16 bits,
 // in_two rounds a stored sum once more than the other algorithms, so it is a last resort.
 CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile) {
@@ -76,9 +82,9 @@ CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& comp
   const Algorithm two = {"product and kernel", [&] { return std::make_shared<CudaNode>(in_two(source, spec)); }, rounds_twice};
   std::vector<Algorithm> listed = {
       {.tag = "apart", .build = [&] { return std::make_shared<CudaNode>(apart(source, compile)); }},
-      {.tag = "cuDNN with gelu", .build = [&] { return std::make_shared<CudaNode>(in_one(source, spec)); }, .compiles = true}};
+      {.tag = kWithGelu, .build = [&] { return std::make_shared<CudaNode>(in_one(source, spec)); }, .compiles = true}};
   if (!spec.gradient) listed.insert(rounds_twice ? listed.end() : listed.begin() + 1, two);
-  Listed<CudaNode> algorithms("ways of " + source.layer, std::move(listed));
+  Listed<CudaNode> algorithms(way_problem(source.layer), std::move(listed));
   return source.choose(algorithms, source.float_inputs());
 }
 

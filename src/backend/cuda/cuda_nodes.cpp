@@ -229,17 +229,42 @@ std::string cuda_layer(const Graph& graph, const Node& node, bool winograd) {
   }
 }
 
+namespace {
+
+std::vector<CompiledEngines> compiled_engines(const CudaLayer& at, bool library_attention) try {
+  switch (at.node.op) {
+    case Op::linear_gelu:
+    case Op::matmul_gelu_grad:
+      return {cuda_gelu_product_engines(at)};
+    case Op::conv2d_batch_norm:
+    case Op::conv2d_batch_norm_grad:
+      return {cuda_convolution_norm_engines(at)};
+    case Op::attention:
+    case Op::joint_attention:
+      return library_attention ? cuda_attention_engines(at) : std::vector<CompiledEngines>{};
+    default:
+      return {};
+  }
+} catch (const cuda::Error&) {  // the compiler of the node says why there are none
+  return {};
+}
+
+}  // namespace
+
 CudaCompiler cuda_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shared_ptr<Choices> choices, std::uint64_t seed,
                            const BackendOptions& options) {
   return [=, library_attention = options.library_attention,
           winograd = options.winograd](const std::vector<CudaNodePlace>& places) {
     std::vector<std::string> layers;
     std::map<std::string, Choices::Cost> costs;
+    std::vector<CompiledEngines> compiled;
     for (const CudaNodePlace& at : places)
       if (const std::string& layer = layers.emplace_back(cuda_layer(at.graph, at.node, winograd)); !layer.empty()) {
         Choices::Cost& cost = costs[layer];
         cost.all += cost_of(at.graph, at.node);
-        ++cost.nodes;
+        if (++cost.nodes > 1) continue;
+        for (CompiledEngines& engines : compiled_engines({at.graph, at.node, layer, *libraries, winograd}, library_attention))
+          compiled.push_back(std::move(engines));
       }
     CheckedMasks checked;
     std::vector<CudaNode> nodes(places.size());
@@ -248,7 +273,7 @@ CudaCompiler cuda_compiler(std::shared_ptr<cuda::Libraries> libraries, std::shar
       nodes[i] = compile({at.graph, at.node, at.context, libraries, *choices, layers[i], seed, winograd}, attention);
       nodes[i].has_algorithms = !layers[i].empty();
     };
-    choices->begin_program(costs);
+    choices->begin_program(costs, std::move(compiled));
     CudaAttention first(library_attention, checked);
     for (std::size_t i = 0; i < places.size(); ++i) compile_layer(i, first);
     // Nodes are replaced one by one, so that those of the same layer keep what they share.

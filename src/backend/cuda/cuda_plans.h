@@ -54,6 +54,15 @@ struct CudaNodeSource {
   CudaNode choose(Listed<CudaNode>& algorithms, std::vector<Operand> inputs) const;
 };
 
+// A node whose engines are listed before it is compiled.
+struct CudaLayer {
+  const Graph& graph;
+  const Node& node;
+  const std::string& layer;  // cuda_layer() of the node
+  cuda::Libraries& libraries;
+  bool winograd;
+};
+
 inline constexpr std::size_t kCudaAlignment = 256;
 constexpr std::size_t cuda_aligned(std::size_t bytes) { return (bytes + kCudaAlignment - 1) / kCudaAlignment * kCudaAlignment; }
 constexpr std::size_t element_bytes(Element element) { return element == Element::f32 ? 4 : 2; }
@@ -93,6 +102,7 @@ using CompileNode = std::function<CudaNode(const Node& node)>;  // of a part of 
 // linear_gelu, matmul_gelu_grad: by one cuDNN plan, by a product and our own kernel for bias and GELU, or one after the other,
 // the second by `compile`.
 std::string cuda_gelu_product_layer(const Graph& graph, const Node& node);
+CompiledEngines cuda_gelu_product_engines(const CudaLayer& at);  // throws as cuda::Libraries; so do the next ones
 CudaNode cuda_gelu_product(const CudaNodeSource& source, const CompileNode& compile);
 
 // sgd and adamw, all_finite, clip_factor; all_reduce, reduce_scatter and all_gather. With several ranks, each handles its
@@ -118,6 +128,7 @@ cuda::ConvolutionSpec cuda_convolution_spec(const Graph& graph, const Node& node
 
 // conv2d_batch_norm and its gradient: by cuDNN with the sums that the norm needs, or one after the other by `compile`.
 std::string cuda_convolution_norm_layer(const Graph& graph, const Node& node, bool winograd);
+CompiledEngines cuda_convolution_norm_engines(const CudaLayer& at);
 std::size_t cuda_convolution_norm_workspace_bytes(const Graph& graph, const Node& node);
 CudaNode cuda_convolution_norm(const CudaNodeSource& source, const CompileNode& compile);
 
@@ -150,6 +161,7 @@ class CudaAttention {
   std::map<std::pair<const Graph*, int>, Compiled> chosen_;  // by graph and ordinal
 };
 std::string cuda_attention_layer(const Graph& graph, const Node& node);
+std::vector<CompiledEngines> cuda_attention_engines(const CudaLayer& at);  // of both directions, if both are in the graph
 std::size_t cuda_attention_workspace_bytes(const Graph& graph, const Node& node);
 int cuda_attention_launches(const Graph& graph, const Node& node);  // Backend::launches
 

@@ -111,7 +111,7 @@ CudaNode cuda_product(const CudaNodeSource& source) {
 
   const bool rounds_twice = spec.bias && spec.out != Element::f32;
   Listed<CudaNode> algorithms(
-      "ways of " + source.layer,
+      way_problem(source.layer),
       {{"cublasLt epilogue", [&] { return std::make_shared<CudaNode>(by_epilogue(source, spec)); }},
        {"product and kernels", [&] { return std::make_shared<CudaNode>(by_kernels(source, spec)); }, rounds_twice}});
   return source.choose(algorithms, inputs_of(spec, {o.y(0), o.x(0), o.x(1), nullptr}));
