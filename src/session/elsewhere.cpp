@@ -31,10 +31,10 @@ std::vector<Prediction> predicted(const std::string& device, CaseSpec spec, cons
   return predictions_of(request);
 }
 
-// The ratio of each device whose predicted row has another setting.
+// The ratio of each device whose predicted row has another setting, to `cpu_rate` in samples per second.
 template <typename Differs>
-void add_change(Elsewhere& answer, const std::string& setting, const CaseSpec& spec, const ElsewhereRequest& request,
-                const ElsewhereRequest& changed, const Differs& differs) {
+void add_change(Elsewhere& answer, const std::string& setting, double cpu_rate, const CaseSpec& spec,
+                const ElsewhereRequest& request, const ElsewhereRequest& changed, const Differs& differs) {
   ElsewhereChange change{setting, {}};
   auto device_of = request.on.begin();
   for (const ElsewhereRow& row : answer.rows) {
@@ -43,11 +43,20 @@ void add_change(Elsewhere& answer, const std::string& setting, const CaseSpec& s
     if (!row.rate.value || !differs(row)) continue;
     const Prediction other = predicted(device, spec, changed).front();
     const std::optional<double> rate = expected_rate(other);
-    change.ratios.push_back({row.device, rate ? std::optional(*rate / *answer.rows.front().rate.value) : std::nullopt,
-                             rate ? other.work.batch : 0});
+    change.ratios.push_back({row.device, rate ? std::optional(*rate / cpu_rate) : std::nullopt, rate ? other.work.batch : 0});
   }
   if (std::ranges::any_of(change.ratios, [](const auto& ratio) { return ratio.value.has_value(); }))
     answer.changes.push_back(std::move(change));
+}
+
+// In samples per second; nullopt if the results did not train this model on a CPU in fp32.
+std::optional<double> fp32_rate(const AllSeries& all, const std::string& model) {
+  for (const FastestSeries& fastest : cpu_baselines(all, Precision::fp32))
+    if (fastest.series().first().workload.model == model) {
+      const auto rate = summarize(fastest.runs, kThroughput);
+      return rate ? std::optional(rate->value) : std::nullopt;
+    }
+  return std::nullopt;
 }
 
 std::vector<std::string> all_gpus() {
@@ -66,17 +75,21 @@ std::vector<Elsewhere> elsewhere(const std::vector<NamedResult>& results, Elsewh
   const Speedup speedup = speedup_of(results, SpeedupOf::same_batch);
   std::vector<Elsewhere> answers;
   for (const FastestSeries& baseline : cpu_baselines(all)) {
-    const CaseSpec spec = case_of(baseline.series().first());
+    const Run& cpu = baseline.series().first();
+    const CaseSpec spec = case_of(cpu);
     Elsewhere answer = measured_rows(all, baseline, speedup);
     for (const std::string& device : request.on)
       add_device(answer, embedded_published_steps(), predicted(device, spec, request));
     ElsewhereRequest other = request;
     other.batch = spec.batch;
-    add_change(answer, "at the CPU's batch, " + std::to_string(*spec.batch), spec, request, other,
+    const double rate = answer.rows.front().rate.value.value();
+    add_change(answer, "at the CPU's batch, " + std::to_string(*spec.batch), rate, spec, request, other,
                [&](const ElsewhereRow& row) { return row.batch != *spec.batch; });
     other = request;
     other.precision = Precision::fp32;
-    add_change(answer, "in fp32", spec, request, other,
+    const std::optional<double> in_fp32 = fp32_rate(all, cpu.workload.model);
+    const std::string setting = in_fp32 ? "in fp32" : std::string("in fp32, the CPU in ") + name(cpu.precision);
+    add_change(answer, setting, in_fp32.value_or(rate), spec, request, other,
                [](const ElsewhereRow& row) { return row.precision != Precision::fp32; });
     answers.push_back(std::move(answer));
   }

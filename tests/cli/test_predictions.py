@@ -2,6 +2,7 @@
 import json
 import pathlib
 import re
+import statistics
 import unittest
 
 from support import CliTest, reject_constant
@@ -114,7 +115,7 @@ class Elsewhere(CliTest):
         text = self.call("plan", *arguments).stdout
         text = text[text.index("resnet50; cpu: "):].split("\n\n")[0]
         lines = re.split("at the CPU's batch, |in fp32: ", " ".join(text.split("\n")))[0]
-        return re.search(r"cheapest .*", lines)[0]
+        return re.search(r"(?:cheapest|fastest).*", lines)[0]
 
     def test_says_what_is_cheapest_and_what_is_fastest(self):
         file = RESULTS / "zen4-2cores-hour.json"
@@ -166,6 +167,43 @@ class Elsewhere(CliTest):
         text = self.conclusions(RESULTS / "h200-record.json", "--on", "h200", "--price", "cpu=1.2,cuda=300")
         self.assertIn("H200 at $300/h, measured", text)
         self.assertNotIn("H200 SXM", text, "the catalog's name of the same card, predicted at about the CPU's cost")
+
+    def test_a_share_that_nobody_can_rent_is_not_the_cheapest(self):
+        text = self.conclusions(RESULTS / "h200-record.json", "--on", "T4")
+        self.assertRegex(text, r"cheapest epoch: T4 at .* fastest: H200 at \$63\.3/h for the whole instance, measured")
+        measured = self.answers("h200-record.json", "--on", "T4")["resnet50"]["rows"][1]
+        self.assertAlmostEqual(measured["whole_usd_per_epoch"]["value"] / measured["usd_per_epoch"]["value"], 8)
+        text = self.conclusions(RESULTS / "zen4-2cores-hour.json", "--on", "T4", "--price", "cpu=c7a.4xlarge", "--price-scaling",
+                                "per-core")
+        self.assertRegex(text, r"as fast as cpu † and [0-9.]+ of its hypothetical cost \(")
+
+    def test_a_measurement_stands_for_predictions_of_its_precision(self):
+        text = self.call("plan", RESULTS / "h200-record.json", "--on", "T4,h200").stdout
+        bert = " ".join(text[text.index("bert-base; cpu: "):].split())
+        self.assertRegex(bert, r"fastest: H200 SXM 141GB at \$[0-9.]+/h, predicted: 65\.0x")  # its 16-bit runs were interrupted
+
+    def test_other_precisions_are_compared_with_the_same_one(self):
+        runs = json.loads((RESULTS / "zen4-2cores-hour.json").read_text())["runs"]
+        rates = [run["throughput"]["samples_per_second"] for run in runs
+                 if (run["workload"]["model"], run["precision"], run["device"]["backend"]) == ("resnet50", "fp32", "cpu")]
+        self.assertEqual(len(rates), 5)
+        answer = self.answers("zen4-2cores-hour.json", "--on", "T4")["resnet50"]
+        change = next(each for each in answer["changes"] if each["setting"] == "in fp32")["ratios"][0]
+        gpu = self.answers("zen4-2cores-hour.json", "--on", "T4", "--precision", "fp32", "--batch", str(change["batch"]))
+        rate = next(row for row in gpu["resnet50"]["rows"] if row["evidence"] == "predicted")["samples_per_second"]["value"]
+        self.assertAlmostEqual(change["ratio"] / (rate / statistics.geometric_mean(rates)), 1, delta=1e-9)
+        bert = self.answers("h200-record.json", "--on", "T4")["bert-base"]
+        self.assertIn("in fp32, the CPU in bf16", [each["setting"] for each in bert["changes"]])
+
+    def test_one_repetition_of_the_cpu_is_said(self):
+        text = self.conclusions(RESULTS / "zen5-2cores-quick.json", "--on", "T4")
+        self.assertRegex(text, r"predicted: [0-9.]+x \([0-9.]+x to [0-9.]+x, without the CPU's spread\) as fast as cpu")
+        notes = self.answers("zen5-2cores-quick.json", "--on", "T4")["resnet50"]["rows"][0]["notes"]
+        self.assertIn("one repetition: the intervals of predicted ratios", " ".join(notes))
+
+    def test_the_input_must_keep_up_with_the_fastest_row(self):
+        text = " ".join(self.call("plan", RESULTS / "h200-record.json", "--on", "h200").stdout.split())
+        self.assertIn("must keep up with the 8,057 images/s of H200, or the input decides", text)
 
     def test_a_price_of_a_device_without_a_run_is_noted(self):
         call = self.call("plan", RESULTS / "zen4-2cores-hour.json", "--on", "T4", "--price", "cpu=0.09,cuda=0.2")

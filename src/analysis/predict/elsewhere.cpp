@@ -38,6 +38,7 @@ ElsewhereRow measured_row(const Series& series, const Measured& measured, const 
   row.rate = measured.shown(kThroughput);
   row.epoch_seconds = measured.shown(kEpochTime);
   row.usd_per_epoch = measured.shown(kEpochCostInUsd);
+  row.whole_usd_per_epoch = measured.shown(kWholeEpochCost);
   if (run.cost) row.price = price_text(*run.cost);
   if (const auto first = summarize(measured.runs, kFirstEpochCost);
       first && row.usd_per_epoch.value && format_usd(first->value) != format_usd(*row.usd_per_epoch.value))
@@ -113,18 +114,23 @@ BestRows best_rows(const Elsewhere& answer) {
   for (const ElsewhereRow& row : answer.rows) {
     const bool is_cpu = &row == &answer.rows.front();
     const bool measured_too = std::ranges::any_of(answer.rows, [&](const ElsewhereRow& other) {
-      return other.evidence == EvidenceClass::measured && is_same_gpu(row.device, other.device);
+      const bool as_fast = other.precision == row.precision || has_16_bits(other.precision);
+      return other.evidence == EvidenceClass::measured && as_fast && is_same_gpu(row.device, other.device);
     });
     const bool counts = row.evidence == EvidenceClass::measured    ? !is_cpu || answer.unusable.empty()
                         : row.evidence == EvidenceClass::predicted ? !row.tuned && !measured_too
                                                                    : false;
-    costs.push_back(counts ? row.usd_per_epoch : RangedFigure());
+    costs.push_back(counts ? epoch_cost(row, answer) : RangedFigure());
     rates.push_back(counts ? row.rate : RangedFigure());
   }
   return {find_leader(costs, Better::smaller), find_leader(rates, Better::bigger)};
 }
 
-std::vector<FastestSeries> cpu_baselines(const AllSeries& all) {
+const RangedFigure& epoch_cost(const ElsewhereRow& row, const Elsewhere& answer) {
+  return &row != &answer.rows.front() && row.whole_usd_per_epoch.value ? row.whole_usd_per_epoch : row.usd_per_epoch;
+}
+
+std::vector<FastestSeries> cpu_baselines(const AllSeries& all, std::optional<Precision> precision) {
   struct OfModel {
     std::string model;
     std::vector<const Series*> series;
@@ -132,7 +138,8 @@ std::vector<FastestSeries> cpu_baselines(const AllSeries& all) {
   ListByKey<&OfModel::model> models;
   for (const Series& series : all.series) {
     const Run& run = series.first();
-    if (!series.on_gpu() && is_ours(run) && run.workload.mode == Mode::train && !run.ranks && handicap_of(series).empty())
+    if (!series.on_gpu() && is_ours(run) && run.workload.mode == Mode::train && !run.ranks && handicap_of(series).empty() &&
+        run.precision == precision.value_or(run.precision))
       models[run.workload.model].series.push_back(&series);
   }
   std::vector<FastestSeries> fastest;
@@ -152,6 +159,9 @@ Elsewhere measured_rows(const AllSeries& all, const FastestSeries& fastest, cons
                                          ", so its rate and the ratios in parentheses are too uncertain; measure "
                                          "again when `epochbench system` finds nothing that disturbs");
   answer.rows.front().ratio.value = 1;
+  if (!answer.rows.front().rate.ends)
+    answer.rows.front().notes.push_back(
+        "one repetition: the intervals of predicted ratios leave its spread out; measure it with --repetitions 5");
   for (const SpeedupPair& pair : speedup.pairs) {
     const bool of_baseline = pair.baseline.name == baseline.name() && pair.baseline.file == baseline.source->path;
     if (!pair.each_at_best || !of_baseline || !why_unusable(pair).empty()) continue;

@@ -28,9 +28,10 @@ struct ElsewhereRow {
   RangedFigure ratio = {};          // of rates, over the first row's
   RangedFigure epoch_seconds = {};  // of as many samples as the first row's epoch has
   RangedFigure usd_per_epoch = {};
-  std::string price = {};               // "given with --price", "catalog: aws g4dn.xlarge ..."; empty: none is known
-  std::vector<std::string> notes = {};  // what a reader must know, and why a figure is missing
-  bool tuned = false;                   // the second prediction of a GPU
+  RangedFigure whole_usd_per_epoch = {};  // where usd_per_epoch is of a share of an instance, which is only rented whole
+  std::string price = {};                 // "given with --price", "catalog: aws g4dn.xlarge ..."; empty: none is known
+  std::vector<std::string> notes = {};    // what a reader must know, and why a figure is missing
+  bool tuned = false;                     // the second prediction of a GPU
 };
 
 // What the predicted ratios would be in another setting.
@@ -40,7 +41,7 @@ struct ElsewhereChange {
     std::optional<double> value = {};  // empty: no rate is expected in this setting
     std::int64_t batch = 0;
   };
-  std::string setting;  // "at the CPU's batch, 16", "in fp32"
+  std::string setting;  // "at the CPU's batch, 16", "in fp32", "in fp32, the CPU in bf16"
   std::vector<Ratio> ratios;
 };
 
@@ -52,15 +53,19 @@ struct Elsewhere {
 };
 
 // The rows with the lowest cost of an epoch and with the highest rate, by their places: over what was measured, the CPU too
-// unless it cannot carry an answer, and what is expected as most people run a device. Empty where fewer than two rows know it.
+// unless it cannot carry an answer, and what is expected as most people run a device, unless it was measured as fast a
+// precision. A GPU costs what its instance costs. Empty where fewer than two rows know it.
 struct BestRows {
   std::optional<Leader> cheapest = {}, fastest = {};
 };
 BestRows best_rows(const Elsewhere& answer);
 
-// The CPU at its best, for each model that the results trained on a CPU without a restriction; one that cannot carry an answer
-// where no other did. Points to series of `all`.
-std::vector<FastestSeries> cpu_baselines(const AllSeries& all);
+// What an epoch on a GPU costs: of the whole instance. On a CPU, whose cores may be more or fewer elsewhere, of its share.
+const RangedFigure& epoch_cost(const ElsewhereRow& row, const Elsewhere& answer);
+
+// The CPU at its best, for each model that the results trained on a CPU without a restriction, in `precision` if given; one
+// that cannot carry an answer where no other did. Points to series of `all`.
+std::vector<FastestSeries> cpu_baselines(const AllSeries& all, std::optional<Precision> precision = {});
 
 // The rows that the result has: the baseline, and each GPU at its best with the ratio of `speedup`, whose pairs are of the same
 // results.

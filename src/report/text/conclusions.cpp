@@ -40,8 +40,6 @@ std::vector<std::string> sentences(const std::optional<Leader>& cheapest, const 
   return lines;
 }
 
-std::string device_text(const ElsewhereRow& row) { return without_maker(row.device) + load_mark(row.disturbed); }
-
 // "0.24 of", "1.8 times".
 std::string share_text(double ratio) { return significant(ratio, 2) + (ratio < 1 ? " of" : " times"); }
 
@@ -57,21 +55,24 @@ RangedFigure quotient(const RangedFigure& figure, const RangedFigure& base) {
 // "T4 at $0.526/h, predicted: 23.9x (15.0x to 31.9x) as fast as cpu † and 0.24 of its cost (0.18 to 0.39)".
 std::string beside_cpu(const ElsewhereRow& row, const Elsewhere& answer) {
   const ElsewhereRow& cpu = answer.rows.front();
+  const RangedFigure& usd = epoch_cost(row, answer);
   std::string text = device_text(row);
-  if (row.usd_per_epoch.value && row.epoch_seconds.value)
-    text += " at $" + three_digits(*row.usd_per_epoch.value / *row.epoch_seconds.value * kSecondsPerHour) + "/h";
+  if (usd.value && row.epoch_seconds.value)
+    text += " at $" + three_digits(*usd.value / *row.epoch_seconds.value * kSecondsPerHour) + "/h" +
+            (row.whole_usd_per_epoch.value ? " for the whole instance" : "");
   text += std::string(", ") + name(row.evidence) + ": ";
-  const auto cost = [&] {
-    return format_usd(*row.usd_per_epoch.value) + ends_text(row.usd_per_epoch, format_usd) + " per epoch";
-  };
+  const auto cost = [&] { return format_usd(*usd.value) + ends_text(usd, format_usd) + " per epoch"; };
   if (!answer.unusable.empty())
     return text + format_rate(*row.rate.value) + " samples/s" + ends_text(row.rate, format_rate) +
-           (row.usd_per_epoch.value ? " and " + cost() : "") + "; no ratio to " + device_text(cpu) + ": " + answer.unusable;
-  text += format_times(*row.ratio.value) + ends_text(row.ratio, format_times) + " as fast as " + device_text(cpu);
-  if (!row.usd_per_epoch.value) return text;
-  const RangedFigure share = quotient(row.usd_per_epoch, cpu.usd_per_epoch);
+           (usd.value ? " and " + cost() : "") + "; no ratio to " + device_text(cpu) + ": " + answer.unusable;
+  text += format_times(*row.ratio.value) +
+          (row.ratio.ends && !cpu.rate.ends ? " (" + range_text(*row.ratio.ends, format_times) + ", without the CPU's spread)"
+                                            : ends_text(row.ratio, format_times)) +
+          " as fast as " + device_text(cpu);
+  if (!usd.value) return text;
+  const RangedFigure share = quotient(usd, cpu.usd_per_epoch);
   if (!share.value) return text + ", " + cost();
-  return text + " and " + share_text(*share.value) + " its cost" +
+  return text + " and " + share_text(*share.value) + (cpu.whole_usd_per_epoch.value ? " its hypothetical cost" : " its cost") +
          ends_text(share, [](double each) { return significant(each, 2); });
 }
 
@@ -83,6 +84,7 @@ std::string leader_text(const Leader& leader, const Elsewhere& answer, const Bes
   std::string text = device_text(row) + ", measured";
   if (row.epoch_seconds.value) text += ": an epoch in " + format_seconds(*row.epoch_seconds.value);
   if (row.usd_per_epoch.value) text += " for " + format_usd(*row.usd_per_epoch.value);
+  if (row.whole_usd_per_epoch.value) text += ", a hypothetical share of " + format_usd(*row.whole_usd_per_epoch.value);
   if (is_next(best.cheapest) || is_next(best.fastest)) return text;
   return text + "; next: " + beside_cpu(answer.rows[leader.next], answer);
 }
@@ -113,6 +115,10 @@ std::string rental_text(const Prediction& prediction) {
 }
 
 }  // namespace
+
+std::string device_text(const ElsewhereRow& row) {
+  return without_maker(row.device) + (row.tuned ? ", tuned" : "") + load_mark(row.disturbed);
+}
 
 std::string predicted_usd_text(double usd) {
   constexpr double kWithoutCents = 100;

@@ -9,6 +9,9 @@
 
 namespace epochbench {
 
+// "H100 SXM 80GB, tuned", "cpu †".
+std::string device_text(const ElsewhereRow& row);
+
 // "$1,005": without cents from $100 on, which no prediction knows.
 std::string predicted_usd_text(double usd);
 

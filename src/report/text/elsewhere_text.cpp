@@ -58,13 +58,12 @@ std::vector<std::string> change_lines(const Elsewhere& answer) {
                       if (!ratio.value) return without_maker(ratio.device) + " not known";
                       return without_maker(ratio.device) + " " + ratio_text(answer)(*ratio.value) + batch_note(ratio, answer);
                     }));
-  double fastest = 0;
-  for (const ElsewhereRow& row : answer.rows)
-    if (row.evidence != EvidenceClass::measured) fastest = std::max(fastest, row.rate.value.value_or(0));
+  const ElsewhereRow& fastest =
+      *std::ranges::max_element(answer.rows, {}, [](const ElsewhereRow& row) { return row.rate.value.value_or(0); });
   const Workload& work = answer.baseline->workload;
-  if (work.dataset == "synthetic" && !work.tokens_per_sample && fastest > 0)
-    lines.push_back("with images from disk, reading and decoding must keep up with " + format_rate(fastest) +
-                    " images/s, or the input decides (epochbench run --data images:DIR)");
+  if (work.dataset == "synthetic" && !work.tokens_per_sample && &fastest != &answer.rows.front())
+    lines.push_back("with images from disk, reading and decoding must keep up with the " + format_rate(*fastest.rate.value) +
+                    " images/s of " + device_text(fastest) + ", or the input decides (epochbench run --data images:DIR)");
   return lines;
 }
 
@@ -80,6 +79,7 @@ Json row_json(const ElsewhereRow& row) {
           {"ratio", figure_json(row.ratio)},
           {"epoch_seconds", figure_json(row.epoch_seconds)},
           {"usd_per_epoch", figure_json(row.usd_per_epoch)},
+          {"whole_usd_per_epoch", figure_json(row.whole_usd_per_epoch)},
           {"price_source", text_or_null(row.price)},
           {"notes", row.notes}};
 }
@@ -113,8 +113,7 @@ View elsewhere_view(const Elsewhere& answer) {
   Notes notes;
   const NumberText ratio = ratio_text(answer);
   for (const ElsewhereRow& row : answer.rows)
-    view.rows.push_back({without_maker(row.device) + (row.tuned ? ", tuned" : "") + load_mark(row.disturbed),
-                         name(row.evidence), row.program, name(row.precision), format_count(row.batch),
+    view.rows.push_back({device_text(row), name(row.evidence), row.program, name(row.precision), format_count(row.batch),
                          figure_cell(row.rate, format_rate), figure_cell(row.ratio, ratio), ends_cell(row.ratio),
                          figure_cell(row.epoch_seconds, format_seconds), figure_cell(row.usd_per_epoch, format_usd),
                          ends_cell(row.usd_per_epoch, format_usd), marks(row, notes)});
