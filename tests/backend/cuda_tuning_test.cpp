@@ -109,7 +109,7 @@ TEST_F(Tunes, KnowsNothingBlindIfNothingIsTimed) {
 TEST_F(Tunes, GoesOnWithWhatIsLeftInTheNextProcess) {
   std::vector<Compiled> calls;
   for (int call = 0; call < 8; ++call)
-    calls.push_back(compile(kResNet.model, kResNet.batch, Precision::bf16, kTuningSeconds, 2, true));
+    calls.push_back(compile(kResNet.model, kResNet.batch, Precision::bf16, kTuningSeconds, 4, true));
   const auto untimed = [](const Compiled& compiled) {
     std::int64_t count = 0;
     for (const auto& [text, nodes] : compiled.algorithms)

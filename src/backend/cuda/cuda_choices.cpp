@@ -82,8 +82,8 @@ std::vector<std::string> Choices::begin_rest() {
   decided_.clear();
   rest_ = true;
   waiting_ = {order.begin(), order.end()};
-  const double begin = options_.clock(), to_time = kSecondsToTime * static_cast<double>(order.size());
-  compile(engines_to_try(order), [&] { return options_.clock() - begin < left - to_time; });
+  const double begin = options_.clock();
+  compile(engines_to_try(order), [&] { return options_.clock() - begin < kCompilingShare * left; });
   const double compiling = options_.clock() - begin;
   spent_ += compiling;
   time_ = {left - compiling, std::move(gains)};

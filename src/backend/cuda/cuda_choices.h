@@ -52,8 +52,8 @@ inline constexpr double kTuningSeconds = 20;
 // So many algorithms of a problem are timed at most if the next must be compiled.
 inline constexpr int kMaxCompiled = 4;
 
-// Time that is left for the timing of a layer when others are compiled: an algorithm or two, and what is compared with them.
-inline constexpr double kSecondsToTime = 0.15;
+// The share of the time that is left for the second pass in which compilations may begin; the rest is for timing.
+inline constexpr double kCompilingShare = 0.5;
 
 using Jobs = std::vector<std::function<void()>>;
 // Runs jobs, which do not throw, as many at once as there are cores, and returns when all that it began are done. It begins
