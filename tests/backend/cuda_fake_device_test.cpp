@@ -98,6 +98,26 @@ TEST(FakeDevice, ACaptureTakesWhatIsEnqueuedAndRefusesTheRest) {
   device.destroy(stream);
 }
 
+// CUDA programming guide, "Lazy Loading": the first run of a kernel loads it.
+TEST(FakeDevice, TheFirstRunOfAPlanIsNotCaptured) {
+  FakeDevice device;
+  const cuda::Stream stream = device.make_stream();
+  bool has_run = false;
+  const auto capture = [&] {
+    device.begin_capture(stream);
+    device.enqueue_plan(
+        has_run, stream, [] {}, 0);
+  };
+  EXPECT_THROW(capture(), cuda::Error);
+  EXPECT_THROW(device.end_capture(stream), cuda::Error);
+  device.enqueue_plan(
+      has_run, stream, [] {}, 0);
+  device.synchronize(stream);
+  capture();
+  device.destroy(device.end_capture(stream));
+  device.destroy(stream);
+}
+
 // a, then c beside b, then d.
 struct Forked {
   explicit Forked(std::uint64_t seed) : device(seed) {

@@ -148,6 +148,12 @@ void FakeDevice::enqueue(cuda::Stream stream, std::function<void()> work, double
   (captured ? captured->lane : *stream).queue.push_back(std::move(operation));
 }
 
+void FakeDevice::enqueue_plan(bool& has_run, cuda::Stream stream, std::function<void()> work, double seconds) {
+  if (!has_run) no_capture("the first run of a plan");
+  has_run = true;
+  enqueue(stream, std::move(work), seconds);
+}
+
 FakeDevice::CapturedStream* FakeDevice::lane_of(cuda::Stream stream) const {
   const auto found = std::ranges::find(captured_, stream, &CapturedStream::stream);
   return found == captured_.end() ? nullptr : const_cast<CapturedStream*>(&*found);

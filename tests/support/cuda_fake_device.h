@@ -70,6 +70,8 @@ class FakeDevice final : public cuda::Device {
 
   // Enqueues what a kernel or a library does; within a capture, puts it into the graph.
   void enqueue(cuda::Stream stream, std::function<void()> work, double seconds = kSecondsOfWork);
+  // What a library's plan does. Errors: cuda::Error if its first run is captured, as that loads kernels and may allocate.
+  void enqueue_plan(bool& has_run, cuda::Stream stream, std::function<void()> work, double seconds);
 
   struct Counts {
     std::int64_t allocations = 0;    // device or pinned memory, streams, events
