@@ -54,6 +54,23 @@ std::string differences(const Run& run, const Run& other) {
   return text;
 }
 
+// "bert-base/cuda/bf16/b256, bert-base/cuda/fp16/b256 did not finish, so ...": runs of the same model and backend in precisions
+// that no other run finished; "" if there are none.
+std::string unfinished(const FastestSeries& side) {
+  const Series& series = side.series();
+  const Run& fastest = series.first();
+  std::vector<std::string> names;
+  for (const Run& run : series.source->result.runs) {
+    const bool alike = run.workload.model == fastest.workload.model && run.workload.mode == fastest.workload.mode &&
+                       run.device.backend == fastest.device.backend;
+    const bool finished =
+        run.status == RunStatus::ok || run.status == RunStatus::skipped ||
+        std::ranges::any_of(side.candidates, [&](const Series* other) { return other->first().precision == run.precision; });
+    if (alike && !finished && !contains(names, run.name)) names.push_back(run.name);
+  }
+  return names.empty() ? "" : joined(names) + " did not finish, so " + series.name() + " may not be the fastest";
+}
+
 class Pairing {
  public:
   Pairing(const AllSeries& all, Question what) : all_(all), what_(what) { choose_fastest(); }
@@ -244,6 +261,10 @@ class Pairing {
     SpeedupPair& added = answer_.pairs.emplace_back(speed_pair(baseline, contender));
     added.best_batch = what_ == Question::best_batch;
     added.each_at_best = what_ == Question::each_at_best;
+    if (!added.each_at_best) return;
+    for (const FastestSeries* side : {&baseline, &contender})
+      if (std::string text = unfinished(*side); !text.empty())
+        added.warnings.push_back({WarningCode::fastest_in_doubt, side->series().name(), 0, 0, std::move(text)});
   }
 
   void add_setting_pairs() {
