@@ -6,7 +6,7 @@ epochbench_test(backend/choice_store_test LABEL unit LIBRARIES epochbench_cuda_l
 if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU")
   epochbench_test(backend/cuda_fake_device_test LABEL unit
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
-  foreach(test choices_test cuda_executable_test cuda_executable_state_test)
+  foreach(test choices_test cuda_executable_test cuda_executable_state_test stored_choices_test)
     epochbench_test(backend/${test} LABEL unit
       LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_kernels_cuda_on_cpu)
   endforeach()

@@ -2,7 +2,7 @@
 
 if(TARGET epochbench_kernels_cuda_on_cpu)
   add_library(epochbench_cuda_fakes STATIC support/cuda_fake_device.cpp support/cuda_fake_libraries.cpp
-              support/cuda_fake_ranks.cpp)
+              support/cuda_fake_ranks.cpp support/cuda_fake_attention.cpp)
   target_link_libraries(epochbench_cuda_fakes PUBLIC epochbench_cuda_kernel_sweep epochbench_kernels_reference)
 endif()
 

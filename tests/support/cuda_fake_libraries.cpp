@@ -2,76 +2,16 @@
 #include "tests/support/cuda_fake_libraries.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "kernels/cuda/specs.h"
 #include "kernels/reference/kernels.h"
-#include "tests/support/cuda_kernel_sweep.h"
+#include "tests/support/cuda_fake_attention.h"
+#include "tests/support/cuda_fake_numbers.h"
 
 namespace epochbench::test {
 namespace {
-
-using Floats = std::vector<float>;
-
-std::size_t count(std::initializer_list<std::int64_t> extents) {
-  std::int64_t product = 1;
-  for (std::int64_t extent : extents) product *= extent;
-  return static_cast<std::size_t>(product);
-}
-
-// Rounds to 10 bits of mantissa, to nearest even.
-float to_tf32(float value) {
-  if (!std::isfinite(value)) return value;
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  return std::bit_cast<float>((bits + 0xfff + ((bits >> 13) & 1)) & ~0x1fffu);
-}
-
-Floats load(const void* from, std::size_t n, Element element, bool tf32 = false) {
-  Floats values(n);
-  if (element == Element::f32)
-    std::memcpy(values.data(), from, n * sizeof(float));
-  else
-    std::transform(static_cast<const std::uint16_t*>(from), static_cast<const std::uint16_t*>(from) + n, values.begin(),
-                   [=](std::uint16_t bits) { return from_bits(bits, element); });
-  if (element == Element::f32 && tf32) std::transform(values.begin(), values.end(), values.begin(), to_tf32);
-  return values;
-}
-
-void store(void* to, const Floats& values, Element element) {
-  if (element == Element::f32)
-    std::memcpy(to, values.data(), values.size() * sizeof(float));
-  else
-    std::transform(values.begin(), values.end(), static_cast<std::uint16_t*>(to),
-                   [=](float value) { return to_bits(value, element); });
-}
-
-// A row-major matrix whose rows have row_elements in memory; 0: as many as columns.
-Floats load_rows(const void* from, std::size_t rows, std::size_t columns, std::int64_t row_elements, Element element,
-                 bool tf32 = false) {
-  if (row_elements == 0) return load(from, rows * columns, element, tf32);
-  Floats values;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::size_t first = row * static_cast<std::size_t>(row_elements);
-    const Floats one =
-        load(static_cast<const std::byte*>(from) + first * static_cast<std::size_t>(bytes_of(element)), columns, element, tf32);
-    values.insert(values.end(), one.begin(), one.end());
-  }
-  return values;
-}
-
-void store_rows(void* to, const Floats& values, std::size_t columns, std::int64_t row_elements, Element element) {
-  if (row_elements == 0) return store(to, values, element);
-  for (std::size_t row = 0; row * columns < values.size(); ++row) {
-    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * columns);
-    store(static_cast<std::byte*>(to) +
-              row * static_cast<std::size_t>(row_elements) * static_cast<std::size_t>(bytes_of(element)),
-          Floats(begin, begin + static_cast<std::ptrdiff_t>(columns)), element);
-  }
-}
 
 // To the bit the reference's product: eight columns at a time, each sum in order of depth.
 void multiply(float* c, const float* a, const float* b, const GemmShape& shape) {
@@ -95,19 +35,10 @@ void multiply(float* c, const float* a, const float* b, const GemmShape& shape) 
     }
 }
 
-void fill_with_nan(void* memory, std::size_t bytes) { std::memset(memory, 0xff, bytes); }
-
-void use_workspace(void* workspace, std::size_t bytes) {
-  constexpr std::size_t kEnd = 64;
-  fill_with_nan(workspace, kEnd);
-  fill_with_nan(static_cast<std::byte*>(workspace) + bytes - kEnd, kEnd);
-}
-
 // Sizes of scratch in bytes.
 struct Sizes {
   std::size_t out, a, b, bias;
 };
-std::size_t bytes(std::size_t n, Element element) { return n * static_cast<std::size_t>(bytes_of(element)); }
 
 class FakeProduct final : public cuda::Product {
  public:
@@ -301,117 +232,6 @@ class FakeConvolution final : public cuda::Convolution {
 
 }  // namespace
 
-// What the plans of both directions of a layer share.
-struct FakeAttention {
-  FakeDevice& device;
-  std::map<const void*, std::int64_t>& seed_of;  // of the last forward pass, by its q
-  std::set<std::int64_t>& seeds;
-  cuda::AttentionSpec spec;
-  double seconds;
-  bool rounds_dropout, masks_differ;
-
-  struct Rows {  // elements in each, and from one to the next
-    std::int64_t row, stride;
-  };
-  Rows queries() const { return {row_stride(spec.shape), input_stride(spec.shape)}; }
-  Rows keys() const { return {key_heads(spec.shape) * spec.shape.width, key_stride(spec.shape)}; }
-
-  std::size_t elements() const { return elements(queries()); }
-  std::size_t elements(const Rows& rows) const { return count({spec.shape.batch, spec.shape.sequence, rows.row}); }
-  Floats load(const void* from) const { return test::load(from, elements(), spec.element); }
-  // Rows of q, k, v or their gradients, which may be parts of wider rows.
-  Floats load_rows(const void* from, const Rows& rows) const {
-    Floats values;
-    for_each_row(rows, [&](std::size_t offset, std::size_t, std::size_t row) {
-      const Floats one = test::load(static_cast<const std::byte*>(from) + offset, row, spec.element);
-      values.insert(values.end(), one.begin(), one.end());
-    });
-    return values;
-  }
-  void store(void* to, const Floats& values) const { test::store(to, values, spec.element); }
-  void store_rows(void* to, const Floats& values, const Rows& rows) const {
-    for_each_row(rows, [&](std::size_t offset, std::size_t first, std::size_t row) {
-      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
-      test::store(static_cast<std::byte*>(to) + offset, Floats(begin, begin + static_cast<std::ptrdiff_t>(row)), spec.element);
-    });
-  }
-  // Calls function(offset in bytes, index of its first element, elements).
-  template <typename Function>
-  void for_each_row(const Rows& rows, Function function) const {
-    const auto row = static_cast<std::size_t>(rows.row), stride = static_cast<std::size_t>(rows.stride);
-    for (std::size_t first = 0, i = 0; first < elements(rows); first += row, ++i)
-      function(bytes(i * stride, spec.element), first, row);
-  }
-  AttentionShape separate() const {
-    AttentionShape shape = spec.shape;
-    shape.joint = false;
-    return shape;
-  }
-  // Its own masks, like those of a library: determined by the seed only.
-  Dropout dropout(const std::int64_t* seed_offset, bool gradient) const {
-    if (spec.dropout == 0) return {};
-    const double dropped = rounds_dropout ? std::round(spec.dropout * 16) / 16 : spec.dropout;
-    return {static_cast<std::uint64_t>(seed_offset[0]), gradient && masks_differ ? 1u : 0u,
-            static_cast<std::uint32_t>(std::llround(dropped * 0x1p32)), static_cast<float>(1 / (1 - spec.dropout))};
-  }
-};
-
-namespace {
-
-class FakeForward final : public cuda::AttentionForward {
- public:
-  explicit FakeForward(const FakeAttention& layer) : layer_(layer) {}
-
-  void run(const Tensors& t, void* workspace, cuda::Stream stream) override {
-    const auto compute = [=, layer = layer_] {
-      use_workspace(workspace, cuda::attention_workspace_bytes(layer.spec.shape, false));
-      if (layer.spec.dropout > 0) layer.seeds.insert(layer.seed_of[t.q] = t.seed_offset[0]);
-      const std::int32_t step = 0;
-      Floats y(layer.elements());
-      reference::attention(y.data(), t.log_sum_exp, layer.load_rows(t.q, layer.queries()).data(),
-                           layer.load_rows(t.k, layer.keys()).data(), layer.load_rows(t.v, layer.keys()).data(), &step,
-                           layer.separate(), layer.dropout(t.seed_offset, false));
-      layer.store(t.y, y);
-    };
-    layer_.device.enqueue_plan(has_run_, stream, compute, layer_.seconds);
-  }
-  std::string implementation() const override { return "fake attention"; }
-
- private:
-  FakeAttention layer_;
-  bool has_run_ = false;
-};
-
-class FakeBackward final : public cuda::AttentionBackward {
- public:
-  explicit FakeBackward(const FakeAttention& layer) : layer_(layer) {}
-
-  void run(const Tensors& t, void* workspace, cuda::Stream stream) override {
-    const auto compute = [=, layer = layer_] {
-      use_workspace(workspace, cuda::attention_workspace_bytes(layer.spec.shape, true));
-      if (layer.spec.dropout > 0 && t.seed_offset[0] != layer.seed_of.at(t.q))
-        throw cuda::Error("fake attention: the forward pass had another seed");
-      const std::int32_t step = 0;
-      Floats dq(layer.elements()), dk(layer.elements(layer.keys())), dv(dk);
-      reference::attention_grad(dq.data(), dk.data(), dv.data(), layer.load(t.dy).data(),
-                                layer.load_rows(t.q, layer.queries()).data(), layer.load_rows(t.k, layer.keys()).data(),
-                                layer.load_rows(t.v, layer.keys()).data(), layer.load(t.y).data(), t.log_sum_exp, &step,
-                                layer.separate(), layer.dropout(t.seed_offset, true));
-      layer.store_rows(t.dq, dq, layer.queries());
-      layer.store_rows(t.dk, dk, layer.keys());
-      layer.store_rows(t.dv, dv, layer.keys());
-    };
-    layer_.device.enqueue_plan(has_run_, stream, compute, layer_.seconds);
-  }
-  std::string implementation() const override { return "fake attention"; }
-
- private:
-  FakeAttention layer_;
-  bool has_run_ = false;
-};
-
-}  // namespace
-
 // make(seconds): a plan whose runs take so long.
 template <typename T, typename Make>
 std::unique_ptr<cuda::Algorithms<T>> FakeLibraries::offer(const std::string& problem, bool exists, bool compiles, Make make) {
@@ -486,15 +306,13 @@ FakeAttention FakeLibraries::attention(const cuda::AttentionSpec& spec, double s
 }
 
 std::unique_ptr<cuda::Algorithms<cuda::AttentionForward>> FakeLibraries::attention_forward(const cuda::AttentionSpec& spec) {
-  return offer<cuda::AttentionForward>(describe(spec) + " forward", options_.attention, true, [=, this](double seconds) {
-    return std::make_shared<FakeForward>(attention(spec, seconds));
-  });
+  return offer<cuda::AttentionForward>(describe(spec) + " forward", options_.attention, true,
+                                       [=, this](double seconds) { return make_fake_forward(attention(spec, seconds)); });
 }
 
 std::unique_ptr<cuda::Algorithms<cuda::AttentionBackward>> FakeLibraries::attention_backward(const cuda::AttentionSpec& spec) {
-  return offer<cuda::AttentionBackward>(describe(spec) + " backward", options_.attention, true, [=, this](double seconds) {
-    return std::make_shared<FakeBackward>(attention(spec, seconds));
-  });
+  return offer<cuda::AttentionBackward>(describe(spec) + " backward", options_.attention, true,
+                                        [=, this](double seconds) { return make_fake_backward(attention(spec, seconds)); });
 }
 
 }  // namespace epochbench::test
