@@ -172,13 +172,16 @@ class Plan:
     def record(self):
         first, *others = self.record_precisions
         yield from self.ours_and_eager(first)
-        for model in RECORD:
-            yield self.peer(model, first, "max-autotune", 300, 90, core=True)
         for model in RECORD:  # at the GPU's batch a step takes seconds, so there are only a few
             yield self.run(f"cpu-{model}", "record", ["--model", model, "--device", "cpu", "--data", "synthetic", "--batch",
                            self.cpu_batch, "--warmup", 1, "--steps", 2], 300, 60 * self.cpu_batch // self.batch, core=True)
-        for precision in others:
-            yield from self.ours_and_eager(precision, core=precision != "tf32")
+        core = [precision for precision in others if precision != "tf32"]
+        for precision in core:
+            yield from self.ours_and_eager(precision)
+        for model in RECORD:  # last, as it may take minutes
+            yield self.peer(model, first, "max-autotune", 300, 90, core=True)
+        for precision in others[len(core):]:
+            yield from self.ours_and_eager(precision, core=False)
 
     def ours_and_eager(self, precision, core=True):
         for model in RECORD:

@@ -95,8 +95,8 @@ class CheckGpu(FolderTest):
         done = machine.call("--dry-run")
         self.assert_ends(done, 0, "-DEPOCHBENCH_TESTS=OFF", "-DEPOCHBENCH_D3=OFF", "--target epochbench\n")
         order = [line.split(":")[0][2:] for line in done.stdout.splitlines() if line.startswith("# ")]
-        expected = ["build", "info", "smoke-lenet5", "record-resnet50-bf16", "eager-bert-base-bf16", "compiled-resnet50-bf16", "cpu-resnet50",
-                    "record-resnet50-fp32", "record-resnet50-fp16", "record-resnet50-tf32", "compiled-resnet50-fp32",
+        expected = ["build", "info", "smoke-lenet5", "record-resnet50-bf16", "eager-bert-base-bf16", "cpu-resnet50",
+                    "record-resnet50-fp32", "record-resnet50-fp16", "compiled-resnet50-bf16", "record-resnet50-tf32", "compiled-resnet50-fp32",
                     "hour", "claims", "tests", "parity-0", "sanitizer-memcheck-models", "sanitizer-racecheck-cuda_attention_test_gpu"]
         self.assertEqual([name for name in order if name in expected], expected)
         self.assertEqual(machine.calls(), [])
