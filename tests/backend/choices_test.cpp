@@ -1,5 +1,7 @@
 // Which algorithm of a problem is chosen, and what choosing costs.
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -263,6 +265,20 @@ TEST_F(ChoosesAlgorithms, ADeviceThatFailsEndsTheRunWithTheFirstMessage) {
     EXPECT_STREQ(error.what(), "engines by 1: fake device: an illegal memory access was encountered");
   }
   EXPECT_THAT(inner.built, ElementsAre("0", "1"));
+}
+
+TEST(RunsOnThreads, EachJobOnceAndNoneAfterTheTimeIsOver) {
+  std::array<std::atomic<int>, 100> runs{};
+  Jobs jobs;
+  for (std::atomic<int>& count : runs) jobs.push_back([&count] { ++count; });
+  run_on_threads(jobs, [] { return true; });
+  for (const std::atomic<int>& count : runs) EXPECT_EQ(count, 1);
+  std::atomic<int> left = 10;
+  run_on_threads(jobs, [&] { return left-- > 0; });
+  int again = 0;
+  for (const std::atomic<int>& count : runs) again += count - 1;
+  EXPECT_EQ(again, 10);
+  run_on_threads({}, [] { return true; });
 }
 
 }  // namespace
