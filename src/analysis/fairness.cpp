@@ -209,6 +209,21 @@ void add_memory(std::vector<Warning>& warnings, const Series& baseline, const Se
   warnings.push_back({WarningCode::memory_not_metered, (includes_memory(baseline) ? contender : baseline).name()});
 }
 
+// Both CPUs by their names, and if these are equal by what else tells them apart; equal texts if nothing that is known does.
+std::pair<std::string, std::string> distinct_names(const CpuInfo& x, const CpuInfo& y) {
+  if (x.model.empty() || y.model.empty()) return {};
+  if (x.model != y.model) return {x.model, y.model};
+  const auto with = [](const CpuInfo& cpu, const std::string& what) { return cpu.model + " with " + what; };
+  const auto kib = [](std::int64_t bytes) { return std::to_string(bytes >> 10) + " KiB of "; };
+  for (const auto& [cache, title] :
+       {std::pair(&CpuInfo::l1d_bytes, "L1 data cache"), std::pair(&CpuInfo::l2_bytes, "L2 cache")})
+    if (x.*cache && y.*cache && x.*cache != y.*cache)
+      return {with(x, kib(*(x.*cache)) + title), with(y, kib(*(y.*cache)) + title)};
+  const auto cores = [](int count) { return counted(static_cast<std::size_t>(count), "core", "cores"); };
+  if (x.cores && y.cores && x.cores != y.cores) return {with(x, cores(*x.cores)), with(y, cores(*y.cores))};
+  return {x.model, y.model};
+}
+
 // Warnings about what the two sides differ in.
 void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const Series& contender) {
   const auto differ = [&](WarningCode code, const std::string& first, const std::string& second) {
@@ -225,8 +240,9 @@ void add_of_pair(std::vector<Warning>& warnings, const Series& baseline, const S
 
   const Context &x = context_of(baseline), &y = context_of(contender);
   const bool other_host = x.host_name && y.host_name && differ(WarningCode::host_differs, *x.host_name, *y.host_name);
-  if (!other_host && !x.cpu.model.empty() && !y.cpu.model.empty() &&
-      differ(WarningCode::host_differs, x.cpu.model, y.cpu.model) && match_cpus(x.cpu.model, y.cpu.model) == CpuMatch::unknown)
+  const std::pair<std::string, std::string> cpus = distinct_names(x.cpu, y.cpu);
+  if (!other_host && differ(WarningCode::host_differs, cpus.first, cpus.second) &&
+      match_cpus(cpus.first, cpus.second) == CpuMatch::unknown && x.cpu.model != y.cpu.model)
     warnings.back().value = 1;
   const bool other_version = differ(WarningCode::build_differs, x.version, y.version);
   if (!other_version && x.git_sha && y.git_sha && *x.git_sha != *y.git_sha)

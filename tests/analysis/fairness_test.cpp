@@ -122,6 +122,15 @@ TEST(Fairness, TellsMachinesAndBuildsApart) {
   EXPECT_EQ(text(), "host_differs: measured on different machines: Some CPU and Other CPU");
   b.result.context.cpu.model = "Some CPU (family 26, model 2, stepping 1)";
   EXPECT_EQ(text(), "host_differs: perhaps measured on different machines: Some CPU and " + b.result.context.cpu.model);
+  b.result.context.cpu.model = "Some CPU";
+  EXPECT_THAT(codes_of(speedup_of({a, b}, SpeedupOf::same_batch).pairs[0]), IsEmpty());
+  a.result.context.cpu.l1d_bytes = 32 << 10, b.result.context.cpu.l1d_bytes = 48 << 10;  // Zen 4 and 5, both "AMD EPYC" in a VM
+  EXPECT_EQ(text(),
+            "host_differs: measured on different machines: Some CPU with 32 KiB of L1 data cache and Some CPU with 48 KiB of "
+            "L1 data cache");
+  b.result.context.cpu.l1d_bytes.reset();
+  a.result.context.cpu.cores = 2, b.result.context.cpu.cores = 16;
+  EXPECT_EQ(text(), "host_differs: measured on different machines: Some CPU with 2 cores and Some CPU with 16 cores");
 }
 
 TEST(Fairness, NamesTheMissingAmxInstruction) {

@@ -461,14 +461,17 @@ TEST(Speedup, OfTheFastestPrecisionNamesThoseThatDidNotFinish) {
   NamedResult result = made_result("a.json", "host", {{"cpu", "fp32", 100}, {"cuda", "fp32", 1000}, {"cuda", "fp16", 4000}});
   const auto doubts = [&] {
     std::vector<std::string> texts;
-    for (const Warning& warning : speedup_of({result}, SpeedupOf::same_batch).pairs.at(0).warnings)
+    const SpeedupPair pair = speedup_of({result}, SpeedupOf::same_batch).pairs.at(0);
+    for (const Warning& warning : pair.warnings)
       if (warning.code == WarningCode::fastest_in_doubt) texts.push_back(to_string(warning));
     return texts;
   };
   EXPECT_THAT(doubts(), IsEmpty());
   for (auto& run : result.result.runs)
     if (run.precision == Precision::fp16) run.status = RunStatus::interrupted;
-  EXPECT_THAT(doubts(), ElementsAre("resnet50/cuda/fp16/b16 did not finish, so resnet50/cuda/fp32/b16 may not be the fastest"));
+  EXPECT_THAT(
+      doubts(),
+      ElementsAre("fastest_in_doubt: resnet50/cuda/fp16/b16 did not finish, so resnet50/cuda/fp32/b16 may not be the fastest"));
 }
 
 TEST(Speedup, BeginsWithEachDeviceAtItsBest) {
