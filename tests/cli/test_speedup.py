@@ -77,7 +77,18 @@ class Speedup(CliTest):
         self.assertEqual(pair["ratio"], 8)
         self.assertIsNone(pair["ratio_ci95"])
         self.assertIn("5 repetitions", pair["ratio_reason"])
-        self.assertIn("no interval", self.call("speedup", path).stdout)
+        text = self.call("speedup", path).stdout
+        self.assertIn("no interval", text)
+        self.assertNotIn("The interval is over repetitions", " ".join(text.split()))
+        self.assertIn("The interval is over repetitions", " ".join(self.call("speedup", self.write("5.json", both())).stdout.split()))
+
+    def test_says_in_how_many_rows_a_ratio_is_missing(self):
+        record = pathlib.Path(__file__).parents[2] / "results/h200-record.json"
+        text, pairs = self.call("speedup", record, "--verbose").stdout, self.answer(record)["pairs"]
+        missing = sum(pair["cost_ratio"] is None for pair in pairs)
+        self.assertTrue(0 < missing < len(pairs))
+        self.assertIn(f"no cost ratio in {missing} of {len(pairs)} rows: cost per epoch is not known of both sides", text)
+        self.assertIn("no energy ratio: energy per epoch is not known of both sides", text)
 
     def test_files_and_folders(self):
         results = self.folder / "results"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "src/base/json_fields.h"
+#include "src/base/lookup.h"
 #include "src/base/text.h"
 #include "src/report/text/answer_text.h"
 #include "src/report/text/text_parts.h"
@@ -53,13 +54,23 @@ std::string note_cell(const SpeedupPair& pair, Notes& notes) {
   return text;
 }
 
-// Why columns of cost and energy have gaps.
+// Why columns of cost and energy have gaps, and in how many rows.
 std::vector<std::string> gaps(const Speedup& speedup) {
-  std::vector<std::string> lines;
+  struct Gap {
+    std::pair<std::string, std::string> why;  // "cost", the reason
+    std::size_t pairs = 0;
+  };
+  ListByKey<&Gap::why> gaps;
   for (const SpeedupPair& pair : speedup.pairs)
     for (const auto& [what, estimate] : {std::pair("cost", &pair.cost), std::pair("energy", &pair.energy)})
-      if (!std::isfinite(estimate->value)) lines.push_back(std::string("no ") + what + " ratio: " + estimate->reason + "\n");
-  return without_repeats(std::move(lines));
+      if (!std::isfinite(estimate->value)) ++gaps[{what, estimate->reason}].pairs;
+  std::vector<std::string> lines;
+  const std::size_t all = speedup.pairs.size();
+  for (const Gap& gap : gaps) {
+    const std::string some = gap.pairs < all ? " in " + std::to_string(gap.pairs) + " of " + std::to_string(all) + " rows" : "";
+    lines.push_back("no " + gap.why.first + " ratio" + some + ": " + gap.why.second + "\n");
+  }
+  return lines;
 }
 
 bool of_one_target(const Speedup& speedup) {
@@ -143,6 +154,8 @@ std::string speedup_text(const Speedup& speedup, bool verbose) {
   if (speedup.pairs.front().best_batch)
     text += wrapped("", "", "each device at its own best batch of those measured, so the batches may differ");
   const auto at_best = std::ranges::count_if(speedup.pairs, &SpeedupPair::each_at_best);
+  const bool has_interval =
+      std::ranges::any_of(speedup.pairs, [](const SpeedupPair& pair) { return pair.ratio.ci95.has_value(); });
   if (std::ranges::any_of(speedup.pairs, at_own_best))
     text += wrapped("", "",
                     (at_best == 1 ? "first row" : "first " + std::to_string(at_best) + " rows") +
@@ -154,8 +167,10 @@ std::string speedup_text(const Speedup& speedup, bool verbose) {
                 ", the baseline's over the contender's, seed by seed; the median over seeds, with an interval between "
                 "two of them. Above 1 the contender is the better. A missed target counts as the slowest."
           : "speedup: samples per second of the contender over the baseline's; cost, energy: per epoch, the baseline's "
-            "over the contender's. Above 1 the contender is the better. The interval is over repetitions, each a process "
-            "of its own, within this session: another day may differ by more.");
+            "over the contender's. Above 1 the contender is the better." +
+                std::string(has_interval ? " The interval is over repetitions, each a process of its own, within this session: "
+                                           "another day may differ by more."
+                                         : ""));
   if (std::ranges::any_of(speedup.pairs, &SpeedupPair::by_rounds))
     text += wrapped("", "",
                     "Where processes took turns, the ratio is the median of their rounds, so other processes do not matter.");
