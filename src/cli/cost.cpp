@@ -5,6 +5,7 @@
 #include "src/cli/owning_options.h"
 #include "src/cli/result_arguments.h"
 #include "src/report/text/answer_text.h"
+#include "src/report/text/text_parts.h"
 #include "src/session/prices.h"
 
 namespace epochbench {
@@ -17,9 +18,11 @@ constexpr const char* kCostExamples = R"(Examples:
   epochbench cost result.json --purchase 900 --lifetime 5 --electricity 0.30 --utilization 0.2 --cloud 0.34 --json
 
 With a result, the answer is the cost per epoch of the measured machine, owned and rented; without one, the cost of hours of work.
-cost never guesses a missing value; it lists the values that it needs. The price of an instance pays for all its vCPUs and GPUs. If
-the result's machine has other numbers of them, --price-scaling says what to charge; with whole, the instance is another machine,
-and --cloud-speed gives its relative speed. A measured power draw covers the metered parts (CPU package, GPU card), not the whole machine; --power replaces it.)";
+What has no default must be given, and cost lists what is missing. By default the machine works all hours, where owning costs least
+per epoch, idle hours take no power, and the cloud's machine is as fast as yours. The price of an instance pays for all its vCPUs and
+GPUs. If the result's machine has other numbers of them, --price-scaling says what to charge; with whole, the instance is another
+machine, and --cloud-speed gives its relative speed. A measured power draw covers the metered parts (CPU package, GPU card), not the
+whole machine; --power replaces it.)";
 
 struct CostOptions {
   std::string result;  // empty: for hours alone
@@ -53,7 +56,10 @@ RentOrBuyAnswer answer_of(const CostOptions& options) {
   if (answer.runs.empty())
     throw CallError(options.result +
                     ": none of its runs is ok, so no epoch has a cost; leave the file out to compare hours alone");
-  answer.measured_on = result.context.cpu.model + ", " + result.context.date.substr(0, 10);
+  std::vector<std::string> machine{result.context.cpu.model};
+  for (const GpuInfo& gpu : result.context.gpus) machine.push_back(gpu.name);
+  machine.push_back(result.context.date.substr(0, 10));
+  answer.measured_on = joined(without_repeats(std::move(machine)));
   return answer;
 }
 

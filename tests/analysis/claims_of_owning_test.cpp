@@ -81,7 +81,7 @@ TEST(Claims, WhatIsMissingOfThePricesIsNamed) {
   some.local.lifetime_years.reset();
   const ClaimAnswer answer = at_prices("local-vs-cloud", some);
   EXPECT_EQ(answer.verdict, Verdict::not_testable);
-  EXPECT_EQ(answer.reason, "not known: lifetime (--lifetime), power draw (no meter; --power)");
+  EXPECT_EQ(answer.reason, "not known: lifetime (--lifetime), power draw (no meter of the whole machine; --power)");
   auto runs = runs_of("resnet50", "cpu", "fp32", 16, 100);
   for (auto& run : runs) run.energy = Energy{EnergySource::rapl, 1.0, {}, {}, 500.0, {}};
   some.local.lifetime_years = 4;

@@ -80,7 +80,7 @@ TEST(LocalCost, NamesAllThatIsMissing) {
                                                      HasSubstr("--electricity"), HasSubstr("--cloud")));
   LocalMachine local = machine();
   local.power_watts.reset();
-  EXPECT_EQ(local_usd_per_hour(local, 1).reason, "not known: power draw (no meter; --power)");
+  EXPECT_EQ(local_usd_per_hour(local, 1).reason, "not known: power draw (no meter of the whole machine; --power)");
   EXPECT_FALSE(local_usd_per_hour(local, 1).value);
 }
 

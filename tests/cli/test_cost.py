@@ -61,6 +61,14 @@ class Cost(CliTest):
             self.assertIsNone(run["break_even_hours_per_month"])
         self.assertIn("--purchase", self.call("cost").stdout)
 
+    def test_what_is_missing_of_some_runs_names_how_many(self):
+        record = pathlib.Path(__file__).parents[2] / "results/h200-record.json"
+        text = " ".join(self.call("cost", record, "--purchase", "300000", "--lifetime", "4", "--electricity", "0.3").stdout.split())
+        self.assertIn("measured on Intel(R) Xeon(R) Processor, NVIDIA H200, ", text)
+        self.assertIn("local/epoch, break-even of 4 of 7 runs: not known: power draw (no meter of the whole machine; --power)", text)
+        self.assertIn("cloud/epoch of 3 of 7 runs: not known: price of the cloud machine (--cloud)", text)
+        self.assertIn("(assumed, where owning costs least per epoch; set with --utilization)", text)
+
     def test_no_break_even(self):
         self.assertIn("always cheaper", self.answer(*GIVEN, "--cloud", "0.05")["break_even_hours_per_month_reason"])
         paid_for = ["--purchase", "0", "--lifetime", "2", "--power", "500", "--electricity", "0.2"]

@@ -27,7 +27,7 @@ std::vector<std::string> unknowns(const LocalMachine& machine) {
   std::vector<std::string> list;
   if (!usable(machine.purchase_usd)) list.emplace_back("purchase price (--purchase)");
   if (!above_zero(machine.lifetime_years)) list.emplace_back("lifetime (--lifetime)");
-  if (!usable(machine.power_watts)) list.emplace_back("power draw (no meter; --power)");
+  if (!usable(machine.power_watts)) list.emplace_back("power draw (no meter of the whole machine; --power)");
   if (!usable(machine.usd_per_kwh)) list.emplace_back("price of electricity (--electricity)");
   return list;
 }

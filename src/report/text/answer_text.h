@@ -61,7 +61,7 @@ Json claims_json(const ClaimCatalog& catalog, std::span<const ClaimAnswer> answe
 struct RentOrBuyAnswer {
   RentOrBuy question;
   bool utilization_given = false;
-  std::string measured_on;    // "AMD EPYC, 2026-11-21"; empty: no result was given, the answer is only about hours
+  std::string measured_on;    // "AMD EPYC, NVIDIA T4, 2026-11-21"; empty: no result was given, the answer is only about hours
   std::vector<RunCost> runs;  // of the result
 };
 

@@ -28,10 +28,17 @@ void add_gap(Reasons& gaps, const std::string& what, const Amount& amount) {
   if (!amount.value) add_reason(gaps, amount.reason, what);
 }
 
-// Each reason once, with the amounts that are not known because of it.
-std::string gaps_text(Reasons gaps) {
+// Each reason once, with the amounts that are not known because of it, and of how many of the rows: "cloud/epoch of 3 of 7
+// runs".
+std::string gaps_text(const Reasons& gaps, std::ptrdiff_t rows) {
   std::string text;
-  for (auto& [reason, what] : gaps) text += wrapped("", "  ", joined(without_repeats(std::move(what))) + ": " + reason);
+  for (const auto& [reason, what] : gaps) {
+    const auto in_rows = [&](const std::string& amount) {
+      const auto count = std::ranges::count(what, amount);
+      return amount + (count < rows ? " of " + std::to_string(count) + " of " + std::to_string(rows) + " runs" : "");
+    };
+    text += wrapped("", "  ", joined(without_repeats(what), in_rows) + ": " + reason);
+  }
   return text.empty() ? "" : "\n" + text;
 }
 
@@ -127,10 +134,11 @@ std::string assumptions_text(const RentOrBuyAnswer& answer) {
            cloud_text(answer.question.cloud, answer.question.cloud_source);
   for (const RunCost& run : answer.runs) lines.push_back(local_text(run.local, run.power_source, run.idle_source));
   for (const RunCost& run : answer.runs) lines.push_back(cloud_text(run.cloud, run.cloud_source));
-  lines.push_back(wrapped("", "  ",
-                          "local works " + format_percent(answer.question.utilization) + " of the month's 730 hours " +
-                              (answer.utilization_given ? "(given)" : "(assumed; set with --utilization)") +
-                              ", and is the machine of the result"));
+  lines.push_back(wrapped(
+      "", "  ",
+      "local works " + format_percent(answer.question.utilization) + " of the month's 730 hours " +
+          (answer.utilization_given ? "(given)" : "(assumed, where owning costs least per epoch; set with --utilization)") +
+          ", and is the machine of the result"));
   return joined(without_repeats(std::move(lines)), "");
 }
 
@@ -184,7 +192,7 @@ std::string rent_or_buy_text(const RentOrBuyAnswer& answer) {
   Reasons gaps;
   std::string text = "local against cloud" + (answer.measured_on.empty() ? "" : ", measured on " + answer.measured_on) + "\n\n";
   text += answer.runs.empty() ? months_text(answer.question, gaps) : runs_text(answer.runs, gaps);
-  return text + gaps_text(std::move(gaps)) + "\n" + assumptions_text(answer) +
+  return text + gaps_text(gaps, std::ssize(answer.runs)) + "\n" + assumptions_text(answer) +
          wrapped("", "  ",
                  "With fewer hours of work per month than break-even, renting is cheaper; with more, owning is. Neither side "
                  "includes storage, traffic, discounts, cooling, space or labor." +
