@@ -24,6 +24,11 @@ class Claims(CliTest):
         self.assertEqual(call.returncode, code, call.stderr)
         return {claim["id"]: claim for claim in json.loads(call.stdout)["claims"]}
 
+    def test_answers_do_not_depend_on_the_order_of_the_files(self):
+        files = [SCHEMAS.with_name(name) for name in ("h200-record.json", "zen4-2cores-hour.json", "zen5-2cores-quick.json")]
+        there, back = (self.succeed("claims", *order, "--json").stdout for order in (files, files[::-1]))
+        self.assertEqual(there, back)
+
     def test_are_listed_from_any_folder(self):
         call = self.succeed("list", "claims")
         self.assertLessEqual(max(map(len, call.stdout.splitlines())), 100)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -229,7 +230,11 @@ Estimate estimate(const Numbers& numbers, std::size_t choices) {
 
 std::vector<ClaimAnswer> judge(std::span<const Claim> claims, const std::vector<NamedResult>& results,
                                const ClaimFacts& facts) {
-  const Evidence evidence = evidence_of(results, facts);
+  // The newest first, so that no answer depends on the order of the files.
+  std::vector<NamedResult> newest_first = results;
+  std::ranges::stable_sort(newest_first, std::greater(),
+                           [](const NamedResult& each) { return std::pair(each.result.context.date, each.path); });
+  const Evidence evidence = evidence_of(newest_first, facts);
   std::vector<ClaimAnswer> answers;
   for (const Claim& claim : claims) answers.push_back(judge(claim, evidence));
   return answers;
