@@ -195,12 +195,13 @@ std::string significant(double value, int digits) {
 
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds)) return "-";
-  if (seconds < 1e-3) return significant(seconds * 1e6, 3) + " µs";
-  if (seconds < 1) return significant(seconds * 1e3, 3) + " ms";
-  if (seconds < 60) return significant(seconds, 3) + " s";
+  // From these on, three digits round up to the next unit.
+  if (seconds < 0.9995e-3) return significant(seconds * 1e6, 3) + " µs";
+  if (seconds < 0.9995) return significant(seconds * 1e3, 3) + " ms";
+  if (seconds < 59.95) return significant(seconds, 3) + " s";
   const auto whole = std::llround(seconds);
-  if (seconds < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
-  if (seconds < 86400) return significant(seconds / 3600, 3) + " h";
+  if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  if (seconds < 23.95 * 3600) return significant(seconds / 3600, 3) + " h";
   return significant(seconds / 86400, 3) + " d";
 }
 

@@ -1,7 +1,6 @@
 #include "src/case/settings.h"
 
 #include <algorithm>
-#include <array>
 
 #include "src/base/numbers.h"
 #include "src/base/text.h"
@@ -40,11 +39,6 @@ std::string setting_text(const Settings& settings, const std::string& key, const
 std::string model_text(const Settings& settings) {
   const std::string options = setting_text(settings, "model_options");
   return setting_text(settings, "model") + (options.empty() ? "" : ":" + options);
-}
-
-const char* name(SettingClass setting_class) {
-  constexpr std::array kNames{"workload", "placement", "rounding", "sample", "ablation", "input", "measurement"};
-  return kNames[static_cast<std::size_t>(setting_class)];
 }
 
 SettingClass setting_class(std::string_view key) {

@@ -45,8 +45,6 @@ enum class SettingClass : std::uint8_t {
   measurement,  // warm-up, stopping rule, meters: never separates a pair
 };
 
-const char* name(SettingClass setting_class);
-
 // The class of a key. An unknown key, from a newer version, is `workload`, so that runs which differ in it are never paired
 // silently.
 SettingClass setting_class(std::string_view key);

@@ -13,7 +13,7 @@ epochbench_tests(report_tests LABEL unit LIBRARIES epochbench_report TESTS
   report/export_failures_test report/export_test
   report/export_tools_test report/history_test report/html_page_test report/load_mark_test report/peak_text_test
   report/report_test result/result_json_test result/schema_test result/turns_json_test analysis/decoding_test
-  analysis/time_to_quality_test)
+  analysis/time_to_quality_test analysis/identities_test)
 target_compile_definitions(report_tests PRIVATE EPOCHBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 epochbench_tests(published_tests LABEL unit LIBRARIES epochbench_published TESTS
   published/curated_test published/dawnbench_test published/mlperf_test)

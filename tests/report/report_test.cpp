@@ -162,6 +162,11 @@ TEST(Units, ThreeDigitsAndAUnit) {
   EXPECT_EQ(format_seconds(125), "2 min 5 s");
   EXPECT_EQ(format_seconds(7200), "2.00 h");
   EXPECT_EQ(format_seconds(864000), "10.0 d");
+  EXPECT_EQ(format_seconds(0.9996e-3), "1.00 ms") << "rounded before the unit is chosen";
+  EXPECT_EQ(format_seconds(0.9996), "1.00 s");
+  EXPECT_EQ(format_seconds(59.96), "1 min 0 s");
+  EXPECT_EQ(format_seconds(3599.6), "1.00 h");
+  EXPECT_EQ(format_seconds(86399), "1.00 d");
   EXPECT_EQ(format_si(2.5e9, "FLOP/s"), "2.50 GFLOP/s");
   EXPECT_EQ(format_si(999.6, "B/s"), "1.00 kB/s");
   EXPECT_EQ(format_bytes(1536), "1.50 KiB");

@@ -1,6 +1,7 @@
 #include "src/analysis/verify/identities.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "src/analysis/series.h"
@@ -74,6 +75,7 @@ void check_same_work(const Result& result, Findings& findings) {
 
 bool is_multiple(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size() || a.size() < kMinCopySteps || !(b.front() > 0)) return false;
+  if (std::ranges::adjacent_find(b, std::not_equal_to()) == b.end()) return false;  // of a clock as coarse as its steps
   const double first = a.front() / b.front();
   return std::ranges::equal(a, b, [&](double x, double y) { return std::abs(x - first * y) <= kMaxCopySpread * x; });
 }

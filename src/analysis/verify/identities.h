@@ -38,7 +38,8 @@ std::vector<Contradiction> contradictions_in(const Result& result, const KnownFa
 // At most one per pair and identity.
 std::vector<Contradiction> contradictions_in(const TurnsDocument& document);
 
-// Times of two measured series differ by no common factor; those of a copy do.
+// Times of two measured series differ by no common factor; those of a copy do. Equal times show nothing: clocks may be as
+// coarse.
 bool is_multiple(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace epochbench
