@@ -6,7 +6,6 @@
 #include <memory>
 #include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -39,10 +38,10 @@ Program small_program() {
 }
 
 // Batches that are there at once: on the device from the start, or each to be copied. A slot is filled again only when its step
-// is done. Resident ones that do not say so travel when they are first used, and their steps are queued two deep.
+// is done.
 class TimelineBatches final : public BatchSource {
  public:
-  TimelineBatches(bool resident, bool says_so) : resident_(resident), says_so_(says_so) {}
+  explicit TimelineBatches(bool resident) : resident_(resident) {}
   Batch next() override {
     const auto slot = static_cast<InputSlot>(handed_out_ % kInputSlots);
     if (!resident_ && in_use_[static_cast<std::size_t>(slot)]) throw std::logic_error("a slot whose step is not done");
@@ -53,42 +52,12 @@ class TimelineBatches final : public BatchSource {
   std::int64_t steps_per_epoch() const override { return 100; }
   void begin_training(std::uint64_t) override {}
   void begin_evaluation() override {}
-  bool resident() const override { return resident_ && says_so_; }
+  bool resident() const override { return resident_; }
 
  private:
-  bool resident_, says_so_;
+  bool resident_;
   std::int64_t handed_out_ = 0;
   std::array<bool, kInputSlots> in_use_{};
-};
-
-// As the runner drove it before: a block's first step began while its batch was on its way, which it then waited for.
-class FormerExecutable final : public Executable {
- public:
-  explicit FormerExecutable(Executable& executable) : of_(executable) {}
-  void synchronize() override {
-    if (std::exchange(ran_, false)) of_.synchronize();
-  }
-  void run(Entry entry) override {
-    ran_ = true;
-    of_.run(entry);
-  }
-  std::span<std::byte> stage(InputSlot slot, int input, int part) override { return of_.stage(slot, input, part); }
-  void submit(InputSlot slot) override { of_.submit(slot); }
-  void resubmit(InputSlot slot) override { of_.resubmit(slot); }
-  bool asynchronous() const override { return of_.asynchronous(); }
-  int under_way() const override { return of_.under_way(); }
-  void await(int steps) override { of_.await(steps); }
-  void drain(std::vector<StepRecord>& records) override { of_.drain(records); }
-  void write(std::string_view variable, std::span<const float> values) override { of_.write(variable, values); }
-  void read(std::string_view variable, std::span<float> values) const override { of_.read(variable, values); }
-  void write_part(std::string_view variable, std::int64_t first, std::span<const float> values) override {
-    of_.write_part(variable, first, values);
-  }
-  std::vector<NodeTime> profile(Entry entry, int passes) override { return of_.profile(entry, passes); }
-
- private:
-  Executable& of_;
-  bool ran_ = false;
 };
 
 struct Timed {
@@ -98,28 +67,18 @@ struct Timed {
   double longest_step_seconds = 0;
 };
 
-struct Protocol {
-  WarmUpRule warm_up = WarmUpRule::by_time();
-  bool queues = true;  // false: blocks as of a device that does not queue, and no account of batches and their way
-};
-// What runs were measured by before: blocks of 0.1 s, which end with an empty queue, of steps two deep, after three of warm-up.
-Protocol old_protocol() { return {WarmUpRule::of_steps(3), false}; }
-
 // What the parent of a case does (src/worker/case_driver.cpp), with the process of the case in place.
-Timed measure(double step_seconds, bool resident, Protocol protocol = {}) {
+Timed measure(double step_seconds, bool resident, WarmUpRule warm_up = WarmUpRule::by_time()) {
   test::set_launch_hook([](cuda::Stream, const std::function<void()>&) {});
   const auto device = std::make_shared<test::TimelineDevice>(test::TimelineSpeeds{.step_seconds = step_seconds});
-  CudaExecutable compiled(device, small_program(), [](const std::vector<CudaNodePlace>& places) {
+  CudaExecutable executable(device, small_program(), [](const std::vector<CudaNodePlace>& places) {
     return std::vector<CudaNode>(places.size(), CudaNode{[](cuda::Stream) {}, "timeline"});
   });
-  FormerExecutable former(compiled);
-  Executable& executable = protocol.queues ? static_cast<Executable&>(compiled) : former;
-  TimelineBatches batches(resident, protocol.queues);
+  TimelineBatches batches(resident);
   Runner runner(
       executable, batches, Entry::train, [&] { return device->now(); }, [] { return Usage{}; });
   StoppingRule rule({});
-  if (protocol.queues) rule.set_queues();
-  WarmUpRule& warm_up = protocol.warm_up;
+  rule.set_queues();
   RunTotals totals;
   Timed timed;
   std::optional<double> one_step;
@@ -182,33 +141,12 @@ INSTANTIATE_TEST_SUITE_P(All, Timeline,
                          testing::Values(Steady{50e-6, true}, Steady{1e-3, true}, Steady{43e-3, true}, Steady{0.3, true},
                                          Steady{50e-6, false}, Steady{1e-3, false}, Steady{43e-3, false}, Steady{0.3, false}));
 
-// What the protocol is for: the mean errors of the one before, as docs/method.md states them.
-struct Former {
-  Steady steady;
-  double percent;
-};
-void PrintTo(const Former& former, std::ostream* out) { PrintTo(former.steady, out); }
-
-class TimelineFormer : public testing::TestWithParam<Former> {};
-
-TEST_P(TimelineFormer, ProtocolWasOffByWhatTheMethodStates) {
-  const Steady& steady = GetParam().steady;
-  const double percent = 100 * steady.error_of(measure(steady.step_seconds, steady.resident, old_protocol()).step_seconds);
-  RecordProperty("mean_error_percent", std::to_string(percent));
-  EXPECT_NEAR(percent, GetParam().percent, 0.005);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, TimelineFormer,
-                         testing::Values(Former{{50e-6, true}, 25.02}, Former{{1e-3, true}, 0.81}, Former{{43e-3, true}, 0.79},
-                                         Former{{0.3, true}, 0.14}, Former{{50e-6, false}, 0.05}, Former{{1e-3, false}, 1.06},
-                                         Former{{43e-3, false}, 4.65}, Former{{0.3, false}, 1.33}));
-
 // Whatever the warm-up, no timed step is longer than those that follow.
 TEST(TimelineSlots, AreFilledBeforeTheFirstTimedStep) {
   for (const Steady& steady : {Steady{1e-3, true}, Steady{1e-3, false}, Steady{43e-3, false}})
     for (const std::int64_t warm_up : {0, 3}) {  // fewer than there are slots
       SCOPED_TRACE(testing::PrintToString(steady));
-      const Timed timed = measure(steady.step_seconds, steady.resident, {WarmUpRule::of_steps(warm_up)});
+      const Timed timed = measure(steady.step_seconds, steady.resident, WarmUpRule::of_steps(warm_up));
       EXPECT_LT(steady.error_of(timed.longest_step_seconds), 0.02);
     }
 }
