@@ -30,7 +30,6 @@ if(TARGET epochbench_kernels_cuda_on_cpu AND NOT EPOCHBENCH_TESTS STREQUAL "GPU"
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_workload epochbench_kernels_cuda_on_cpu)
   epochbench_test(backend/attention_identities_test LABEL parity
     LIBRARIES epochbench_cuda_fakes epochbench_cuda_logic epochbench_graph epochbench_backend epochbench_kernels_cuda_on_cpu)
-  epochbench_test(backend/cuda_device_test LABEL unit LIBRARIES epochbench_emulated_cuda)
 endif()
 
 # Whole models on a GPU. Built everywhere, so that it is visibly skipped without a GPU or CUDA.

@@ -103,6 +103,7 @@ if(TARGET epochbench_kernels_cuda_on_cpu)
   target_compile_options(epochbench_emulated_cuda PRIVATE ${epochbench_brief_options})
   target_link_libraries(epochbench_emulated_cuda PUBLIC
     epochbench_cuda_logic epochbench_kernels_cuda_on_cpu epochbench_cuda_kernel_sweep epochbench_kernels_reference)
+  epochbench_test(backend/cuda_device_test LABEL unit LIBRARIES epochbench_emulated_cuda)
   add_executable(epochbench_emulated_gpu ${PROJECT_SOURCE_DIR}/src/main.cpp)
   target_link_libraries(epochbench_emulated_gpu PRIVATE epochbench_clean_start epochbench_emulated_cuda epochbench_cli)
   if(TARGET epochbench_communication_mpi)  # its ranks, which it looks for beside itself
